@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block_device.h"
+
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "fd.h"
+#include "text.h"
+
+/* The tags a source may be named by, and where udev keeps a link for each. */
+static const struct {
+        const char *tag;
+        const char *link_directory;
+} tags[] = {
+        { "UUID", "/dev/disk/by-uuid" },
+        { "LABEL", "/dev/disk/by-label" },
+        { "PARTUUID", "/dev/disk/by-partuuid" },
+        { "PARTLABEL", "/dev/disk/by-partlabel" },
+};
+
+static void probe_drop(blkid_probe *probe)
+{
+        blkid_free_probe(*probe);
+}
+#define cleanup_probe __attribute__((cleanup(probe_drop)))
+
+/* A probe of this device's superblocks. The fd stays open with the caller, who closes it after the probe. */
+static int probe_begin(int fd, blkid_probe *ret_probe)
+{
+        blkid_probe probe = blkid_new_probe();
+
+        if (probe == NULL)
+                return -ENOMEM;
+        *ret_probe = probe;
+        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID |
+                                                             BLKID_SUBLKS_LABEL | BLKID_SUBLKS_MAGIC) < 0 ||
+            blkid_probe_enable_partitions(probe, 1) < 0 ||
+            blkid_probe_set_partitions_flags(probe, BLKID_PARTS_ENTRY_DETAILS) < 0)
+                return -EIO;
+        return 0;
+}
+
+static int open_device(const char *path, struct error *error)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+        return fd < 0 ? fail(error, errno, "open", path) : fd;
+}
+
+/* Whether the device at path carries this tag: udev's links are hints, the device is the truth. */
+static bool carries_tag(const char *path, const char *tag, const char *value)
+{
+        cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        cleanup_probe blkid_probe probe = NULL;
+        const char *name = strcmp(tag, "PARTUUID") == 0    ? "PART_ENTRY_UUID"
+                           : strcmp(tag, "PARTLABEL") == 0 ? "PART_ENTRY_NAME"
+                                                           : tag;
+        const char *found = NULL;
+        struct stat st;
+
+        return fd >= 0 && fstat(fd, &st) == 0 && S_ISBLK(st.st_mode) && probe_begin(fd, &probe) == 0 &&
+               blkid_do_safeprobe(probe) == 0 && blkid_probe_lookup_value(probe, name, &found, NULL) == 0 &&
+               strcmp(found, value) == 0;
+}
+
+/* Look at every block device. A btrfs of several devices has one UUID on all of them: any will do. */
+static int scan_for_tag(const char *source, const char *tag, const char *value, char *ret_path, struct error *error)
+{
+        blkid_cache cache = NULL;
+        blkid_dev_iterate iterate;
+        blkid_dev device;
+        unsigned found = 0;
+        bool pool = true;
+
+        if (blkid_get_cache(&cache, "/dev/null") < 0) /* no cache file: what it says could be old */
+                return fail(error, ENOMEM, "find device", source);
+        if (blkid_probe_all(cache) < 0)
+                return fail_because(error, EIO, "find device", source, "the block devices cannot be listed");
+        iterate = blkid_dev_iterate_begin(cache);
+        if (iterate == NULL)
+                return fail(error, ENOMEM, "find device", source);
+        (void)blkid_dev_set_search(iterate, (char *)tag, (char *)value);
+        while (blkid_dev_next(iterate, &device) == 0) {
+                if (!blkid_dev_has_tag(device, tag, value)) /* the iterator does not filter by itself */
+                        continue;
+                pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") && blkid_dev_has_tag(device, "UUID_SUB", NULL);
+                if (found++ == 0)
+                        (void)text_copy(ret_path, PATH_MAX, blkid_dev_devname(device));
+        }
+        blkid_dev_iterate_end(iterate);
+        blkid_put_cache(cache);
+        if (found == 0)
+                return fail_because(error, ENOENT, "find device", source, "no block device carries this tag");
+        if (found > 1 && !pool)
+                return fail_because(error, ENOTUNIQ, "find device", source,
+                                    "%u block devices carry this tag; name the device by its path", found);
+        return 0;
+}
+
+static int find_by_tag(const char *source, const char *tag, const char *link_directory, const char *value,
+                       char *ret_path, struct error *error)
+{
+        char encoded[1024];
+        char link[PATH_MAX];
+
+        if (value[0] == '\0')
+                return fail_because(error, ENOENT, "find device", source, "the tag has no value");
+        if (blkid_encode_string(value, encoded, sizeof encoded) == 0) {
+                (void)snprintf(link, sizeof link, "%s/%s", link_directory, encoded);
+                if (carries_tag(link, tag, value)) {
+                        (void)text_copy(ret_path, PATH_MAX, link);
+                        return 0;
+                }
+        }
+        return scan_for_tag(source, tag, value, ret_path, error);
+}
+
+int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
+{
+        const char *equals = strchr(source, '=');
+        char path[PATH_MAX];
+        int read_only = 0;
+        struct stat st;
+
+        (void)text_copy(path, sizeof path, source);
+        for (size_t i = 0; source[0] != '/' && equals != NULL && i < sizeof tags / sizeof tags[0]; i++)
+                if (strlen(tags[i].tag) == (size_t)(equals - source) && text_starts(source, tags[i].tag)) {
+                        int r = find_by_tag(source, tags[i].tag, tags[i].link_directory, equals + 1, path, error);
+
+                        if (r < 0)
+                                return r;
+                }
+        if (realpath(path, ret_device->path) == NULL)
+                return fail(error, errno, "find device", source);
+        if (stat(ret_device->path, &st) < 0)
+                return fail(error, errno, "stat", source);
+        if (!S_ISBLK(st.st_mode))
+                return fail_because(error, ENOTBLK, "find device", source, "it is not a block device");
+        ret_device->number = st.st_rdev;
+
+        cleanup_close int fd = open_device(ret_device->path, error);
+        if (fd < 0)
+                return fd;
+        ret_device->read_only = ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0;
+        return 0;
+}
+
+int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        cleanup_probe blkid_probe probe = NULL;
+        const char *type = NULL;
+        const char *usage = NULL;
+        const char *table = NULL;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        r = probe_begin(fd, &probe);
+        if (r < 0)
+                return fail(error, -r, "probe", device->path);
+        r = blkid_do_safeprobe(probe);
+        if (r == -2)
+                return fail_because(error, ENOTUNIQ, "probe", device->path,
+                                    "it carries the signatures of several filesystems; say which with \"fsType\"");
+        if (r < 0)
+                return fail(error, errno != 0 ? errno : EIO, "probe", device->path);
+        if (r == 0 && blkid_probe_lookup_value(probe, "TYPE", &type, NULL) == 0 &&
+            blkid_probe_lookup_value(probe, "USAGE", &usage, NULL) == 0 && strcmp(usage, "filesystem") == 0) {
+                (void)text_copy(ret_fs_type, 64, type);
+                return 0;
+        }
+        if (type != NULL)
+                return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", type);
+        if (r == 0 && blkid_probe_lookup_value(probe, "PTTYPE", &table, NULL) == 0)
+                return fail_because(error, ENODATA, "probe", device->path,
+                                    "it holds no filesystem but a partition table (%s)", table);
+        return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem that could be recognised");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_device.h - a device path or a filesystem's tag -> what it is, through libblkid.
+ */
+#ifndef FLEXGRAFT_BLOCK_DEVICE_H
+#define FLEXGRAFT_BLOCK_DEVICE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct block_device {
+        char path[PATH_MAX]; /* the device node, symbolic links resolved */
+        uint64_t number;     /* makedev() */
+        bool read_only;      /* the device itself */
+};
+
+/*
+ * block_device_find() - source is a path, or UUID=, LABEL=, PARTUUID=, PARTLABEL= as in fstab(5).
+ *
+ * Errors:  ENOENT no such device or tag; ENOTUNIQ several devices carry the tag; ENOTBLK not a block device (nothing
+ *          is opened to find out); ENXIO a device node without a device.
+ */
+int block_device_find(const char *source, struct block_device *ret_device, struct error *error);
+
+/*
+ * block_device_fs_type() - the type of the filesystem on it, for fsopen. ret_fs_type holds 64 bytes.
+ *
+ * Errors:  ENODATA nothing is on it, or something that is no filesystem (named); ENOTUNIQ signatures of several.
+ */
+int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block_source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "block_device.h"
+#include "fd.h"
+#include "mount_identity.h"
+#include "superblock.h"
+#include "text.h"
+
+static int find_device(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r = block_device_find(request->source, &injection->device, error);
+
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
+        injection->directory = true;
+        if (request->fs_type != NULL) {
+                (void)text_copy(injection->fs_type, sizeof injection->fs_type, request->fs_type);
+                return 0;
+        }
+        return block_device_fs_type(&injection->device, injection->fs_type, error);
+}
+
+/* Filesystems that cannot be written, whatever is asked for. */
+static bool never_written(const char *fs_type)
+{
+        static const char *const types[] = { "erofs", "squashfs", "cramfs", "iso9660", "romfs" };
+
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if (strcmp(fs_type, types[i]) == 0)
+                        return true;
+        return false;
+}
+
+static int configure(int context_fd, const struct injection *injection, bool read_only, struct error *error)
+{
+        const struct mount_options *options = &injection->request->options;
+        bool errors_said = false;
+        int r;
+
+        if ((r = superblock_set(context_fd, "source", injection->device.path, error)) < 0)
+                return r;
+        for (size_t i = 0; i < options->fs_count; i++) {
+                errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
+                if ((r = superblock_option(context_fd, options->fs_options[i], error)) < 0)
+                        return r;
+        }
+        /* A filesystem may say of itself that errors on it shall stop the whole machine ("tune2fs -e panic"), and
+         * what is on a container's disk is the container's. */
+        if (!errors_said && text_starts(injection->fs_type, "ext") &&
+            (r = superblock_set(context_fd, "errors", "remount-ro", error)) < 0)
+                return r;
+        if (read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0)
+                return r;
+        return superblock_create(context_fd, injection->device.path, error);
+}
+
+static int create_mount(struct injection *injection, bool owned, bool read_only, struct error *error)
+{
+        cleanup_close int context_fd = owned ? superblock_begin_owned(&injection->container, injection->fs_type, error) :
+                                               superblock_begin(injection->fs_type, error);
+        int fd;
+        int r;
+
+        if (context_fd < 0)
+                return context_fd;
+        if ((r = configure(context_fd, injection, read_only, error)) < 0)
+                return r;
+        fd = superblock_mount(context_fd, injection->device.path, 0, error);
+        if (fd < 0)
+                return fd;
+        injection->mount_fd = fd;
+        return 0;
+}
+
+static int make_filesystem(struct injection *injection, bool owned, struct error *error)
+{
+        bool read_only = injection->request->read_only || never_written(injection->fs_type);
+        struct mount_seen seen;
+        int r;
+
+        if (injection->device.read_only && !read_only)
+                return fail_because(error, EROFS, "find device", injection->device.path, "the device is read-only");
+        r = create_mount(injection, owned, read_only, error);
+        if (r == -EBUSY && injection->request->read_only) /* mounted for writing elsewhere: share it, read-only here */
+                r = create_mount(injection, owned, /* read_only= */ false, error);
+        if (r == -EBUSY && error->kernel[0] == '\0')
+                (void)text_copy(error->reason, sizeof error->reason,
+                                "the device is in use: mounted in another way, or opened exclusively");
+        if (r < 0)
+                return r;
+
+        /* the path was looked up again by the kernel: is it the device that was found? (btrfs has numbers of its own) */
+        r = mount_see(injection->mount_fd, "", &seen);
+        if (r < 0)
+                return fail(error, -r, "statx", injection->device.path);
+        if (major(seen.device) != 0 && seen.device != injection->device.number)
+                return fail_because(error, ESTALE, "fsconfig", injection->device.path,
+                                    "the device node was replaced meanwhile");
+        return 0;
+}
+
+const struct source_kind block_source = { .open = find_device, .make = make_filesystem, .ownable = true };

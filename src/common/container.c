@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "container.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "container_id.h"
+#include "fd.h"
+#include "file.h"
+#include "namespace.h"
+#include "text.h"
+
+/* The process is gone, or never was: one error for both, since nobody can tell them apart. */
+static int fail_gone(const struct container *container, struct error *error)
+{
+        (void)fail_because(error, ESRCH, "pin container", container->name, "the container is not running");
+        return error_where(error, container->name);
+}
+
+int container_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
+{
+        char stat[1024];
+        char *field;
+        ssize_t n = file_read(proc_fd, "stat", stat, sizeof stat);
+
+        if (n < 0)
+                return n == -ENOENT ? -ESRCH : (int)n;
+        *ret_pid = atoi(stat);
+        /* the second field, the program's name, may hold anything, parentheses and spaces included */
+        field = strrchr(stat, ')');
+        for (int i = 0; field != NULL && i < 20; i++)
+                field = strchr(field + 1, ' ');
+        if (field == NULL)
+                return -EIO;
+        *ret_start_time = strtoull(field + 1, NULL, 10);
+        return 0;
+}
+
+int container_boot_id(char *ret_boot_id)
+{
+        char text[64];
+        ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text);
+
+        if (n < CONTAINER_BOOT_ID_SIZE - 1)
+                return n < 0 ? (int)n : -EIO;
+        memcpy(ret_boot_id, text, CONTAINER_BOOT_ID_SIZE - 1);
+        ret_boot_id[CONTAINER_BOOT_ID_SIZE - 1] = '\0';
+        return 0;
+}
+
+int container_alive(const struct container *container, struct error *error)
+{
+        struct pollfd wait = { .fd = container->pidfd, .events = POLLIN };
+        uint64_t start_time;
+        pid_t pid;
+        bool alive;
+
+        if (container->pidfd >= 0)
+                alive = poll(&wait, 1, 0) == 0; /* a pidfd becomes readable when its process ends */
+        else
+                alive = container_start_time(container->proc_fd, &start_time, &pid) == 0;
+        return alive ? 0 : fail_gone(container, error);
+}
+
+/* Open one link of /proc/PID; a process that just ended, or is a zombie, has none. */
+static int open_link(const struct container *container, const char *name, int flags, int *ret_fd, struct error *error)
+{
+        int fd = openat(container->proc_fd, name, flags | O_CLOEXEC);
+
+        if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+                return fail_gone(container, error);
+        if (fd < 0) {
+                (void)fail(error, errno, "open", name);
+                return error_where(error, container->name);
+        }
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Through /proc/PID first and a pidfd second: both name the same process if the first still answers afterwards. */
+static int open_process(struct container *container, const struct container_reference *reference, struct error *error)
+{
+        char path[PATH_MAX];
+        uint64_t expected = reference->start_time;
+        struct statfs fs;
+        pid_t pid;
+        int r;
+
+        if (reference->proc_dir != NULL)
+                (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked with the request */
+        else
+                (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
+        container->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (container->proc_fd < 0)
+                return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, "open", path);
+        if (reference->proc_dir != NULL &&
+            (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
+                return fail_because(error, EINVAL, "pin container", path, "procDir is not a directory of a procfs");
+
+        r = container_start_time(container->proc_fd, &container->start_time, &container->pid);
+        if (r < 0 && reference->proc_dir != NULL && r != -ESRCH)
+                return fail_because(error, EINVAL, "pin container", path, "procDir is not a process's directory");
+        if (r < 0)
+                return fail_gone(container, error);
+        container->pidfd = pidfd_open(container->pid, 0);
+        if (container->pidfd < 0 && reference->proc_dir == NULL)
+                return errno == ESRCH ? fail_gone(container, error) : fail(error, errno, "pidfd_open", container->name);
+        if (reference->proc_dir != NULL && container->pidfd >= 0) {
+                /* the number is the other procfs's; does it mean the same process here? */
+                cleanup_close int here_fd = -EBADF;
+                uint64_t here = 0;
+
+                (void)snprintf(path, sizeof path, "/proc/%d", container->pid);
+                here_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (here_fd < 0 || container_start_time(here_fd, &here, &pid) < 0 || here != container->start_time)
+                        fd_close(&container->pidfd);
+        }
+        if (expected != 0 && expected != container->start_time)
+                return fail_because(error, ESRCH, "pin container", container->name,
+                                    "the container is gone: pid %d is another process now", container->pid);
+        return 0;
+}
+
+static int open_namespaces(struct container *container, struct error *error)
+{
+        cleanup_close int own_mnt_ns_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+        cleanup_close int own_user_ns_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        struct stat mnt_ns;
+        int r;
+
+        if (own_mnt_ns_fd < 0 || own_user_ns_fd < 0)
+                return fail(error, errno, "open", "/proc/self/ns");
+        if ((r = open_link(container, "root", O_PATH | O_DIRECTORY, &container->root_fd, error)) < 0 ||
+            (r = open_link(container, "ns/mnt", O_RDONLY, &container->mnt_ns_fd, error)) < 0 ||
+            (r = open_link(container, "ns/user", O_RDONLY, &container->user_ns_fd, error)) < 0)
+                return r;
+        if (fstat(container->mnt_ns_fd, &mnt_ns) < 0)
+                return fail(error, errno, "fstat", "mount namespace");
+        container->mnt_ns_inode = mnt_ns.st_ino;
+
+        r = namespace_same(container->mnt_ns_fd, own_mnt_ns_fd);
+        if (r > 0)
+                return fail_because(error, EINVAL, "pin container", container->name,
+                                    "the process is in the node's own mount namespace, so it is no container");
+        if (r == 0)
+                r = namespace_same(container->user_ns_fd, own_user_ns_fd);
+        if (r < 0)
+                return fail(error, -r, "fstat", "namespaces");
+        container->own_user_ns = r == 0;
+        return 0;
+}
+
+int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)
+{
+        cleanup_container struct container container = CONTAINER_NONE;
+        struct container_reference process = *reference;
+        struct container_process known;
+        int r;
+
+        if (reference->id != NULL) {
+                (void)text_copy(container.id, sizeof container.id, reference->id);
+                (void)text_copy(container.name, sizeof container.name, reference->id);
+                r = container_id_find(reference->id, reference->runtime, &known, error);
+                if (r < 0)
+                        return r;
+                process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
+        } else if (reference->proc_dir != NULL)
+                (void)text_copy(container.name, sizeof container.name, reference->proc_dir);
+        else
+                (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
+
+        if ((r = open_process(&container, &process, error)) < 0 || (r = open_namespaces(&container, error)) < 0 ||
+            (r = container_alive(&container, error)) < 0)
+                return r;
+        *ret_container = container;
+        container = (struct container)CONTAINER_NONE;
+        return 0;
+}
+
+int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_container, struct error *error)
+{
+        DIR *proc = opendir("/proc");
+        const struct dirent *entry;
+        int r = -ESRCH;
+
+        if (proc == NULL)
+                return fail(error, errno, "open", "/proc");
+        while (r < 0 && (entry = readdir(proc)) != NULL) {
+                char path[NAME_MAX + sizeof "/ns/mnt"];
+                struct stat st;
+                uint64_t pid;
+
+                if (!text_number(entry->d_name, INT32_MAX, &pid))
+                        continue;
+                (void)snprintf(path, sizeof path, "%s/ns/mnt", entry->d_name);
+                if (fstatat(dirfd(proc), path, &st, 0) == 0 && st.st_ino == mnt_ns_inode) {
+                        const struct container_reference reference = { .pid = (pid_t)pid };
+
+                        r = container_pin(&reference, ret_container, error);
+                        if (r == 0 && ret_container->mnt_ns_inode != mnt_ns_inode) { /* it went elsewhere just now */
+                                container_release(ret_container);
+                                r = -ESRCH;
+                        }
+                }
+        }
+        (void)closedir(proc);
+        return r < 0 ? fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running") : 0;
+}
+
+/* The node's id that a uid_map or gid_map gives to 0. */
+static int mapped_root(int proc_fd, const char *map, uint32_t *ret_id)
+{
+        char text[16384]; /* at most 340 lines (user_namespaces(7)) of 33 characters */
+        ssize_t n = file_read(proc_fd, map, text, sizeof text);
+        char *line = text;
+
+        if (n < 0)
+                return n == -ENOENT ? -ESRCH : (int)n;
+        for (char *next; line != NULL && *line != '\0'; line = next) {
+                unsigned inside;
+                unsigned outside;
+                unsigned count;
+
+                next = strchr(line, '\n');
+                if (next != NULL)
+                        *next++ = '\0';
+                if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && count > 0) {
+                        *ret_id = outside;
+                        return 0;
+                }
+        }
+        return -EINVAL;
+}
+
+int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error)
+{
+        int r = mapped_root(container->proc_fd, "uid_map", ret_uid);
+
+        if (r == 0)
+                r = mapped_root(container->proc_fd, "gid_map", ret_gid);
+        if (r == -EINVAL)
+                (void)fail_because(error, EINVAL, "read uid_map", container->name,
+                                   "the container's user namespace has no root: id 0 is not mapped");
+        else if (r < 0)
+                return fail_gone(container, error);
+        return r < 0 ? error_where(error, container->name) : 0;
+}
+
+void container_release(struct container *container)
+{
+        fd_close(&container->proc_fd);
+        fd_close(&container->pidfd);
+        fd_close(&container->root_fd);
+        fd_close(&container->mnt_ns_fd);
+        fd_close(&container->user_ns_fd);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container.h - a running container: a process pinned once, with what is needed of its namespaces, then verified.
+ *
+ * After container_pin() no pid is ever used again: a process that reuses the number is not touched.
+ */
+#ifndef FLEXGRAFT_CONTAINER_H
+#define FLEXGRAFT_CONTAINER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "error.h"
+
+#define CONTAINER_NAME_MAX 129 /* an id, terminated */
+
+/* How a request names a container. */
+struct container_reference {
+        pid_t pid;            /* 0: not by pid */
+        const char *id;       /* NULL: not by id */
+        const char *runtime;  /* NULL: whichever knows the id */
+        const char *proc_dir; /* NULL: not by its directory in a procfs */
+        uint64_t start_time;  /* of the process meant, in clock ticks since boot; 0: any */
+};
+
+struct container {
+        pid_t pid;
+        char name[CONTAINER_NAME_MAX]; /* its id, or "pid 4711": for people */
+        char id[CONTAINER_NAME_MAX];   /* "" when it was named by pid */
+        uint64_t start_time;           /* clock ticks since boot */
+        int proc_fd;                   /* its directory in procfs */
+        int pidfd;                     /* -EBADF when procDir is of another pid namespace: proc_fd then pins alone */
+        int root_fd;                   /* O_PATH on its root directory: what targets are resolved beneath */
+        int mnt_ns_fd;
+        int user_ns_fd;
+        uint64_t mnt_ns_inode;
+        bool own_user_ns; /* false: it lives in the node's own user namespace, and nothing needs mapping */
+};
+
+#define CONTAINER_NONE { .proc_fd = -EBADF, .pidfd = -EBADF, .root_fd = -EBADF, .mnt_ns_fd = -EBADF, .user_ns_fd = -EBADF }
+
+/*
+ * container_pin() - find the process, open it, its namespaces and its root, then see that it is still the one meant.
+ *
+ * Runs in: the node's namespaces. Needs CAP_SYS_PTRACE for a process in another user namespace.
+ * Gives:   ret_container, released by container_release().
+ * Errors:  ESRCH no such process, or it is another one by now (by start time); ENOENT no such container id; ENOTUNIQ
+ *          an id that several runtimes know for different processes; EINVAL a process in the node's own mount
+ *          namespace, which is no container.
+ */
+int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error);
+
+/*
+ * container_pin_namespace() - any process of this mount namespace, where the one that was recorded has ended: a
+ * container named by a process that was not its first lives on. Looks through the whole of /proc.
+ *
+ * Errors:  ESRCH there is none.
+ */
+int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_container, struct error *error);
+
+/* container_alive() - 0 while the pinned process runs, else ESRCH with the error filled. */
+int container_alive(const struct container *container, struct error *error);
+
+/*
+ * container_root_ids() - the node's ids of the container's root: who owns what is made for it.
+ *
+ * Errors: EINVAL when its user namespace maps no id 0; ESRCH.
+ */
+int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
+
+void container_release(struct container *container);
+#define cleanup_container __attribute__((cleanup(container_release)))
+
+/*
+ * container_start_time() - when the process of a procfs directory started, in clock ticks since boot (proc(5), field
+ * 22 of stat), and ret_pid, its number in that procfs. Returns 0 or negative errno; ESRCH once it is gone.
+ */
+int container_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid);
+
+/* container_boot_id() - the running kernel's boot id, 36 characters and a terminator. Returns 0 or negative errno. */
+#define CONTAINER_BOOT_ID_SIZE 37
+int container_boot_id(char *ret_boot_id);
+
+#endif

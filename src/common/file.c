@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fd.h"
+
+ssize_t file_read_fd(int fd, char *buffer, size_t size)
+{
+        size_t length = 0;
+
+        while (length < size) {
+                ssize_t n = read(fd, buffer + length, size - length);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0) {
+                        buffer[length] = '\0';
+                        return (ssize_t)length;
+                }
+                length += (size_t)n;
+        }
+        return -EFBIG;
+}
+
+ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size)
+{
+        cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd < 0)
+                return -errno;
+        return file_read_fd(fd, buffer, size);
+}
+
+int file_write_all(int fd, const char *bytes, size_t size)
+{
+        while (size > 0) {
+                ssize_t n = write(fd, bytes, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                bytes += n;
+                size -= (size_t)n;
+        }
+        return 0;
+}
+
+static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool durable)
+{
+        cleanup_close int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = file_write_all(fd, bytes, size);
+        if (r == 0 && durable && fsync(fd) < 0)
+                r = -errno;
+        return r;
+}
+
+int file_replace(int dirfd, const char *name, const char *bytes, size_t size, bool durable)
+{
+        char temporary[NAME_MAX + 1];
+        int r;
+
+        if (snprintf(temporary, sizeof temporary, ".%s.tmp", name) >= (int)sizeof temporary)
+                return -ENAMETOOLONG;
+        r = write_temporary(dirfd, temporary, bytes, size, durable);
+        if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)
+                r = -errno;
+        if (r < 0) {
+                (void)unlinkat(dirfd, temporary, 0); /* the first failure is the one to tell */
+                return r;
+        }
+        if (durable && fsync(dirfd) < 0)
+                return -errno;
+        return 0;
+}

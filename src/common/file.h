@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file.h - whole small files: read at once, replaced at once.
+ */
+#ifndef FLEXGRAFT_FILE_H
+#define FLEXGRAFT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * file_read() - read a small file beneath dirfd into a buffer, terminated. Symbolic links are followed.
+ *
+ * Returns: the number of bytes, or negative errno: EFBIG when the file does not fit with its terminator.
+ */
+ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size);
+
+/* file_read_fd() - the same from an open descriptor, to its end. */
+ssize_t file_read_fd(int fd, char *buffer, size_t size);
+
+/*
+ * file_replace() - make name in dirfd hold these bytes, whole or not at all: temporary file, rename. With durable,
+ * the file and its directory reach the disk before it returns. The temporary file is named .NAME.tmp; whoever calls
+ * holds the lock of NAME, so nobody else uses it, and one left by a killed process is simply written over.
+ *
+ * Returns: 0, or negative errno; name is then what it was before.
+ */
+int file_replace(int dirfd, const char *name, const char *bytes, size_t size, bool durable);
+
+/* file_write_all() - write every byte, however many calls it takes. Returns 0 or negative errno. */
+int file_write_all(int fd, const char *bytes, size_t size);
+
+#endif

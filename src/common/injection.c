@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "injection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "config.h"
+#include "detached_mount.h"
+#include "fd.h"
+#include "placement.h"
+#include "text.h"
+
+void injection_begin(struct injection *injection, const struct request *request, const struct source_kind *kind)
+{
+        injection->kind = kind;
+        injection->request = request;
+        injection->container = (struct container)CONTAINER_NONE;
+        injection->state = (struct state)STATE_NONE;
+        injection->target.fd = -EBADF;
+        injection->target.base_fd = -EBADF;
+        injection->source_fd = -EBADF;
+        injection->mount_fd = -EBADF;
+}
+
+/* Everything that makes two requests ask for different mounts, by name; never an option's value (secrets). */
+static uint64_t request_digest(const struct request *request)
+{
+        const struct mount_options *options = &request->options;
+        const uint64_t numbers[] = { (uint64_t)request->kind, options->attr_set, options->attr_clear,
+                                     (uint64_t)options->propagation, (uint64_t)request->ids,
+                                     (uint64_t)request->recursive << 1 | (uint64_t)request->locked };
+        uint64_t digest = text_hash(TEXT_HASH_SEED, numbers, sizeof numbers);
+
+        digest = text_hash(digest, request->source, strlen(request->source) + 1);
+        if (request->fs_type != NULL)
+                digest = text_hash(digest, request->fs_type, strlen(request->fs_type));
+        for (size_t i = 0; i < options->fs_count; i++)
+                digest = text_hash(digest, options->fs_options[i], strcspn(options->fs_options[i], "=") + 1);
+        return digest;
+}
+
+int injection_pin_container(struct injection *injection, struct error *error)
+{
+        return container_pin(&injection->request->container, &injection->container, error);
+}
+
+int injection_claim(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_record *record = &injection->record;
+        struct config config;
+        uint64_t keys[2];
+        int r;
+
+        record->pid = injection->container.pid;
+        record->start_time = injection->container.start_time;
+        record->mnt_ns_inode = injection->container.mnt_ns_inode;
+        record->digest = request_digest(request);
+        (void)text_copy(record->container_id, sizeof record->container_id, injection->container.id);
+        (void)text_copy(record->source, sizeof record->source, request->source);
+        (void)text_copy(record->target, sizeof record->target, request->target);
+        mount_record_default_id(&injection->container, request->target, record->id);
+        keys[0] = mount_record_key(record->id);
+        if (request->id != NULL)
+                (void)text_copy(record->id, sizeof record->id, request->id);
+        keys[1] = mount_record_key(record->id);
+        r = container_boot_id(record->boot_id);
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+
+        if ((r = config_load(&config, error)) < 0 ||
+            (r = state_open(config.state_dir, "mounts", /* create= */ true, &injection->state, error)) < 0)
+                return r;
+        /* the target's lock, whatever the record is called, and the record's; lower key first */
+        if ((r = state_lock(&injection->state, keys[keys[0] > keys[1]], error)) < 0)
+                return r;
+        return keys[0] == keys[1] ? 0 : state_lock(&injection->state, keys[keys[0] <= keys[1]], error);
+}
+
+/* The record's mount is on top at the target: done already, if it is the one that is asked for. */
+static int accept_present(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        const char *container = injection->container.name;
+
+        if (earlier->digest != injection->record.digest) {
+                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                                   "an earlier call (record %s) put another mount there", earlier->id);
+                return error_where(error, container);
+        }
+        injection->record = *earlier;
+        injection->record.pid = injection->container.pid; /* as this call named the container */
+        (void)text_copy(injection->record.container_id, sizeof injection->record.container_id, injection->container.id);
+        injection->already = true;
+        return 0;
+}
+
+int injection_look(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_record *record = &injection->record;
+        struct mount_record earlier;
+        bool known;
+        int r;
+
+        r = mount_record_read(&injection->state, record->id, &earlier, error);
+        if (r < 0 && r != -ENOENT && r != -EBADMSG)
+                return r;
+        known = r == 0 && mount_record_is_of(&earlier, &injection->container, record->boot_id);
+        if (r == 0 && !known && request->id != NULL && strcmp(earlier.boot_id, record->boot_id) == 0) {
+                /* the chosen name is another container's; it is free again once that one is gone */
+                const struct container_reference other = { .pid = earlier.pid, .start_time = earlier.start_time };
+                cleanup_container struct container alive = CONTAINER_NONE;
+                struct error ignored;
+
+                if (container_pin(&other, &alive, &ignored) == 0)
+                        return fail_because(error, EEXIST, "read record", request->id,
+                                            "this id names a mount in another container (pid %d)", earlier.pid);
+        }
+        if (known && request->id != NULL && strcmp(earlier.target, request->target) != 0) {
+                enum placement placement;
+
+                r = placement_find(&injection->container, earlier.mount_point, &earlier.identity, &placement, error);
+                if (r < 0)
+                        return r;
+                if (placement != PLACEMENT_GONE)
+                        return fail_because(error, EEXIST, "read record", request->id,
+                                            "this id names the mount on %s already", earlier.target);
+                known = false;
+        }
+
+        r = target_look(&injection->container, request->target, &injection->target, error);
+        if (r < 0)
+                return r;
+        (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
+        if (injection->target.mount_root) {
+                if (known && mount_identity_same(&injection->target.mount, &earlier.identity))
+                        return accept_present(injection, &earlier, error);
+                (void)fail_because(error, EBUSY, "find target", request->target, "something is mounted there already");
+                return error_where(error, injection->container.name);
+        }
+        if (injection->target.missing > 0 && !request->mkdir) {
+                (void)fail(error, ENOENT, "find target", request->target);
+                return error_where(error, injection->container.name);
+        }
+        if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
+                injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
+        return 0;
+}
+
+static int fail_strategy(const struct injection *injection, const char *reason, struct error *error)
+{
+        return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source, "%s", reason);
+}
+
+int injection_open_source(struct injection *injection, struct error *error)
+{
+        return injection->kind->open(injection, error);
+}
+
+int injection_make_mount(struct injection *injection, struct error *error)
+{
+        bool owned = injection->container.own_user_ns && injection->request->ids == IDS_USERNS;
+
+        if (owned && !injection->kind->ownable)
+                return fail_strategy(injection, "a bind shows the superblock that there is; \"userns\" would need a new one",
+                                     error);
+        return injection->kind->make(injection, owned, error);
+}
+
+static int dress(struct injection *injection, bool mapped, struct error *error)
+{
+        const struct request *request = injection->request;
+        const struct mount_attributes attributes = { .set = request->options.attr_set,
+                                                     .clear = request->options.attr_clear,
+                                                     .propagation = (uint64_t)request->options.propagation,
+                                                     .recursive = request->recursive };
+
+        return detached_mount_dress(injection->mount_fd, request->source, &attributes,
+                                    mapped ? injection->container.user_ns_fd : -1, error);
+}
+
+/* Whether owners come out right on a superblock that the container's user namespace owns; btrfs on 6.1 shows 65534. */
+static int check_owner(const struct injection *injection, struct error *error)
+{
+        struct stat st;
+
+        if (fstat(injection->mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", injection->request->source);
+        if (st.st_uid == 65534 || st.st_gid == 65534)
+                return fail_strategy(injection, "owned by the container's user namespace, its owners would show as 65534",
+                                     error);
+        return 0;
+}
+
+/* A filesystem that cannot be id-mapped: a superblock of the container's own, where the running kernel allows it. */
+static int dress_owned(struct injection *injection, struct error *error)
+{
+        struct error mapped = *error;
+        int r;
+
+        fd_close(&injection->mount_fd); /* the node's superblock goes, so that the container's can be */
+        r = injection->kind->make(injection, /* owned= */ true, error);
+        if (r == 0)
+                r = check_owner(injection, error);
+        if (r == 0)
+                r = dress(injection, /* mapped= */ false, error);
+        if (r < 0) {
+                struct error owned = *error;
+
+                (void)fail_because(error, mapped.errnum, mapped.operation, mapped.subject,
+                                   "idmapped: %s; userns: %s: %s", strerrorname_np(mapped.errnum),
+                                   strerrorname_np(owned.errnum), owned.kernel[0] != '\0' ? owned.kernel : owned.reason);
+        }
+        return r;
+}
+
+int injection_dress(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        const char *word = NULL;
+        int r;
+
+        if (!injection->container.own_user_ns)
+                word = "none";
+        else if (request->ids == IDS_HOST)
+                word = "host";
+        else if (request->ids == IDS_REMAP)
+                return fail_strategy(injection, "the FUSE translator (\"remap\") is not part of this version", error);
+        else if (request->ids == IDS_USERNS) {
+                if ((r = check_owner(injection, error)) < 0)
+                        return r;
+                word = "userns";
+        }
+        if (word != NULL) {
+                r = dress(injection, /* mapped= */ false, error);
+        } else {
+                word = "idmapped";
+                r = dress(injection, /* mapped= */ true, error);
+                if ((r == -EINVAL || r == -EPERM) && injection->kind->ownable && request->ids == IDS_AUTO) {
+                        word = "userns";
+                        r = dress_owned(injection, error);
+                }
+                if (r < 0 && error->reason[0] == '\0')
+                        (void)snprintf(error->reason, sizeof error->reason, "its owners cannot be mapped for the container (%s)",
+                                       strerrordesc_np(error->errnum));
+        }
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
+        return 0;
+}
+
+int injection_lock(struct injection *injection, struct error *error)
+{
+        int fd;
+
+        if (!injection->container.own_user_ns)
+                return fail_because(error, EINVAL, "lock attributes", injection->request->target,
+                                    "the container has no user namespace of its own, so its root can undo everything");
+        fd = detached_mount_lock(injection->mount_fd, &injection->container, injection->directory,
+                                 injection->request->recursive, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->mount_fd);
+        injection->mount_fd = fd;
+        return 0;
+}
+
+static int describe(struct injection *injection, struct error *error)
+{
+        struct mount_record *record = &injection->record;
+        struct mount_seen seen;
+        struct statfs fs;
+        int r = mount_see(injection->mount_fd, "", &seen);
+
+        if (r < 0)
+                return fail(error, -r, "statx", record->source);
+        if (fstatfs(injection->mount_fd, &fs) < 0)
+                return fail(error, errno, "fstatfs", record->source);
+        record->identity = seen.identity;
+        mount_options_text((unsigned long)fs.f_flags, record->options, sizeof record->options);
+        (void)text_copy(record->type, sizeof record->type, injection->fs_type[0] != '\0' ? injection->fs_type : "bind");
+        return 0;
+}
+
+int injection_record(struct injection *injection, struct error *error)
+{
+        struct mount_record *record = &injection->record;
+        const struct target *target = &injection->target;
+        int r;
+
+        if (target->missing == 0 && target->directory != injection->directory) {
+                (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, "find target", record->target,
+                                   injection->directory ? "a directory cannot be mounted on a file" :
+                                                          "a file cannot be mounted on a directory");
+                return error_where(error, injection->container.name);
+        }
+        if ((r = describe(injection, error)) < 0)
+                return r;
+        record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
+        injection->recorded = true; /* from here on it may be there */
+        return mount_record_write(&injection->state, record, error);
+}
+
+int injection_make_target(struct injection *injection, struct error *error)
+{
+        return target_make(&injection->container, &injection->target, injection->directory, error);
+}
+
+int injection_place(struct injection *injection, struct error *error)
+{
+        int r = container_alive(&injection->container, error);
+
+        if (r < 0)
+                return r;
+        injection->placed = true; /* from here on it may be there */
+        r = placement_place(injection->mount_fd, &injection->container, &injection->target, error);
+        fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
+        return r;
+}
+
+int injection_confirm(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_seen seen;
+        int r = container_alive(&injection->container, error);
+
+        if (r == 0)
+                r = target_see(&injection->container, request->target, &seen, error);
+        if (r < 0)
+                return r;
+        if (!seen.root || !mount_identity_same(&seen.identity, &injection->record.identity)) {
+                (void)fail_because(error, ESTALE, "look again", request->target,
+                                   "the target was moved, replaced or covered while the mount was placed");
+                return error_where(error, injection->container.name);
+        }
+        return 0;
+}
+
+int injection_undo(struct injection *injection, struct error *error)
+{
+        const struct target *target = &injection->target;
+        int r = 0;
+
+        if (injection->placed)
+                r = placement_take_back(injection->mount_fd, &injection->container, &injection->record.identity, error);
+        fd_close(&injection->target.fd);
+        if (r == 0 && injection->recorded) {
+                unsigned skip = target->missing - target->made;
+
+                /* what an earlier call made for this mount goes too, since its record goes */
+                if (skip == 0 && injection->made_before > target->made)
+                        target_unmake(&injection->container, injection->record.mount_point, 0, injection->made_before);
+                else
+                        target_unmake(&injection->container, injection->record.mount_point, skip, target->made);
+                r = mount_record_remove(&injection->state, injection->record.id, error);
+        }
+        return r;
+}
+
+void injection_release(struct injection *injection)
+{
+        fd_close(&injection->mount_fd);
+        fd_close(&injection->source_fd);
+        target_release(&injection->target);
+        state_release(&injection->state);
+        container_release(&injection->container);
+}

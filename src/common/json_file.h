@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_file.h - a JSON value from a file of the node: a configuration, a record, a container runtime's state.
+ */
+#ifndef FLEXGRAFT_JSON_FILE_H
+#define FLEXGRAFT_JSON_FILE_H
+
+#include <jansson.h>
+
+#include "error.h"
+
+#define JSON_FILE_MAX_BYTES ((size_t)4 * 1024 * 1024)
+
+/*
+ * json_file_load() - parse the file; the caller owns *ret_value (json_decref). Repeated keys are refused.
+ *
+ * Errors: the errno of opening and reading it, ENOENT among them; EFBIG; EBADMSG when it is not one JSON value of that type
+ *         (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
+ */
+int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error);
+
+/* cleanup_json: an owned reference that is dropped at the end of its block. */
+static inline void json_file_drop(json_t **json)
+{
+        json_decref(*json);
+}
+#define cleanup_json __attribute__((cleanup(json_file_drop)))
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listing.h - what flexgraft put into containers, each held against the kernel.
+ */
+#ifndef FLEXGRAFT_LISTING_H
+#define FLEXGRAFT_LISTING_H
+
+#include <stddef.h>
+
+#include "error.h"
+#include "mount_record.h"
+#include "placement.h"
+#include "request.h"
+
+struct listing_entry {
+        struct mount_record record;
+        enum placement placement;
+        char problem[192]; /* why the container could not be asked; "" */
+};
+
+struct listing {
+        struct listing_entry *entries; /* owned */
+        size_t count;
+        char set_aside[8][MOUNT_RECORD_ID_MAX]; /* torn or foreign records met on the way */
+        size_t set_aside_count;
+};
+
+/*
+ * listing_make() - every record, or those of one container; in a worker that is given up on at the request's timeout.
+ * Errors: those of the state directory and of pinning the container asked for; a broken record is no error.
+ */
+int listing_make(struct listing *ret_listing, const struct request *request, struct error *error);
+
+void listing_release(struct listing *listing);
+#define cleanup_listing __attribute__((cleanup(listing_release)))
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount_record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "json_file.h"
+#include "text.h"
+
+#define RECORD_VERSION 1
+#define SUFFIX ".json"
+
+void mount_record_default_id(const struct container *container, const char *target, char *ret_id)
+{
+        uint64_t hash = text_hash(TEXT_HASH_SEED, &container->mnt_ns_inode, sizeof container->mnt_ns_inode);
+        const char *name = strrchr(target, '/') + 1;
+        size_t length = 0;
+
+        hash = text_hash(hash, target, strlen(target));
+        for (; *name != '\0' && length < 32; name++)
+                if ((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9'))
+                        ret_id[length++] = *name;
+        (void)snprintf(ret_id + length, MOUNT_RECORD_ID_MAX - length, "%s%016llx", length > 0 ? "-" : "",
+                       (unsigned long long)hash);
+}
+
+uint64_t mount_record_key(const char *id)
+{
+        return text_hash(TEXT_HASH_SEED, id, strlen(id));
+}
+
+static void file_name(const char *id, char *ret_name)
+{
+        (void)snprintf(ret_name, NAME_MAX + 1, "%s" SUFFIX, id); /* an id is at most 128 bytes */
+}
+
+/* The one table of a record's strings. */
+static const struct {
+        const char *member;
+        size_t offset;
+        size_t size;
+} strings[] = {
+#define STRING(member, field) { member, offsetof(struct mount_record, field), sizeof ((struct mount_record *)0)->field }
+        STRING("id", id),
+        STRING("type", type),
+        STRING("source", source),
+        STRING("origin", origin),
+        STRING("target", target),
+        STRING("mountPoint", mount_point),
+        STRING("options", options),
+        STRING("idMapping", id_mapping),
+        STRING("containerId", container_id),
+        STRING("bootId", boot_id),
+#undef STRING
+};
+
+static bool get_number(const json_t *object, const char *member, uint64_t *ret_number)
+{
+        const json_t *value = json_object_get(object, member);
+
+        *ret_number = (uint64_t)json_integer_value(value);
+        return json_is_integer(value);
+}
+
+static bool from_json(const json_t *object, struct mount_record *ret_record)
+{
+        uint64_t made;
+        uint64_t pid;
+
+        for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+                const char *value = json_string_value(json_object_get(object, strings[i].member));
+
+                if (value == NULL || !text_copy((char *)ret_record + strings[i].offset, strings[i].size, value))
+                        return false;
+        }
+        ret_record->identity.unique = json_is_true(json_object_get(object, "mountIdUnique"));
+        if (!get_number(object, "made", &made) || made > PATH_MAX || !get_number(object, "pid", &pid) ||
+            !get_number(object, "digest", &ret_record->digest) ||
+            !get_number(object, "mountId", &ret_record->identity.id) ||
+            !get_number(object, "device", &ret_record->identity.device) ||
+            !get_number(object, "inode", &ret_record->identity.inode) ||
+            !get_number(object, "startTime", &ret_record->start_time) ||
+            !get_number(object, "mountNamespace", &ret_record->mnt_ns_inode))
+                return false;
+        ret_record->made = (unsigned)made;
+        ret_record->pid = (pid_t)pid;
+        return ret_record->mount_point[0] == '/';
+}
+
+static json_t *to_json(const struct mount_record *record)
+{
+        json_t *object = json_pack("{s:i, s:b, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
+                                   "mountIdUnique", record->identity.unique, "mountId", (json_int_t)record->identity.id,
+                                   "device", (json_int_t)record->identity.device, "inode",
+                                   (json_int_t)record->identity.inode, "made", (int)record->made, "digest",
+                                   (json_int_t)record->digest, "pid", (int)record->pid, "startTime",
+                                   (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns_inode);
+
+        for (size_t i = 0; object != NULL && i < sizeof strings / sizeof strings[0]; i++) {
+                json_t *value = json_string((const char *)record + strings[i].offset);
+
+                if (value == NULL) /* the kernel's name for a path may be no UTF-8; then as it was asked for */
+                        value = json_string(strings[i].offset == offsetof(struct mount_record, mount_point) ?
+                                                    record->target :
+                                                    record->source);
+                if (json_object_set_new(object, strings[i].member, value) < 0) {
+                        json_decref(object);
+                        object = NULL;
+                }
+        }
+        return object;
+}
+
+int mount_record_read(const struct state *state, const char *id, struct mount_record *ret_record, struct error *error)
+{
+        cleanup_json json_t *object = NULL;
+        char name[NAME_MAX + 1];
+        char aside[NAME_MAX + 1];
+        uint64_t version;
+        int r;
+
+        file_name(id, name);
+        r = json_file_load(state->dir_fd, name, JSON_OBJECT, &object, error);
+        if (r < 0 && r != -EBADMSG && r != -EFBIG)
+                return r;
+        if (r == 0 && get_number(object, "version", &version) && version != RECORD_VERSION)
+                return fail_because(error, EPROTONOSUPPORT, "read record", id,
+                                    "the record is of version %llu, and this program understands version %d",
+                                    (unsigned long long)version, RECORD_VERSION);
+        *ret_record = (struct mount_record){};
+        if (r == 0 && from_json(object, ret_record) && strcmp(ret_record->id, id) == 0)
+                return 0;
+        (void)snprintf(aside, sizeof aside, "%s.bad", name);
+        (void)renameat(state->dir_fd, name, state->dir_fd, aside); /* a read-only state keeps it, and it stays distrusted */
+        return fail_because(error, EBADMSG, "read record", id, "the record is torn or not ours; it was set aside as %s",
+                            aside);
+}
+
+int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        cleanup_json json_t *object = to_json(record);
+        char name[NAME_MAX + 1];
+        char *text;
+        int r;
+
+        if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
+                return fail(error, ENOMEM, "write record", record->id);
+        file_name(record->id, name);
+        r = file_replace(state->dir_fd, name, text, strlen(text), /* durable= */ false);
+        free(text);
+        return r < 0 ? fail(error, -r, "write record", record->id) : 0;
+}
+
+int mount_record_remove(const struct state *state, const char *id, struct error *error)
+{
+        char name[NAME_MAX + 1];
+
+        file_name(id, name);
+        if (unlinkat(state->dir_fd, name, 0) < 0 && errno != ENOENT)
+                return fail(error, errno, "remove record", id);
+        return 0;
+}
+
+bool mount_record_next(void *directory, char *ret_id)
+{
+        const struct dirent *entry;
+
+        while ((entry = readdir(directory)) != NULL) {
+                size_t length = strlen(entry->d_name);
+
+                if (entry->d_name[0] == '.' || length <= strlen(SUFFIX) ||
+                    length - strlen(SUFFIX) >= MOUNT_RECORD_ID_MAX ||
+                    strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX) != 0)
+                        continue;
+                (void)text_copy(ret_id, length - strlen(SUFFIX) + 1, entry->d_name);
+                return true;
+        }
+        return false;
+}
+
+bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id)
+{
+        return record->mnt_ns_inode == container->mnt_ns_inode && strcmp(record->boot_id, boot_id) == 0;
+}

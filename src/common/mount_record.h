@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mount_record.h - what flexgraft put, or was about to put, into a container: one JSON file per mount.
+ *
+ * Written before the mount point is made and the mount placed, with the id the mount will have: so whoever comes after
+ * a killed process knows what to look for. It never says that the mount is there; the kernel does.
+ */
+#ifndef FLEXGRAFT_MOUNT_RECORD_H
+#define FLEXGRAFT_MOUNT_RECORD_H
+
+#include <limits.h>
+
+#include "container.h"
+#include "error.h"
+#include "mount_identity.h"
+#include "state.h"
+
+#define MOUNT_RECORD_ID_MAX 129 /* terminated */
+
+struct mount_record {
+        char id[MOUNT_RECORD_ID_MAX];
+        char type[64];              /* the filesystem's, as its mount shows it */
+        char source[PATH_MAX];      /* as it was asked for */
+        char origin[PATH_MAX];      /* the node's own, un-mapped: the path or device it came from, links resolved */
+        char target[PATH_MAX];      /* as it was asked for */
+        char mount_point[PATH_MAX]; /* the same, the container's symbolic links resolved */
+        char options[256];          /* of the mount, separated by commas; never of the filesystem: secrets live there */
+        char id_mapping[16];
+        unsigned made;              /* how many of mount_point's last components flexgraft meant to make */
+        uint64_t digest;            /* of what was asked for, to know the same request again */
+        struct mount_identity identity;
+        pid_t pid;                  /* of the container, and what tells it from others: */
+        char container_id[CONTAINER_NAME_MAX];
+        uint64_t start_time;
+        uint64_t mnt_ns_inode;
+        char boot_id[CONTAINER_BOOT_ID_SIZE];
+};
+
+/*
+ * mount_record_default_id() - the id of a mount nobody named: from the target's last component, for people, and a hash
+ * of the container's mount namespace and the target, so that it is the same whichever way the container was named.
+ */
+void mount_record_default_id(const struct container *container, const char *target, char *ret_id);
+
+/* mount_record_key() - the lock of a record. */
+uint64_t mount_record_key(const char *id);
+
+/*
+ * mount_record_read() - one record. Errors: ENOENT; EBADMSG a torn or foreign file, which is set aside as ID.json.bad;
+ * EPROTONOSUPPORT one of another version, which is left alone.
+ */
+int mount_record_read(const struct state *state, const char *id, struct mount_record *ret_record, struct error *error);
+
+/* mount_record_write() - replace it, whole. No fsync: a reboot takes the mount with it. */
+int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error);
+
+/* mount_record_remove() - it is gone afterwards, and was perhaps before. */
+int mount_record_remove(const struct state *state, const char *id, struct error *error);
+
+/* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
+bool mount_record_next(void *directory, char *ret_id);
+
+/* mount_record_is_of() - whether the record's container is this one. */
+bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id);
+
+#endif

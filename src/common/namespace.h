@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * namespace.h - enter namespaces. The only room that calls setns and unshare.
+ */
+#ifndef FLEXGRAFT_NAMESPACE_H
+#define FLEXGRAFT_NAMESPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+/*
+ * namespace_enter_mounts() - this process's mount namespace, root and working directory become the container's.
+ *
+ * Runs in: a worker (worker.h); a process that shares them with another is refused by the kernel (EINVAL).
+ * Needs:   CAP_SYS_ADMIN and CAP_SYS_CHROOT. We stay in the node's user namespace, so container root cannot trace us.
+ * After:   nothing may be executed or loaded, no name looked up, and no path of the container followed except beneath
+ *          a descriptor with openat2: glibc would run the container's NSS modules as the node's root.
+ * Errors:  EPERM, EINVAL; ESRCH cannot happen with a namespace's own descriptor.
+ */
+int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *error);
+
+/*
+ * namespace_become_root_of() - enter the container's user namespace and be its root there.
+ *
+ * Runs in: a short-lived, sealed child (ns_worker.h), which keeps only the descriptors it needs.
+ * After:   all capabilities in the container's user namespace and none on the node; still not dumpable, so that
+ *          container root may stop us but not trace us.
+ * Errors:  EPERM; EINVAL when the namespace has no id 0.
+ */
+int namespace_become_root_of(int user_ns_fd, const char *container, struct error *error);
+
+/* namespace_new_mounts() - a private copy of the current mount namespace, owned by the current user namespace. */
+int namespace_new_mounts(struct error *error);
+
+/* namespace_same() - whether two namespace descriptors name one namespace. Negative errno when one cannot be asked. */
+int namespace_same(int fd, int other_fd);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ns_worker.h - run one function that must enter a container's user namespace; bring back one fd or one error.
+ *
+ * A process in there can be stopped by container root, and traced if anything makes it dumpable. So: a child with
+ * memory of its own, holding only the descriptors it was given, which lives for a few system calls, never executes
+ * anything, and dies with its parent.
+ */
+#ifndef FLEXGRAFT_NS_WORKER_H
+#define FLEXGRAFT_NS_WORKER_H
+
+#include <stddef.h>
+
+#include "error.h"
+
+/* Returns a descriptor, or negative errno with the error filled. */
+typedef int ns_worker_function(void *argument, struct error *error);
+
+/*
+ * ns_worker_run() - run function(argument) in a sealed child that keeps these descriptors alone (at most 8).
+ *
+ * Returns: the descriptor that the function returned, owned by the caller. Errors: the function's; EPROTO when the
+ *          child died (container root may kill it).
+ */
+int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
+                  struct error *error);
+
+/* ns_worker_dies_with_parent() - again after ids changed: the kernel then forgets it (commit_creds()). */
+void ns_worker_dies_with_parent(void);
+
+#endif

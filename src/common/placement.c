@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "placement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "namespace.h"
+#include "syscalls.h"
+
+/* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
+#define COVERS_MAX 16
+
+static int fail_inside(const struct container *container, int errnum, const char *operation, const char *path,
+                       struct error *error)
+{
+        (void)fail(error, errnum, operation, path);
+        return error_where(error, container->name);
+}
+
+int placement_place(int mount_fd, const struct container *container, const struct target *target, struct error *error)
+{
+        int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
+
+        if (r < 0)
+                return r;
+        /* the target's descriptor was opened beneath the container's root and stays what it is in here */
+        if (move_mount(mount_fd, "", target->fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+                return fail_inside(container, errno, "move_mount", target->path, error);
+        return 0;
+}
+
+const char *placement_word(enum placement placement)
+{
+        static const char *const words[] = { "present", "covered", "gone" };
+
+        return words[placement];
+}
+
+/* Whether the container's mount namespace holds the mount, wherever: 1, 0, or negative errno. */
+static int ask_statmount(const struct container *container, const struct mount_identity *identity)
+{
+        struct mnt_id_request request = { .size = sizeof request, .mnt_id = identity->id };
+        uint64_t answer[64]; /* a struct statmount, of which nothing was asked but whether there is one */
+
+        if (!identity->unique || ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &request.mnt_ns_id) < 0)
+                return -ENOSYS;
+        if (sys_statmount(&request, answer, sizeof answer) == 0)
+                return 1;
+        return errno == ENOENT ? 0 : -errno;
+}
+
+static int read_mountinfo(const struct container *container, const struct mount_identity *identity)
+{
+        cleanup_close int fd = openat(container->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+        bool start = true; /* of a line: where the mount id is */
+        uint64_t id = 0;
+        char text[16384];
+        ssize_t n;
+
+        if (fd < 0)
+                return -errno;
+        while ((n = read(fd, text, sizeof text)) > 0)
+                for (ssize_t i = 0; i < n; i++)
+                        if (text[i] == '\n') {
+                                start = true;
+                                id = 0;
+                        } else if (start && text[i] >= '0' && text[i] <= '9')
+                                id = id * 10 + (uint64_t)(text[i] - '0');
+                        else if (start) {
+                                if (id == identity->id)
+                                        return 1;
+                                start = false;
+                        }
+        return n < 0 ? -errno : 0;
+}
+
+int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                   enum placement *ret_placement, struct error *error)
+{
+        struct mount_seen seen;
+        int r = target_see(container, path, &seen, error);
+        int there;
+
+        if (r == 0 && seen.root && mount_identity_same(&seen.identity, identity)) {
+                *ret_placement = PLACEMENT_PRESENT;
+                return 0;
+        }
+        there = ask_statmount(container, identity);
+        if (there < 0)
+                there = read_mountinfo(container, identity);
+        if (there < 0)
+                return fail_inside(container, -there, "statmount", path, error);
+        *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
+        return 0;
+}
+
+int placement_take_back(int mount_fd, const struct container *container, const struct mount_identity *identity,
+                        struct error *error)
+{
+        cleanup_close int fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        char name[16];
+        int r;
+
+        if (fds_fd < 0)
+                return fail(error, errno, "open", "/proc/self/fd");
+        if ((r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        if (fchdir(fds_fd) < 0) /* the node's procfs, seen from inside */
+                return fail(error, errno, "fchdir", "/proc/self/fd");
+        (void)snprintf(name, sizeof name, "%d", mount_fd);
+        for (int i = 0; i < COVERS_MAX; i++) {
+                if (umount2(name, MNT_DETACH) < 0)
+                        return errno == EINVAL ? 0 : fail_inside(container, errno, "umount2", "what was placed", error);
+                if (ask_statmount(container, identity) <= 0)
+                        return 0;
+        }
+        return fail_inside(container, EBUSY, "umount2", "what was placed", error);
+}
+
+int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
+                     bool lazily, struct error *error)
+{
+        const char *name;
+        cleanup_close int dirfd = target_open_parent(container, path, &name, error);
+        struct mount_seen seen;
+        int r;
+
+        if (dirfd < 0)
+                return dirfd;
+        r = mount_see(dirfd, name, &seen);
+        if (r < 0)
+                return fail_inside(container, -r, "statx", path, error);
+        if (!seen.root || !mount_identity_same(&seen.identity, identity)) {
+                (void)fail_because(error, EBUSY, "umount2", path,
+                                   "another mount covers the one that flexgraft put there");
+                return error_where(error, container->name);
+        }
+        if ((r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        /* By its name in its directory's descriptor, never following a link. The container's root could put another
+         * mount there just now; all it can make us do is take that away from itself. */
+        if (fchdir(dirfd) < 0)
+                return fail_inside(container, errno, "fchdir", path, error);
+        if (umount2(name, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0)) < 0)
+                return fail_inside(container, errno, "umount2", path, error);
+        return 0;
+}

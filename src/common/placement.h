@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * placement.h - put a detached mount into a container's tree; find it there again; take it away.
+ */
+#ifndef FLEXGRAFT_PLACEMENT_H
+#define FLEXGRAFT_PLACEMENT_H
+
+#include "container.h"
+#include "error.h"
+#include "mount_identity.h"
+#include "target.h"
+
+/*
+ * placement_place() - the detached mount becomes visible at the target.
+ *
+ * Runs in: a worker; it is in the container's mount namespace afterwards, and in the node's user namespace still.
+ * Needs:   CAP_SYS_ADMIN, CAP_SYS_CHROOT.
+ * Errors:  EINVAL a file onto a directory or the reverse, or a target in another mount namespace; ENOENT the target
+ *          was removed meanwhile.
+ */
+int placement_place(int mount_fd, const struct container *container, const struct target *target,
+                    struct error *error);
+
+/* Where one of our mounts is, as the container sees it. */
+enum placement {
+        PLACEMENT_PRESENT, /* on top at its target */
+        PLACEMENT_COVERED, /* in the container's tree, but not on top at its target: something covers it, or it moved */
+        PLACEMENT_GONE,
+};
+
+/* placement_word() - "present", "covered", "gone". */
+const char *placement_word(enum placement placement);
+
+/*
+ * placement_find() - look at path in the container, and if our mount is not there, ask the kernel for it by its id.
+ *
+ * Needs:   CAP_SYS_ADMIN, for statmount of another namespace (Linux 6.11); before, the container's mountinfo is read.
+ * Errors:  those of target_look(); a path that is gone is an answer, not an error.
+ */
+int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                   enum placement *ret_placement, struct error *error);
+
+/*
+ * placement_take_back() - undo placement_place() by the mount's own descriptor, wherever the container has moved it
+ * since. The kernel unmounts what is on top of it first (umount by descriptor names the topmost mount), so what was
+ * put over it in between goes with it.
+ *
+ * Runs in: a worker in the node's mount namespace; it is in the container's afterwards.
+ */
+int placement_take_back(int mount_fd, const struct container *container, const struct mount_identity *identity,
+                        struct error *error);
+
+/*
+ * placement_remove() - unmount ours from path. Something else on top there: EBUSY, and nothing is touched.
+ *
+ * Runs in: a worker; it is in the container's mount namespace afterwards.
+ * Takes:   lazily: detach it at once, also when files on it are in use or its server is gone.
+ * Errors:  EBUSY in use, or covered.
+ */
+int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
+                     bool lazily, struct error *error);
+
+#endif

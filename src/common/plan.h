@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h - a request -> what must hold, in order, each step with its undo. Plain data: no descriptor, no system call,
+ * no privilege; printed as it is by "dryRun".
+ *
+ *      step                system calls                         undone by
+ *      ----------------    ---------------------------------    ----------------------------------------
+ *      PIN_CONTAINER       open /proc/PID/..., pidfd_open       closing
+ *      CLAIM               fcntl(F_OFD_SETLKW), read            closing
+ *      LOOK                openat2, statx                       -
+ *      OPEN_SOURCE         openat2                              closing
+ *      FIND_DEVICE         open, libblkid                       closing
+ *      CLONE               open_tree                            closing: nobody saw it
+ *      CREATE_SUPERBLOCK   fsopen, fsconfig, fsmount            closing: nobody saw it
+ *      DRESS               mount_setattr                        closing: nobody saw it
+ *      LOCK                unshare, setns, open_tree            closing: nobody saw it
+ *      RECORD              write, rename                        unlink
+ *      MAKE_TARGET         setfsuid, mkdirat or mknodat         unlinkat
+ *      PLACE               setns, move_mount                    umount2(MNT_DETACH)
+ *      CONFIRM             openat2, statx, fstatfs              -
+ *
+ *      FIND_RECORD         read; open /proc/PID/...             closing
+ *      UNPLACE             setns, umount2                       - (never half done)
+ *      UNMAKE_TARGET       unlinkat                             -
+ *      FORGET              unlink                               -
+ */
+#ifndef FLEXGRAFT_PLAN_H
+#define FLEXGRAFT_PLAN_H
+
+#include <stddef.h>
+
+#include "request.h"
+
+enum step {
+        STEP_PIN_CONTAINER,
+        STEP_CLAIM,
+        STEP_LOOK,
+        STEP_OPEN_SOURCE,
+        STEP_FIND_DEVICE,
+        STEP_CLONE,
+        STEP_CREATE_SUPERBLOCK,
+        STEP_DRESS,
+        STEP_LOCK,
+        STEP_RECORD,
+        STEP_MAKE_TARGET,
+        STEP_PLACE,
+        STEP_CONFIRM,
+        STEP_FIND_RECORD,
+        STEP_UNPLACE,
+        STEP_UNMAKE_TARGET,
+        STEP_FORGET,
+};
+
+struct plan {
+        const struct request *request;
+        enum step steps[16];
+        size_t count;
+};
+
+/* plan_make() - the steps of a request; never fails. The plan borrows the request. */
+void plan_make(struct plan *ret_plan, const struct request *request);
+
+/* plan_step_text() - what a step ensures, in words, and how it is undone ("" where there is nothing to undo). */
+const char *plan_step_text(enum step step);
+const char *plan_step_undo(enum step step);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "privileges.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sys/capability.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* No uid is special, setfsuid leaves capabilities alone, and nothing of this can be taken back. */
+#define SECUREBITS                                                                                              \
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |        \
+         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+static int keep_capabilities(const struct privileges *privileges)
+{
+        cap_t set = cap_init();
+        int r = 0;
+
+        if (set == NULL)
+                return -errno;
+        /* a cleared set, then the ones named: inheritable stays empty */
+        if (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
+            cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
+            cap_set_proc(set) < 0)
+                r = -errno;
+        (void)cap_free(set);
+        return r;
+}
+
+static int empty_bounding_set(void)
+{
+        for (cap_value_t cap = 0; cap < cap_max_bits(); cap++)
+                if (cap_drop_bound(cap) < 0)
+                        return -errno;
+        return 0;
+}
+
+int privileges_drop(const struct privileges *privileges, struct error *error)
+{
+        const struct sock_fprog program = { .len = privileges->filter_length,
+                                            .filter = (struct sock_filter *)privileges->filter };
+        int r;
+
+        privileges_stay_undumpable();
+        if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0)
+                return fail(error, errno, "prctl", "securebits");
+        r = empty_bounding_set();
+        if (r < 0)
+                return fail(error, -r, "prctl", "capability bounding set");
+        r = keep_capabilities(privileges);
+        if (r < 0)
+                return fail(error, -r, "capset", "capabilities");
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return fail(error, errno, "prctl", "no_new_privs");
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+                return fail(error, errno, "seccomp", "system call filter");
+        return 0;
+}
+
+void privileges_stay_undumpable(void)
+{
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail for this value */
+}
+
+int privileges_file_owner(uid_t uid, gid_t gid, struct error *error)
+{
+        /* group first; neither call reports failure, so each is asked again with an id that changes nothing */
+        (void)setfsgid(gid);
+        (void)setfsuid(uid);
+        privileges_stay_undumpable();
+        if (setfsgid((gid_t)-1) != (int)gid || setfsuid((uid_t)-1) != (int)uid)
+                return fail(error, EPERM, "setfsuid", "the container's root");
+        return 0;
+}

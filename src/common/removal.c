@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "removal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "config.h"
+#include "target.h"
+#include "text.h"
+
+void removal_begin(struct removal *removal, const struct request *request)
+{
+        removal->request = request;
+        removal->container = (struct container)CONTAINER_NONE;
+        removal->state = (struct state)STATE_NONE;
+}
+
+int removal_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
+                  struct error *error)
+{
+        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
+        int r;
+
+        if (strcmp(record->boot_id, boot_id) != 0)
+                return fail_because(error, ESRCH, "pin container", record->id, "the machine was started anew since");
+        r = container_pin(&process, ret_container, error);
+        if (r == 0 && ret_container->mnt_ns_inode != record->mnt_ns_inode) {
+                container_release(ret_container);
+                r = -ESRCH;
+        }
+        if (r == -ESRCH)
+                r = container_pin_namespace(record->mnt_ns_inode, ret_container, error);
+        if (r == 0 && record->container_id[0] != '\0') {
+                (void)text_copy(ret_container->id, sizeof ret_container->id, record->container_id);
+                (void)text_copy(ret_container->name, sizeof ret_container->name, record->container_id);
+        }
+        return r;
+}
+
+/* The record of whatever we put at this target of this container, called what it may. */
+static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
+{
+        const char *target = removal->request->target;
+        struct mount_record *record = &removal->record;
+        char id[MOUNT_RECORD_ID_MAX];
+        DIR *directory;
+        int fd;
+        int r;
+
+        mount_record_default_id(&removal->container, target, id);
+        r = mount_record_read(&removal->state, id, record, error);
+        if (r != -ENOENT && r != -EBADMSG)
+                return r;
+        fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        directory = fd < 0 ? NULL : fdopendir(fd);
+        if (directory == NULL)
+                return fail(error, errno, "open state", "mounts");
+        r = -ENOENT;
+        while (r < 0 && mount_record_next(directory, id))
+                if (mount_record_read(&removal->state, id, record, error) == 0 &&
+                    mount_record_is_of(record, &removal->container, boot_id) &&
+                    (strcmp(record->target, target) == 0 || strcmp(record->mount_point, target) == 0))
+                        r = 0;
+        (void)closedir(directory);
+        return r < 0 ? fail(error, ENOENT, "find record", target) : 0;
+}
+
+static int lock_record(struct removal *removal, struct error *error)
+{
+        char target_id[MOUNT_RECORD_ID_MAX];
+        const struct container namespace = { .mnt_ns_inode = removal->record.mnt_ns_inode };
+        uint64_t keys[2];
+        int r;
+
+        /* as injection_claim() does */
+        mount_record_default_id(&namespace, removal->record.target, target_id);
+        keys[0] = mount_record_key(target_id);
+        keys[1] = mount_record_key(removal->record.id);
+        r = state_lock(&removal->state, keys[keys[0] > keys[1]], error);
+        if (r == 0 && keys[0] != keys[1])
+                r = state_lock(&removal->state, keys[keys[0] <= keys[1]], error);
+        return r;
+}
+
+int removal_find_record(struct removal *removal, struct error *error)
+{
+        const struct request *request = removal->request;
+        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        struct config config;
+        int r = container_boot_id(boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if (request->has_container && (r = container_pin(&request->container, &removal->container, error)) < 0)
+                return r;
+        removal->reachable = request->has_container;
+        (void)text_copy(removal->record.target, sizeof removal->record.target, request->target);
+        if (request->id != NULL)
+                (void)text_copy(removal->record.id, sizeof removal->record.id, request->id);
+
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ false, &removal->state, error);
+        if (r == 0)
+                r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error) :
+                                          find_by_target(removal, boot_id, error);
+        if (r == 0 && (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+                r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
+        if (r == -ENOENT) {
+                removal->already = true;
+                return 0;
+        }
+        if (r < 0 || request->has_container)
+                return r;
+        r = removal_reach(&removal->record, boot_id, &removal->container, error);
+        removal->reachable = r == 0;
+        return r == -ESRCH ? 0 : r; /* its mounts went with it; the record is what is left */
+}
+
+int removal_unplace(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->record;
+        enum placement placement;
+        int r;
+
+        if (!removal->reachable) {
+                removal->already = true;
+                return 0;
+        }
+        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        if (r < 0)
+                return r;
+        if (placement == PLACEMENT_GONE) {
+                removal->already = true;
+                return 0;
+        }
+        return placement_remove(&removal->container, record->mount_point, &record->identity, removal->request->force,
+                                error);
+}
+
+int removal_unmake_target(struct removal *removal, struct error *error)
+{
+        (void)error; /* tidying does not fail */
+        if (removal->reachable)
+                target_unmake(&removal->container, removal->record.mount_point, 0, removal->record.made);
+        return 0;
+}
+
+int removal_forget(struct removal *removal, struct error *error)
+{
+        return mount_record_remove(&removal->state, removal->record.id, error);
+}
+
+void removal_release(struct removal *removal)
+{
+        state_release(&removal->state);
+        container_release(&removal->container);
+}

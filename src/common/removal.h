@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * removal.h - the steps that take one of our mounts away again, and what they hold between them.
+ */
+#ifndef FLEXGRAFT_REMOVAL_H
+#define FLEXGRAFT_REMOVAL_H
+
+#include <stdbool.h>
+
+#include "container.h"
+#include "error.h"
+#include "mount_record.h"
+#include "placement.h"
+#include "request.h"
+#include "state.h"
+
+struct removal {
+        const struct request *request;
+        struct state state;
+        struct container container;
+        bool already;             /* nothing of it was there any more */
+        bool reachable;           /* the container is still there */
+        struct mount_record record;
+};
+
+/* removal_begin() - an empty one, of zeroed memory. */
+void removal_begin(struct removal *removal, const struct request *request);
+
+/* One step each, named as in plan.h. 0, or negative errno with the error filled. */
+int removal_find_record(struct removal *removal, struct error *error);
+int removal_unplace(struct removal *removal, struct error *error);
+int removal_unmake_target(struct removal *removal, struct error *error);
+int removal_forget(struct removal *removal, struct error *error);
+
+void removal_release(struct removal *removal);
+
+/*
+ * removal_reach() - pin the container of a record: the process recorded, or another of the same mount namespace.
+ * Errors: ESRCH when the container is gone, and its mounts with it.
+ */
+int removal_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
+                  struct error *error);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state.h - the directory of records: intent, one file per record, and the locks beside them.
+ */
+#ifndef FLEXGRAFT_STATE_H
+#define FLEXGRAFT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+struct state {
+        int dir_fd;  /* the directory of this sort of record */
+        int lock_fd; /* its file of locks, once a lock was asked for */
+};
+
+#define STATE_NONE { .dir_fd = -EBADF, .lock_fd = -EBADF }
+
+/*
+ * state_open() - open DIR/sort, made with mode 0700 when create is set.
+ *
+ * Errors:  ENOENT it is not there (and create not set); EPERM it belongs to somebody else, or others may write to it,
+ *          so that its records cannot be trusted. Mere readability by others is taken back.
+ */
+int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error);
+
+/*
+ * state_lock() - wait until nobody else holds this key, and hold it until the state is released or the process ends.
+ *
+ * A lock is one byte of one file, at the key's offset: nothing to leave behind, whoever dies (an open file
+ * description lock, fcntl(2)). Take several in ascending order of key. Errors: EDEADLK, ENOLCK.
+ */
+int state_lock(struct state *state, uint64_t key, struct error *error);
+
+void state_release(struct state *state);
+#define cleanup_state __attribute__((cleanup(state_release)))
+
+#endif

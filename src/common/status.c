@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "hint.h"
+#include "json_file.h"
+
+/* Out of memory while answering: said without any. */
+#define NO_MEMORY "{\"status\":\"Failure\",\"message\":\"out of memory\"}\n"
+
+static int say(json_t *reply, int exit_status)
+{
+        char *line = reply != NULL ? json_dumps(reply, JSON_COMPACT) : NULL;
+        int r;
+
+        json_decref(reply);
+        if (line == NULL) {
+                (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* nothing better is left to do */
+                return EXIT_FAILED;
+        }
+        r = file_write_all(STDOUT_FILENO, line, strlen(line));
+        if (r == 0)
+                r = file_write_all(STDOUT_FILENO, "\n", 1);
+        free(line);
+        return r < 0 ? EXIT_FAILED : exit_status;
+}
+
+/* A string that may hold anything: bytes that are no UTF-8 become question marks. */
+static json_t *printable(const char *text)
+{
+        json_t *string = json_string(text);
+        char *copy;
+
+        if (string != NULL)
+                return string;
+        copy = strdup(text);
+        if (copy == NULL)
+                return NULL;
+        for (char *byte = copy; *byte != '\0'; byte++)
+                if ((unsigned char)*byte > '~')
+                        *byte = '?';
+        string = json_string(copy);
+        free(copy);
+        return string;
+}
+
+static json_t *options_array(const char *text)
+{
+        json_t *array = json_array();
+
+        while (array != NULL && *text != '\0') {
+                size_t length = strcspn(text, ",");
+
+                (void)json_array_append_new(array, json_stringn(text, length)); /* a reply with fewer words still is one */
+                text += length + (text[length] == ',' ? 1 : 0);
+        }
+        return array;
+}
+
+static json_t *container_object(const struct mount_record *record)
+{
+        json_t *container = json_pack("{s:i}", "pid", (int)record->pid);
+
+        if (container != NULL && record->container_id[0] != '\0')
+                (void)json_object_set_new(container, "id", json_string(record->container_id));
+        return container;
+}
+
+static json_t *mount_object(const struct mount_record *record)
+{
+        return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
+                         container_object(record), "type", record->type, "source", printable(record->source), "target",
+                         printable(record->target), "options", options_array(record->options), "idMapping",
+                         record->id_mapping, "mountId", (json_int_t)record->identity.id);
+}
+
+int status_mounted(const struct outcome *outcome)
+{
+        json_t *mount = mount_object(outcome->record);
+
+        if (mount != NULL) {
+                if (strcmp(outcome->record->origin, outcome->record->source) != 0)
+                        (void)json_object_set_new(mount, "origin", printable(outcome->record->origin));
+                (void)json_object_set_new(mount, "alreadyMounted", json_boolean(outcome->already));
+        }
+        return say(json_pack("{s:s, s:o}", "status", "Success", "mount", mount), EXIT_DONE);
+}
+
+int status_removed(const struct outcome *outcome)
+{
+        const struct mount_record *record = outcome->record;
+        json_t *removed = json_object();
+
+        if (record->id[0] != '\0')
+                (void)json_object_set_new(removed, "id", json_string(record->id));
+        if (record->target[0] != '\0')
+                (void)json_object_set_new(removed, "target", printable(record->target));
+        if (record->pid != 0)
+                (void)json_object_set_new(removed, "container", container_object(record));
+        return say(json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
+                             outcome->already),
+                   EXIT_DONE);
+}
+
+int status_listed(const struct listing *listing)
+{
+        json_t *mounts = json_array();
+        json_t *reply;
+
+        for (size_t i = 0; i < listing->count; i++) {
+                const struct listing_entry *entry = &listing->entries[i];
+                json_t *mount = mount_object(&entry->record);
+
+                if (mount != NULL) {
+                        (void)json_object_set_new(mount, "state", json_string(placement_word(entry->placement)));
+                        if (entry->problem[0] != '\0')
+                                (void)json_object_set_new(mount, "problem", json_string(entry->problem));
+                }
+                (void)json_array_append_new(mounts, mount);
+        }
+        reply = json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts);
+        if (reply != NULL && listing->set_aside_count > 0) {
+                json_t *aside = json_array();
+
+                for (size_t i = 0; i < listing->set_aside_count; i++)
+                        (void)json_array_append_new(aside, json_string(listing->set_aside[i]));
+                (void)json_object_set_new(reply, "setAside", aside);
+        }
+        return say(reply, EXIT_DONE);
+}
+
+int status_planned(const struct plan *plan)
+{
+        json_t *steps = json_array();
+
+        for (size_t i = 0; i < plan->count; i++) {
+                const char *undo = plan_step_undo(plan->steps[i]);
+                json_t *step = json_pack("{s:s}", "ensure", plan_step_text(plan->steps[i]));
+
+                if (step != NULL && undo[0] != '\0')
+                        (void)json_object_set_new(step, "undo", json_string(undo));
+                (void)json_array_append_new(steps, step);
+        }
+        return say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "plan", steps), EXIT_DONE);
+}
+
+static void name_container(const struct container_reference *container, char *ret_name, size_t size)
+{
+        if (container->id != NULL)
+                (void)snprintf(ret_name, size, "container %s", container->id);
+        else if (container->proc_dir != NULL)
+                (void)snprintf(ret_name, size, "container %.200s", container->proc_dir);
+        else
+                (void)snprintf(ret_name, size, "container %d", container->pid);
+}
+
+/* "cannot mount /dev/vdb on /data in container web: ": what was tried, as far as the request says. */
+static void intention(const struct request *request, char *ret_text, size_t size)
+{
+        char container[256];
+
+        name_container(&request->container, container, sizeof container);
+        switch (request->kind) {
+        case REQUEST_MOUNT_BIND:
+        case REQUEST_MOUNT_BLOCK:
+                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target, container);
+                return;
+        case REQUEST_MOUNT_REMOVE:
+                if (request->id != NULL)
+                        (void)snprintf(ret_text, size, "cannot remove %s: ", request->id);
+                else
+                        (void)snprintf(ret_text, size, "cannot remove %s from %s: ", request->target, container);
+                return;
+        case REQUEST_MOUNT_LIST:
+                (void)snprintf(ret_text, size, "cannot list mounts: ");
+                return;
+        }
+        ret_text[0] = '\0';
+}
+
+int status_failure(const struct request *request, const struct error *error)
+{
+        static char tried[2 * PATH_MAX + 512]; /* static, for its size */
+        static char message[4 * PATH_MAX];
+        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        const char *hint = hint_for(error);
+        json_t *detail;
+
+        if (understood)
+                intention(request, tried, sizeof tried);
+        else
+                (void)snprintf(tried, sizeof tried, "the request cannot be understood: ");
+        (void)snprintf(message, sizeof message, "%s%s%s%s%s", tried,
+                       error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
+                       error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel, error->kernel[0] != '\0' ? ")" : "");
+
+        detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
+                           strerrorname_np(error->errnum), "subject", printable(error->subject), "where",
+                           printable(error->where));
+        if (detail != NULL && error->kernel[0] != '\0')
+                (void)json_object_set_new(detail, "kernel", printable(error->kernel));
+        if (detail != NULL && hint != NULL)
+                (void)json_object_set_new(detail, "hint", json_string(hint));
+        return say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", printable(message), "error", detail),
+                   understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+}

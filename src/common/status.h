@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status.h - a result or a struct error -> the one JSON object on stdout, and the exit status that goes with it.
+ */
+#ifndef FLEXGRAFT_STATUS_H
+#define FLEXGRAFT_STATUS_H
+
+#include "error.h"
+#include "listing.h"
+#include "plan.h"
+#include "plan_apply.h"
+#include "request.h"
+
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_NOT_UNDERSTOOD = 2 };
+
+/* Each prints one line and returns the program's exit status; EXIT_FAILED also when the line cannot be written. */
+int status_mounted(const struct outcome *outcome);
+int status_removed(const struct outcome *outcome);
+int status_listed(const struct listing *listing);
+int status_planned(const struct plan *plan);
+
+/* status_failure() - the error in words, with what was tried (request may be empty) and a hint. */
+int status_failure(const struct request *request, const struct error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * superblock.h - a filesystem context (fsopen), configured one option at a time, made a superblock, made a mount.
+ */
+#ifndef FLEXGRAFT_SUPERBLOCK_H
+#define FLEXGRAFT_SUPERBLOCK_H
+
+#include "container.h"
+#include "error.h"
+
+/*
+ * superblock_begin() - start configuring a filesystem that the node owns.
+ *
+ * Needs:   CAP_SYS_ADMIN.
+ * Returns: a filesystem-context fd, owned by the caller.
+ * Errors:  ENODEV unknown type.
+ */
+int superblock_begin(const char *fs_type, struct error *error);
+
+/*
+ * superblock_begin_owned() - the same, but the superblock will belong to the container's user namespace: the context
+ * remembers its opener's. Opened by a sealed child inside, passed out, and configured from here, where the node's
+ * paths and devices are.
+ *
+ * Errors:  EPERM, later, at superblock_create(): since Linux 6.11 (commit e1c5ae59c0f2) for every filesystem without
+ *          FS_USERNS_MOUNT.
+ */
+int superblock_begin_owned(const struct container *container, const char *fs_type, struct error *error);
+
+/* superblock_option() - one option: "name" or "name=value". On failure the error carries the kernel's own messages. */
+int superblock_option(int context_fd, const char *option, struct error *error);
+
+/* superblock_set() - one option by name and value, whatever they hold; a NULL value for a flag. */
+int superblock_set(int context_fd, const char *name, const char *value, struct error *error);
+
+/* superblock_create() - make it, or share the one that there is. Errors with the kernel's messages. */
+int superblock_create(int context_fd, const char *source, struct error *error);
+
+/* superblock_mount() - a detached mount of it, with these MOUNT_ATTR_* values. Returns its fd, owned by the caller. */
+int superblock_mount(int context_fd, const char *source, unsigned attributes, struct error *error);
+
+/* superblock_new_tmpfs() - a fresh small tmpfs of the node's own, as a detached mount. */
+int superblock_new_tmpfs(struct error *error);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "fd.h"
+#include "file.h"
+#include "privileges.h"
+#include "syscalls.h"
+#include "text.h"
+
+#define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+#define RETRIES_MAX 256 /* openat2 answers EAGAIN when a rename raced with ".." of the path */
+
+/* Filesystems that are an interface of the kernel's: a mount over a part of them hides it from the container's root. */
+static const unsigned kernel_filesystems[] = {
+        PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,    SELINUX_MAGIC,    SMACK_MAGIC,        BPF_FS_MAGIC,        PSTOREFS_MAGIC,   EFIVARFS_MAGIC,
+        DEVPTS_SUPER_MAGIC, BINFMTFS_MAGIC, NSFS_MAGIC,         0x19800202 /* mqueue */, 0x62656570 /* configfs */,
+};
+
+static int fail_inside(const struct container *container, int errnum, const char *operation, const char *path,
+                       struct error *error)
+{
+        (void)fail(error, errnum, operation, path);
+        return error_where(error, container->name);
+}
+
+/* O_PATH on a path of the container, or negative errno. */
+static int open_inside(const struct container *container, const char *path, uint64_t flags)
+{
+        const char *relative = path[1] == '\0' ? "." : path + 1;
+        int fd = -1;
+
+        for (int i = 0; i < RETRIES_MAX; i++) {
+                fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET);
+                if (fd >= 0 || errno != EAGAIN)
+                        break;
+        }
+        return fd < 0 ? -errno : fd;
+}
+
+static bool is_kernel_filesystem(int fd)
+{
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return false; /* a dead filesystem; whatever it is, it is none of these */
+        for (size_t i = 0; i < sizeof kernel_filesystems / sizeof kernel_filesystems[0]; i++)
+                if ((unsigned)fs.f_type == kernel_filesystems[i])
+                        return true;
+        return false;
+}
+
+/* Where the container sees what fd is: the kernel's name for it, less the container's root if that is a chroot. */
+static int container_path(const struct container *container, int fd, char *ret_path)
+{
+        char link[64];
+        char root[PATH_MAX];
+        char path[PATH_MAX];
+        ssize_t n;
+        size_t root_length;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", container->root_fd);
+        n = readlink(link, root, sizeof root);
+        if (n <= 0 || n == (ssize_t)sizeof root)
+                return -ENAMETOOLONG;
+        root_length = n == 1 ? 0 : (size_t)n;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof path);
+        if (n <= 0 || n == (ssize_t)sizeof path)
+                return -ENAMETOOLONG;
+        path[n] = '\0';
+        if ((size_t)n < root_length || memcmp(path, root, root_length) != 0)
+                return -EXDEV;
+        return text_path_normal(path[root_length] == '\0' ? "/" : path + root_length, ret_path);
+}
+
+int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+{
+        cleanup_target struct target target = TARGET_NONE;
+        cleanup_close int fd = -EBADF;
+        char existing[PATH_MAX];
+        struct mount_seen seen;
+        size_t length;
+        int r;
+
+        (void)text_copy(existing, sizeof existing, path);
+        while ((fd = open_inside(container, existing, 0)) == -ENOENT && strcmp(existing, "/") != 0) {
+                char *slash = strrchr(existing, '/');
+
+                if (strcmp(slash, "/..") == 0)
+                        return fail_inside(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
+                slash[slash == existing ? 1 : 0] = '\0';
+                target.missing++;
+        }
+        if (fd < 0)
+                return fail_inside(container, -fd, "openat2", path, error);
+        length = strcmp(existing, "/") == 0 ? 0 : strlen(existing); /* where the missing part begins */
+
+        if (is_kernel_filesystem(fd)) {
+                (void)fail_because(error, EPERM, "find target", path,
+                                   "the target is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+                return error_where(error, container->name);
+        }
+        r = mount_see(fd, "", &seen);
+        if (r < 0)
+                return fail_inside(container, -r, "statx", path, error);
+        if (target.missing > 0 && !seen.directory)
+                return fail_inside(container, ENOTDIR, "openat2", path, error);
+
+        if (container_path(container, fd, target.path) < 0 ||
+            strlen(target.path) + strlen(path + length) >= sizeof target.path)
+                (void)text_copy(target.path, sizeof target.path, path); /* too long to be told: as it was asked for */
+        else if (target.missing > 0) {
+                size_t known = strcmp(target.path, "/") == 0 ? 0 : strlen(target.path);
+
+                (void)text_copy(target.path + known, sizeof target.path - known, path + length);
+        }
+        target.directory = seen.directory;
+        target.mount_root = seen.root && target.missing == 0;
+        target.mount = seen.identity;
+        *(target.missing > 0 ? &target.base_fd : &target.fd) = fd_take(&fd);
+        *ret_target = target;
+        target = (struct target)TARGET_NONE;
+        return 0;
+}
+
+int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen, struct error *error)
+{
+        cleanup_close int fd = open_inside(container, path, 0);
+        int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
+
+        return r < 0 ? fail_inside(container, -r, "openat2", path, error) : 0;
+}
+
+/* One component, made and opened without following anything. Somebody else's directory of that name will do. */
+static int make_directory(int dirfd, const char *name, bool *ret_made)
+{
+        int fd;
+
+        *ret_made = mkdirat(dirfd, name, 0755) == 0;
+        if (!*ret_made && errno != EEXIST)
+                return -errno;
+        fd = sys_openat2(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        return fd < 0 ? -errno : fd;
+}
+
+static int make_file(int dirfd, const char *name, bool *ret_made)
+{
+        int fd;
+
+        *ret_made = mknodat(dirfd, name, S_IFREG | 0644, 0) == 0;
+        if (!*ret_made)
+                return -errno;
+        fd = sys_openat2(dirfd, name, O_PATH | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        return fd < 0 ? -errno : fd;
+}
+
+/* The start of a path's last count components, behind the slash. */
+static const char *last_components(const char *path, unsigned count)
+{
+        const char *start = path + strlen(path);
+
+        for (unsigned i = 0; i < count; i++)
+                do
+                        start--;
+                while (start > path && *start != '/');
+        return start + 1;
+}
+
+static int make_components(struct target *target, bool directory, const char **ret_part)
+{
+        const char *rest = last_components(target->path, target->missing);
+        cleanup_close int fd = fd_take(&target->base_fd);
+
+        for (unsigned left = target->missing; left > 0; left--) {
+                char name[NAME_MAX + 1];
+                size_t length = strcspn(rest, "/");
+                bool made;
+                int next;
+
+                *ret_part = rest;
+                (void)memcpy(name, rest, length); /* no component is longer: text_path_normal() */
+                name[length] = '\0';
+                rest += length + (left > 1 ? 1 : 0);
+                next = left > 1 || directory ? make_directory(fd, name, &made) : make_file(fd, name, &made);
+                if (made || target->made > 0)
+                        target->made++;
+                else
+                        target->missing--; /* somebody else just made it, and it is theirs */
+                if (next < 0)
+                        return next;
+                fd_close(&fd);
+                fd = next;
+        }
+        target->fd = fd_take(&fd);
+        return 0;
+}
+
+int target_make(const struct container *container, struct target *target, bool directory, struct error *error)
+{
+        const char *part = target->path;
+        struct mount_seen seen;
+        uid_t uid;
+        gid_t gid;
+        int r;
+
+        if (target->missing == 0)
+                return 0;
+        r = container_root_ids(container, &uid, &gid, error);
+        if (r < 0)
+                return r;
+        r = privileges_file_owner(uid, gid, error);
+        if (r < 0)
+                return r;
+        /* as the container's root, with the node's capabilities, beneath descriptors only */
+        r = make_components(target, directory, &part);
+        if (r < 0)
+                (void)fail_inside(container, -r, "mkdir", part, error);
+        (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
+        if (r < 0)
+                return r;
+
+        r = mount_see(target->fd, "", &seen);
+        if (r < 0)
+                return fail_inside(container, -r, "statx", target->path, error);
+        target->directory = seen.directory;
+        target->mount_root = seen.root;
+        target->mount = seen.identity;
+        return 0;
+}
+
+int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error)
+{
+        char parent[PATH_MAX];
+        const char *name = last_components(path, 1);
+        int fd;
+
+        (void)text_copy(parent, sizeof parent, path);
+        parent[name - path > 1 ? name - path - 1 : 1] = '\0';
+        fd = open_inside(container, parent, O_DIRECTORY);
+        if (fd < 0)
+                return fail_inside(container, -fd, "openat2", parent, error);
+        *ret_name = name;
+        return fd;
+}
+
+void target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count)
+{
+        struct error ignored;
+        char left[PATH_MAX];
+        uid_t uid;
+        gid_t gid;
+
+        if (count == 0)
+                return;
+        /* as the container's root, for directories that are sticky; as the node's where the container just died */
+        if (container_root_ids(container, &uid, &gid, &ignored) == 0)
+                (void)privileges_file_owner(uid, gid, &ignored);
+        (void)text_copy(left, sizeof left, path);
+        if (skip > 0)
+                left[last_components(left, skip) - left - 1] = '\0';
+        while (count > 0) {
+                const char *name;
+                cleanup_close int dirfd = target_open_parent(container, left, &name, &ignored);
+                struct stat st;
+                bool gone;
+
+                if (dirfd < 0 && ignored.errnum != ENOENT)
+                        break;
+                gone = dirfd < 0 || (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 && errno == ENOENT);
+                if (!gone && S_ISDIR(st.st_mode))
+                        gone = unlinkat(dirfd, name, AT_REMOVEDIR) == 0;
+                else if (!gone && S_ISREG(st.st_mode) && st.st_size == 0)
+                        gone = unlinkat(dirfd, name, 0) == 0;
+                if (!gone)
+                        break;
+                left[name - left > 1 ? name - left - 1 : 1] = '\0';
+                count--;
+        }
+        (void)privileges_file_owner(0, 0, &ignored);
+}
+
+void target_release(struct target *target)
+{
+        fd_close(&target->fd);
+        fd_close(&target->base_fd);
+}

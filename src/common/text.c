@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+bool text_copy(char *destination, size_t size, const char *source)
+{
+        size_t length = strnlen(source, size);
+        bool whole = length < size;
+
+        if (!whole)
+                length = size - 1;
+        memmove(destination, source, length);
+        destination[length] = '\0';
+        return whole;
+}
+
+bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number)
+{
+        uint64_t number = 0;
+
+        if (*text == '\0')
+                return false;
+        for (; *text != '\0'; text++) {
+                if (*text < '0' || *text > '9')
+                        return false;
+                if (__builtin_mul_overflow(number, 10U, &number) ||
+                    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number) || number > maximum)
+                        return false;
+        }
+        *ret_number = number;
+        return true;
+}
+
+bool text_starts(const char *text, const char *prefix)
+{
+        return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+uint64_t text_hash(uint64_t seed, const void *bytes, size_t size)
+{
+        const unsigned char *byte = bytes;
+
+        for (size_t i = 0; i < size; i++)
+                seed = (seed ^ byte[i]) * 0x100000001b3ULL;
+        return seed;
+}
+
+int text_path_normal(const char *path, char *ret_path)
+{
+        size_t length = 0;
+
+        if (path[0] != '/')
+                return -EINVAL;
+        while (*path != '\0') {
+                size_t part;
+
+                path += strspn(path, "/");
+                part = strcspn(path, "/");
+                if (part > NAME_MAX)
+                        return -ENAMETOOLONG;
+                if (part > 0 && !(part == 1 && path[0] == '.')) {
+                        if (length + 1 + part >= PATH_MAX)
+                                return -ENAMETOOLONG;
+                        ret_path[length++] = '/';
+                        memcpy(ret_path + length, path, part);
+                        length += part;
+                }
+                path += part;
+        }
+        if (length == 0)
+                ret_path[length++] = '/';
+        ret_path[length] = '\0';
+        return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text.h - bounded strings, checked numbers, and the small hash behind ids and locks. No locale, no allocation.
+ */
+#ifndef FLEXGRAFT_TEXT_H
+#define FLEXGRAFT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* text_copy() - copy at most size - 1 bytes, always terminated; false when it had to cut. */
+bool text_copy(char *destination, size_t size, const char *source);
+
+/* text_number() - a whole decimal number without sign or blank, at most maximum; false for anything else. */
+bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
+
+/* text_starts() - whether text begins with prefix. */
+bool text_starts(const char *text, const char *prefix);
+
+/*
+ * text_hash() - FNV-1a, 64 bit: stable across runs and machines, so that it may stand in file names. Continue a hash
+ * by handing the last result as seed; start with TEXT_HASH_SEED. Not for anything an attacker must not collide.
+ */
+#define TEXT_HASH_SEED 0xcbf29ce484222325ULL
+uint64_t text_hash(uint64_t seed, const void *bytes, size_t size);
+
+/*
+ * text_path_normal() - an absolute path with repeated slashes, "." components and trailing slashes removed. ".." stays:
+ * only the kernel knows what it means behind a symbolic link. ret_path holds PATH_MAX bytes.
+ *
+ * Errors: EINVAL not absolute; ENAMETOOLONG for the path or for one component of it.
+ */
+int text_path_normal(const char *path, char *ret_path);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mount-remove REQUEST - take away a mount that flexgraft put into a container, and nothing else. */
+#include "common/plan_apply.h"
+#include "common/program.h"
+#include "common/status.h"
+#include "privileges/mount-remove.h"
+
+static const char help[] =
+        "\n"
+        "Take away a mount that flexgraft put into a container, and the directories it made for it.\n"
+        "REQUEST is a JSON object; - reads it from standard input. The answer is one JSON object.\n"
+        "What is gone already is a success.\n"
+        "\n"
+        "  id                  the mount's id, from the reply that made it or from mount-list; or\n"
+        "  container, target   as they were given\n"
+        "  force               true: detach it although it is in use, or its server does not answer\n"
+        "  dryRun              true: only say what would be done\n"
+        "  timeoutSeconds      1 to 3600, default 30\n"
+        "\n"
+        "Example: mount-remove '{\"container\": \"web\", \"target\": \"/data\"}'\n"
+        "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
+
+static const struct program program = { "mount-remove", help, &PRIVILEGES };
+
+int main(int argc, char **argv)
+{
+        cleanup_request struct request request = {};
+        static struct error error;
+        struct outcome outcome;
+        struct plan plan;
+
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            request_parse(&request, REQUEST_MOUNT_REMOVE, argc, argv, &error) < 0)
+                return status_failure(&request, &error);
+        plan_make(&plan, &request);
+        if (request.dry_run)
+                return status_planned(&plan);
+        if (plan_apply(&plan, NULL, &outcome, &error) < 0)
+                return status_failure(&request, &error);
+        return status_removed(&outcome);
+}

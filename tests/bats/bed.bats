@@ -1,0 +1,266 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The test bed itself: what the other tests rely on.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+}
+
+teardown() {
+        bed_teardown
+}
+
+check_container() {
+        start_container "$1"
+        is "$(in_container id -u)" 0
+        is "$(in_container sh -c 'echo $PWD')" /
+        in_container touch /made
+        is "$(stat -c %u:%g "$CONTAINER_ROOTFS/made")" "$CONTAINER_BASE:$CONTAINER_BASE" "owner seen by the node"
+        is "$(in_container stat -c %u /)" 0
+        [[ -e /proc/$CONTAINER_PID/root/bin/busybox ]]
+        local pid=$CONTAINER_PID
+        stop_container
+        process_is_gone "$pid"
+}
+
+@test "a plain container starts, is mapped, and stops" {
+        check_container plain
+}
+
+@test "a plain container without a user namespace starts and stops" {
+        check_container plain-nouserns
+}
+
+@test "a plain container in the node's pid namespace sees the node's processes" {
+        check_container plain-hostpid
+        start_container plain-hostpid
+        in_container test -d "/proc/$BATS_ROOT_PID"
+}
+
+@test "a crun container starts, is mapped, and stops" {
+        check_container crun
+}
+
+@test "a crun container without a user namespace starts and stops" {
+        check_container crun-nouserns
+}
+
+@test "a runc container starts, is mapped, and stops" {
+        check_container runc
+}
+
+@test "a runc container without a user namespace starts and stops" {
+        check_container runc-nouserns
+}
+
+@test "crun and runc keep their states where the helpers look" {
+        start_container crun
+        [[ -e /run/crun/$CONTAINER_ID/status ]]
+        is "$(jq .pid "/run/crun/$CONTAINER_ID/status")" "$CONTAINER_PID"
+        start_container runc
+        is "$(jq .init_process_pid "/run/runc/$CONTAINER_ID/state.json")" "$CONTAINER_PID"
+}
+
+@test "two containers at once have different maps" {
+        start_container plain 100000
+        local first=$CONTAINER_PID
+        start_container plain 200000
+        is "$(awk '{print $2}' "/proc/$CONTAINER_PID/uid_map")" 200000
+        use_container "$first"
+        is "$(awk '{print $2}' "/proc/$CONTAINER_PID/uid_map")" 100000
+}
+
+@test "mounts_at decodes names" {
+        start_container plain
+        in_container mkdir $'/tmp/a b\nc'
+        in_container mount -t tmpfs x $'/tmp/a b\nc'
+        assert_mounts_at $'/tmp/a b\nc' 1
+        assert_mounts_at /tmp 1
+        assert_mounts_at /nowhere 0
+}
+
+@test "devices of every kind are made and released" {
+        local type
+        for type in ext4 xfs btrfs erofs squashfs blank; do
+                make_device "$type"
+                [[ -b $DEVICE ]]
+                is "$(blkid -p -s TYPE -o value "$DEVICE" || echo blank)" "$type"
+        done
+}
+
+@test "a change of the node is noticed" {
+        mkdir "$BATS_TEST_TMPDIR/m"
+        mount -t tmpfs x "$BATS_TEST_TMPDIR/m"
+        run assert_node_unchanged
+        [[ $status != 0 ]]
+        umount "$BATS_TEST_TMPDIR/m"
+        assert_node_unchanged
+}
+
+@test "a private view of the node hides its run directory" {
+        private_node_view /run /var/lib/docker
+        in_node_view test ! -e /run/lock
+        in_node_view test -d "$BATS_TEST_TMPDIR"
+}
+
+@test "at-syscall passes on output and exit status, and counts the same twice" {
+        at_syscall sh -c 'echo out; exit 7'
+        is "$status" 7
+        is "$output" $'out\n'
+        local total=$AT_TOTAL
+        at_syscall sh -c 'echo out; exit 7'
+        is "$AT_TOTAL" "$total"
+        ((total > 5))
+}
+
+@test "at-syscall follows children" {
+        at_syscall /bin/true
+        local one=$AT_TOTAL
+        at_syscall sh -c '/bin/true; /bin/true; /bin/true; :'
+        ((AT_TOTAL > 3 * one))
+}
+
+@test "at-syscall kills before a call" {
+        at_syscall --at write --kill /bin/echo text
+        is "$status" 137
+        is "$output" ""
+        is "$AT_REACHED $AT_NAME" "1 write"
+}
+
+@test "at-syscall kills the children too" {
+        at_syscall --at write:1 --kill sh -c "sleep 1000 & echo \$! >&2; echo text; wait"
+        is "$status" 137
+        at_syscall --at exit_group:1 --kill sh -c "sleep 1001 & (exit 3); wait"
+        is "$status" 137
+        run ! pgrep -f 'sleep 100[01]'
+}
+
+@test "at-syscall kills only the program" {
+        at_syscall --at exit_group:1 --kill-main sh -c "(echo child; exit 3); echo never"
+        is "$status" 137
+        is "$output" $'child\n'
+}
+
+@test "at-syscall fails a call" {
+        at_syscall --at mkdir --fail EROFS /bin/busybox mkdir "$BATS_TEST_TMPDIR/dir"
+        is "$status" 1
+        [[ $stderr == *"Read-only file system"* ]]
+        [[ ! -e $BATS_TEST_TMPDIR/dir ]]
+}
+
+@test "at-syscall runs a command before a call" {
+        at_syscall --at mkdir --run "mkdir '$BATS_TEST_TMPDIR/dir'; echo \$AT_PID \$AT_MAIN_PID \$AT_NAME" --run-output "$BATS_TEST_TMPDIR/run" \
+                /bin/busybox mkdir "$BATS_TEST_TMPDIR/dir"
+        is "$status" 1
+        [[ $stderr == *"File exists"* ]]
+        [[ $(<"$BATS_TEST_TMPDIR/run") =~ ^([0-9]+)\ ([0-9]+)\ mkdir$ ]]
+        is "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+}
+
+@test "at-syscall runs a command before every call" {
+        at_syscall --each 'echo $AT_SYSCALL' --run-output "$BATS_TEST_TMPDIR/run" /bin/true
+        is "$(tail -1 "$BATS_TEST_TMPDIR/run")" "$AT_TOTAL"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/run")" "$AT_TOTAL"
+}
+
+@test "at-syscall delivers signals and survives group-stops" {
+        at_syscall sh -c 'trap "echo got" USR1; kill -USR1 $$; (kill -STOP $$; sleep 0.05; kill -CONT $$) & wait $!; echo end'
+        is "$status" 0
+        is "$output" $'got\nend\n'
+}
+
+blocked_in_read() {
+        [[ $(cat "/proc/$1/syscall" 2>/dev/null) == "0 "* ]]
+}
+
+@test "inject-syscall makes a blocked process do a call and go on" {
+        mkfifo "$BATS_TEST_TMPDIR/fifo"
+        cat "$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/copy" 3>&- &
+        local pid=$!
+        bed_pids+=("$pid")
+        exec 8>"$BATS_TEST_TMPDIR/fifo"
+        wait_until 5 blocked_in_read "$pid"
+        is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$pid" getpid)" "result $pid"
+        is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$pid" socket 99 1)" "result -97"
+        echo text >&8
+        exec 8>&-
+        wait "$pid"
+        is "$(<"$BATS_TEST_TMPDIR/copy")" text
+}
+
+@test "swap-loop swaps" {
+        mkdir "$BATS_TEST_TMPDIR/"{p,p/a,p/b}
+        touch "$BATS_TEST_TMPDIR/p/a/here"
+        background_ready "$FLEXGRAFT_TOOLS/swap-loop" "$BATS_TEST_TMPDIR/p" a b
+        wait_until 5 test -e "$BATS_TEST_TMPDIR/p/b/here"
+        wait_until 5 test -e "$BATS_TEST_TMPDIR/p/a/here"
+}
+
+@test "a silent FUSE blocks the node's root in a container without a user namespace" {
+        start_container plain-nouserns
+        in_container mkdir /tmp/fuse
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse
+        run timeout -s KILL 0.3 ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
+        is "$status" 137
+}
+
+is_in_state() {
+        grep -q "^State:.$2" "/proc/$1/status"
+}
+
+@test "a silent FUSE that reads its requests holds even a killed process until it goes away" {
+        start_container plain-nouserns
+        in_container mkdir /tmp/fuse
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse --read
+        background ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
+        local blocked=$BACKGROUND_PID
+        wait_until 5 is_in_state "$blocked" S
+        kill -KILL "$blocked"
+        wait_until 5 is_in_state "$blocked" D
+        stop_container
+        wait_until 5 process_is_gone "$blocked"
+}
+
+@test "a silent FUSE of a user namespace refuses the node's root at once" {
+        start_container plain
+        in_container mkdir /tmp/fuse
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/silent-fuse /tmp/fuse
+        run timeout -s KILL 5 ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
+        is "$status" 2
+}
+
+@test "clone-at-pid takes over a pid with its own mounts" {
+        start_container plain
+        local pid=$CONTAINER_PID
+        is "$("$FLEXGRAFT_TOOLS/clone-at-pid" --kill --snapshot "$BATS_TEST_TMPDIR/snapshot" "$pid" sleep 1000000)" "$pid"
+        is "$(tr '\0' ' ' <"/proc/$pid/cmdline")" "sleep 1000000 "
+        is "$(<"/proc/$pid/mountinfo")" "$(<"$BATS_TEST_TMPDIR/snapshot")"
+        [[ $(readlink "/proc/$pid/ns/mnt") != $(readlink /proc/self/ns/mnt) ]]
+        kill -KILL "$pid"
+        wait_until 5 process_is_gone "$pid"
+}
+
+@test "peek-at sees into the container's own processes and not into the node's" {
+        start_container plain-hostpid
+        in_container sleep 1000000 &
+        bed_pids+=($!)
+        local seen inside=''
+        is "$(in_container peek-at "$BATS_ROOT_PID")" ""
+        find_sleep() {
+                inside=$(processes_in_mount_namespace "$CONTAINER_PID" | grep -vx "$CONTAINER_PID" | head -1)
+                [[ -n $inside && $(tr '\0' ' ' <"/proc/$inside/cmdline") == *sleep* && $(tr '\0' ' ' <"/proc/$inside/cmdline") != *nsenter* ]]
+        }
+        wait_until 5 find_sleep
+        seen=$(in_container peek-at "$inside")
+        for way in root fd environ mem process_vm_readv pidfd_getfd ptrace; do
+                [[ $'\n'$seen$'\n' == *$'\n'"$way"$'\n'* ]] || { echo "missing $way in: $seen"; return 1; }
+        done
+}
+
+@test "run-loop counts" {
+        is "$("$FLEXGRAFT_TOOLS/run-loop" --times 10 -- /bin/true -- /bin/false)" "10 10 0 0 0 10 0"
+        is "$("$FLEXGRAFT_TOOLS/run-loop" --times 10 --parallel 4 -- /bin/sh -c 'exit 2')" "10 0 0 10"
+}

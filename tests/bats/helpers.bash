@@ -1,0 +1,529 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The test bed: containers, devices, the node's state before and after, and words to say what must hold.
+#
+# A test file says `load helpers`, and in setup() and teardown() calls bed_setup and bed_teardown. Everything made through
+# the functions below is gone after bed_teardown, also when a test failed; bed_teardown fails when the node is not as
+# bed_setup found it, or when a process of the programs under test is still there.
+
+bed_setup() {
+        chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
+        STATE_DIR=$BATS_TEST_TMPDIR/state
+        export FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
+        printf '{"stateDir": "%s"}\n' "$STATE_DIR" >"$FLEXGRAFT_CONFIG"
+        SOURCE=$BATS_TEST_TMPDIR/source
+        mkdir -m 0755 "$SOURCE"
+
+        CONTAINER_PID='' CONTAINER_ID='' CONTAINER_ROOTFS='' CONTAINER_KIND='' CONTAINER_BASE=''
+        declare -gA bed_kind=() bed_id=() bed_rootfs=() bed_base=() bed_monitor=()
+        bed_loops=() bed_pids=() bed_serial=0 NODE_VIEW=''
+        status='' output='' stderr='' json='' bed_command=''
+        snapshot_node bed_before
+        node_snapshot
+}
+
+bed_teardown() {
+        local pid target device failed=0
+
+        for pid in "${bed_pids[@]}"; do
+                kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+        done
+        for pid in "${!bed_kind[@]}"; do
+                stop_container "$pid"
+        done
+        while read -r _ _ _ _ target _; do
+                if [[ $target == "$BATS_TEST_TMPDIR"/* ]]; then
+                        decode_mount_path target
+                        umount -l "$target"
+                fi
+        done < <(tac /proc/self/mountinfo)
+        for device in "${bed_loops[@]}"; do
+                release_device "$device"
+        done
+
+        local bed_after
+        snapshot_node bed_after
+        if [[ $bed_after != "$bed_before" ]]; then
+                echo "the node is not as it was before the test:"
+                diff <(echo "$bed_before") <(echo "$bed_after")
+                failed=1
+        fi
+        if ! assert_no_helper_processes; then
+                failed=1
+        fi
+        return "$failed"
+}
+
+# The name of a program under test, as it can be run.
+program() {
+        echo "$FLEXGRAFT_BIN/$1"
+}
+
+tool() {
+        echo "$FLEXGRAFT_TOOLS/$1"
+}
+
+# wait_until SECONDS COMMAND...: until COMMAND succeeds; fails when it has not within SECONDS.
+wait_until() {
+        local deadline=$((SECONDS + $1 + 1))
+        shift
+        until "$@"; do
+                if ((SECONDS >= deadline)); then
+                        echo "waited in vain for: $*"
+                        return 1
+                fi
+                sleep 0.01
+        done
+}
+
+# background COMMAND...: runs it in the background until teardown; its pid in BACKGROUND_PID.
+background() {
+        "$@" 3>&- &
+        BACKGROUND_PID=$!
+        bed_pids+=("$BACKGROUND_PID")
+}
+
+# background_ready COMMAND...: the same, for a command that prints a line when it is ready; waits for that line.
+background_ready() {
+        local fd line
+        exec {fd}< <(exec "$@" 3>&- 2>&1)
+        BACKGROUND_PID=$!
+        bed_pids+=("$BACKGROUND_PID")
+        if ! read -r -t 10 line <&"$fd" || [[ $line != ready ]]; then
+                echo "$*: not ready: $line"
+                return 1
+        fi
+        exec {fd}<&-
+}
+
+# end_process PID: kills it and returns when it runs no more.
+end_process() {
+        kill -KILL "$1" 2>/dev/null || return 0
+        wait "$1" 2>/dev/null || :
+        wait_until 10 process_is_gone "$1"
+}
+
+# True for a zombie too: whoever should reap it may be slow.
+process_is_gone() {
+        local line
+        [[ -e /proc/$1/status ]] || return 0
+        line=$(grep ^State: "/proc/$1/status" 2>/dev/null) || return 0
+        [[ $line == *Z* ]]
+}
+
+# ---- containers
+
+# start_container KIND [BASE]: a running container. KIND: plain, crun or runc, with any of -nouserns, -hostpid (plain), -shared (plain).
+# Sets CONTAINER_PID, CONTAINER_ID (a runtime's name for it), CONTAINER_ROOTFS, CONTAINER_KIND, CONTAINER_BASE.
+# ROOTFS=DIR start_container ... uses an existing root directory.
+start_container() {
+        local kind=$1 base=${2:-100000} pid monitor=''
+        local rootfs=${ROOTFS:-}
+
+        [[ $kind == *-nouserns* ]] && base=0
+        if [[ -z $rootfs ]]; then
+                rootfs=$BATS_TEST_TMPDIR/container.$((++bed_serial))/rootfs
+                mkdir "${rootfs%/*}"
+                cp -al "$FLEXGRAFT_TEMPLATE" "$rootfs"
+                chown "$base:$base" "$rootfs" "$rootfs"/*
+        fi
+        CONTAINER_ID=''
+        case $kind in
+        plain*) start_plain ;;
+        crun* | runc*) start_oci ;;
+        *)
+                echo "no such kind of container: $kind"
+                return 1
+                ;;
+        esac || return 1
+
+        bed_kind[$pid]=$kind bed_id[$pid]=$CONTAINER_ID bed_rootfs[$pid]=$rootfs bed_base[$pid]=$base bed_monitor[$pid]=$monitor
+        use_container "$pid"
+}
+
+start_plain() {
+        local arguments=(--base "$base") fd
+        [[ $kind == *-nouserns* ]] && arguments+=(--no-userns)
+        [[ $kind == *-hostpid* ]] && arguments+=(--host-pid)
+        [[ $kind == *-shared* ]] && arguments+=(--propagation shared)
+        exec {fd}< <(exec "$FLEXGRAFT_TOOLS/container-init" "${arguments[@]}" "$rootfs" 3>&-)
+        monitor=$!
+        if ! read -r -t 20 pid <&"$fd"; then
+                echo "container-init did not start a container"
+                return 1
+        fi
+        exec {fd}<&-
+}
+
+start_oci() {
+        local bundle=${rootfs%/*} runtime=${kind%%-*} userns='' log=${rootfs%/*}/log
+
+        CONTAINER_ID=flexgraft-$BATS_ROOT_PID-$RANDOM-$((++bed_serial))
+        if [[ $kind != *-nouserns* ]]; then
+                userns=', {"type": "user"}], "uidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}],
+                        "gidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}'
+        fi
+        cat >"$bundle/config.json" <<END
+{"ociVersion": "1.0.2",
+ "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/", "args": ["/bin/container-init", "--pause", "1"],
+        "env": ["PATH=/bin:/sbin:/usr/bin:/usr/sbin"], "noNewPrivileges": true,
+        "capabilities": {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"], "permitted": ["CAP_CHOWN"]}},
+ "root": {"path": "$rootfs"}, "hostname": "container",
+ "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=1m"]},
+        {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]}],
+ "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}
+        $userns]}}
+END
+        if ! oci "$runtime" run --detach --bundle "$bundle" --pid-file "$bundle/pid" "$CONTAINER_ID" >"$log" 2>&1 </dev/null 3>&-; then
+                echo "$runtime did not start a container:"
+                cat "$log"
+                return 1
+        fi
+        pid=$(<"$bundle/pid")
+}
+
+# oci crun|runc ARGS...: the runtime. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup: it gets that in a mount namespace.
+oci() {
+        local runtime=$1
+        shift
+        if [[ $runtime == crun ]]; then
+                unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"' crun "$@"
+        else
+                "$runtime" "$@"
+        fi
+}
+
+# use_container PID: the one that the other functions mean, when there are several.
+use_container() {
+        CONTAINER_PID=$1
+        CONTAINER_KIND=${bed_kind[$1]}
+        CONTAINER_ID=${bed_id[$1]}
+        CONTAINER_ROOTFS=${bed_rootfs[$1]}
+        CONTAINER_BASE=${bed_base[$1]}
+}
+
+# in_container COMMAND...: as the root of the container, in all its namespaces.
+in_container() {
+        local namespaces=(--mount --pid --net --uts --ipc)
+        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
+        [[ $CONTAINER_KIND == *-hostpid* ]] && namespaces=("${namespaces[@]/--pid/--mount}")
+        env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- "$@" 3>&-
+}
+
+# stop_container [PID]: gone when this returns, with everything in it.
+stop_container() {
+        local pid=${1:-$CONTAINER_PID} other
+        [[ -n ${bed_kind[$pid]:-} ]] || return 0
+        if [[ ${bed_kind[$pid]} == *-hostpid* ]]; then
+                for other in $(processes_in_mount_namespace "$pid"); do
+                        [[ $other == "$pid" ]] || kill -KILL "$other" 2>/dev/null
+                done
+        fi
+        case ${bed_kind[$pid]} in
+        plain*) kill -KILL "$pid" 2>/dev/null ;;
+        crun*) oci crun delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- ;;
+        runc*) oci runc delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- ;;
+        esac
+        [[ -n ${bed_monitor[$pid]} ]] && wait "${bed_monitor[$pid]}" 2>/dev/null
+        unset "bed_kind[$pid]" "bed_id[$pid]" "bed_rootfs[$pid]" "bed_base[$pid]" "bed_monitor[$pid]"
+        return 0
+}
+
+# processes_in_mount_namespace PID: all that share PID's mount namespace, PID among them.
+processes_in_mount_namespace() {
+        local ns
+        ns=$(readlink "/proc/$1/ns/mnt") || return 0
+        find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/mnt' -lname "${ns//[/\\[}" 2>/dev/null | cut -d/ -f3
+}
+
+# decode_mount_path VARIABLE: what mountinfo escapes, in place.
+decode_mount_path() {
+        local -n bed_path=$1
+        bed_path=${bed_path//'\040'/ }
+        bed_path=${bed_path//'\011'/$'\t'}
+        bed_path=${bed_path//'\012'/$'\n'}
+        bed_path=${bed_path//'\043'/#}
+        bed_path=${bed_path//'\134'/\\}
+}
+
+# mounts_at PATH: how many mounts the container has exactly there.
+mounts_at() {
+        local count=0 target
+        while read -r _ _ _ _ target _; do
+                decode_mount_path target
+                [[ $target == "$1" ]] && count=$((count + 1))
+        done <"/proc/$CONTAINER_PID/mountinfo"
+        echo "$count"
+}
+
+# mount_line PATH: the container's mountinfo line of the topmost mount there.
+mount_line() {
+        local line target found=''
+        while read -r line; do
+                read -r _ _ _ _ target _ <<<"$line"
+                decode_mount_path target
+                [[ $target == "$1" ]] && found=$line
+        done <"/proc/$CONTAINER_PID/mountinfo"
+        echo "$found"
+}
+
+# container_snapshot / assert_container_unchanged: the mounts of the container, and what its root directory holds.
+container_snapshot() {
+        bed_container_before=$(cat "/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
+}
+
+assert_container_unchanged() {
+        local after
+        after=$(cat "/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
+        [[ $after == "$bed_container_before" ]] && return 0
+        echo "the container is not as it was:"
+        diff <(echo "$bed_container_before") <(echo "$after")
+        show_last
+        return 1
+}
+
+# ---- devices
+
+# make_device ext4|xfs|btrfs|erofs|squashfs|blank [LABEL]: a loop device with that filesystem; its path in DEVICE, the image in IMAGE.
+make_device() {
+        local type=$1 label=${2:-} content
+        IMAGE=$BATS_TEST_TMPDIR/image.$((++bed_serial))
+        content=$BATS_TEST_TMPDIR/content
+        mkdir -p "$content"
+        echo "from the device" >"$content/file"
+        case $type in
+        ext4) truncate -s 16M "$IMAGE" && mkfs.ext4 -q -F -O ^has_journal ${label:+-L "$label"} -d "$content" "$IMAGE" ;;
+        xfs) truncate -s 300M "$IMAGE" && mkfs.xfs -q ${label:+-L "$label"} "$IMAGE" ;;
+        btrfs) truncate -s 128M "$IMAGE" && mkfs.btrfs -q ${label:+-L "$label"} --rootdir "$content" "$IMAGE" ;;
+        erofs) mkfs.erofs "$IMAGE" "$content" ;;
+        squashfs) mksquashfs "$content" "$IMAGE" -quiet -no-progress ;;
+        blank) truncate -s 16M "$IMAGE" ;;
+        *)
+                echo "no such kind of device: $type"
+                return 1
+                ;;
+        esac >"$BATS_TEST_TMPDIR/mkfs.log" 2>&1 || {
+                cat "$BATS_TEST_TMPDIR/mkfs.log"
+                return 1
+        }
+        DEVICE=$(losetup --find --show "$IMAGE")
+        bed_loops+=("$DEVICE")
+}
+
+device_is_free() {
+        [[ ! -e /sys/block/${1#/dev/}/loop/backing_file ]]
+}
+
+release_device() {
+        losetup --detach "$1" 2>/dev/null
+        wait_until 10 device_is_free "$1"
+}
+
+# ---- the node
+
+# snapshot_node VARIABLE: everything that a helper could leave on the node: mounts and loop devices.
+snapshot_node() {
+        local -n bed_into=$1
+        bed_into=$(cat /proc/self/mountinfo && losetup --list --noheadings --output NAME,BACK-FILE,DIO,RO)
+}
+
+# node_snapshot / assert_node_unchanged: the same with the records of injected mounts, between two points of a test.
+node_snapshot() {
+        snapshot_node bed_node
+        bed_node+=$(records)
+}
+
+assert_node_unchanged() {
+        local now
+        snapshot_node now
+        now+=$(records)
+        [[ $now == "$bed_node" ]] && return 0
+        echo "the node is not as it was:"
+        diff <(echo "$bed_node") <(echo "$now")
+        show_last
+        return 1
+}
+
+# records: the names of all records, sorted; nothing for none.
+records() {
+        [[ -d $STATE_DIR ]] || return 0
+        find "$STATE_DIR" ! -type d ! -name .lock -printf '%P\n' | sort
+}
+
+assert_no_records() {
+        [[ -z $(records) ]] && return 0
+        echo "records or other files are left: $(records)"
+        show_last
+        return 1
+}
+
+assert_no_helper_processes() {
+        local left
+        left=$(find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$FLEXGRAFT_BIN/*" -printf '%h %l\n' 2>/dev/null)
+        [[ -z $left ]] && return 0
+        echo "processes are left: $left"
+        return 1
+}
+
+# private_node_view DIR...: from now on helper runs in a mount namespace where each DIR is an empty tmpfs; in_node_view too.
+private_node_view() {
+        background_ready unshare --mount --propagation private sh -c '
+                for dir; do mkdir -p "$dir" && mount -t tmpfs tmpfs "$dir" || exit 1; done
+                echo ready
+                exec sleep 1000000' sh "$@"
+        NODE_VIEW=$BACKGROUND_PID
+}
+
+in_node_view() {
+        nsenter --target "$NODE_VIEW" --mount -- "$@" 3>&-
+}
+
+# process_start_time PID: in clock ticks since boot, field 22 of stat.
+process_start_time() {
+        local stat fields
+        stat=$(<"/proc/$1/stat")
+        read -ra fields <<<"${stat##*) }"
+        echo "${fields[19]}"
+}
+
+# ---- running the programs
+
+# helper PROGRAM [ARG...]: runs it; sets status, output (stdout), stderr, json. Never fails by itself.
+helper() {
+        local program=$1 prefix=()
+        shift
+        [[ -n $NODE_VIEW ]] && prefix=(nsenter --target "$NODE_VIEW" --mount --)
+        bed_command="$program $*"
+        status=0
+        "${HELPER_PREFIX[@]}" "${prefix[@]}" "$FLEXGRAFT_BIN/$program" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
+        IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
+        json=$output
+}
+HELPER_PREFIX=()
+
+show_last() {
+        echo "command: ${bed_command:0:2000}"
+        echo "status:  $status"
+        echo "stdout:  ${output:0:4000}"
+        echo "stderr:  ${stderr:0:4000}"
+}
+
+# The last helper printed one JSON object on one line, nothing else.
+assert_one_json_line() {
+        if [[ -n $stderr ]]; then
+                echo "stderr is not empty"
+                show_last
+                return 1
+        fi
+        if [[ $output != *$'\n' || ${output%$'\n'} == *$'\n'* ]] || ! jq -es 'length == 1 and (.[0] | type == "object")' <<<"$output" >/dev/null 2>&1; then
+                echo "stdout is not one line with one JSON object"
+                show_last
+                return 1
+        fi
+}
+
+assert_success() {
+        assert_one_json_line || return 1
+        if [[ $status != 0 ]] || ! jq -e '.status == "Success"' <<<"$json" >/dev/null; then
+                echo "expected: exit status 0 and Success"
+                show_last
+                return 1
+        fi
+}
+
+# assert_failure [ERRNO]: exit status 1, and a complete error.
+assert_failure() {
+        assert_one_json_line || return 1
+        if [[ $status != 1 ]] || ! jq -e --arg errno "${1:-}" '.status == "Failure" and (.message | type == "string" and length > 0)
+                and (.error | (.operation | type == "string" and length > 0) and (.errno | test("^E[A-Z0-9]+$")) and has("subject") and has("where"))
+                and ($errno == "" or .error.errno == $errno)' <<<"$json" >/dev/null; then
+                echo "expected: exit status 1 and a Failure with errno ${1:-(any)}"
+                show_last
+                return 1
+        fi
+}
+
+# assert_not_understood KEY: exit status 2, and the key that is wrong is named.
+assert_not_understood() {
+        assert_one_json_line || return 1
+        if [[ $status != 2 ]] || ! jq -e --arg key "${1:-}" '.status == "Failure" and .error.operation == "parse request" and .error.errno == "EINVAL"
+                and ($key == "" or (.error.subject == $key and (.message | contains($key))))' <<<"$json" >/dev/null; then
+                echo "expected: exit status 2 and a Failure of \"parse request\" that names ${1:-(any key)}"
+                show_last
+                return 1
+        fi
+}
+
+# assert_field JQ VALUE: what the jq expression gives, as raw text, is VALUE.
+assert_field() {
+        local is
+        is=$(jq -r "$1" <<<"$json")
+        [[ $is == "$2" ]] && return 0
+        echo "$1 is: $is"
+        echo "expected: $2"
+        show_last
+        return 1
+}
+
+# is ACTUAL EXPECTED [WHAT]
+is() {
+        [[ $1 == "$2" ]] && return 0
+        echo "${3:-value} is: $1"
+        echo "expected: $2"
+        show_last
+        return 1
+}
+
+assert_mounts_at() {
+        is "$(mounts_at "$1")" "$2" "number of mounts at $1"
+}
+
+# assert_attributes PATH WORD...: the mount's own options have each WORD, and do not have each !WORD.
+assert_attributes() {
+        local path=$1 line options word
+        shift
+        line=$(mount_line "$path")
+        read -r _ _ _ _ _ options _ <<<"$line"
+        for word; do
+                if [[ $word == '!'* ]]; then
+                        [[ ,$options, != *,"${word#!}",* ]] && continue
+                else
+                        [[ ,$options, == *,"$word",* ]] && continue
+                fi
+                echo "the mount at $path lacks (or has) $word: $line"
+                show_last
+                return 1
+        done
+}
+
+# bind_request TARGET [MORE]: a request of mount-bind for the current container; MORE is further members, as JSON text.
+bind_request() {
+        printf '{"container": %s, "source": "%s", "target": "%s"%s}' "$CONTAINER_PID" "$SOURCE" "$1" "${2:+, $2}"
+}
+
+remove_request() {
+        printf '{"container": %s, "target": "%s"}' "$CONTAINER_PID" "$1"
+}
+
+# at_syscall ARG...: the tool, with its report in AT_TOTAL, AT_REACHED, AT_NAME; status, output, stderr as helper sets them.
+at_syscall() {
+        bed_command="at-syscall $*"
+        status=0
+        # A leak checker cannot work in a process that is traced already.
+        ASAN_OPTIONS=detect_leaks=0 "$FLEXGRAFT_TOOLS/at-syscall" --report "$BATS_TEST_TMPDIR/at-report" "$@" \
+                >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
+        IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
+        json=$output
+        read -r AT_TOTAL AT_REACHED AT_NAME <"$BATS_TEST_TMPDIR/at-report"
+}
+
+# needs PROGRAM...: skips where a program of this repository is not built.
+needs() {
+        local name
+        for name; do
+                [[ -x $FLEXGRAFT_BIN/$name ]] || skip "$name is not built"
+        done
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What all test files share, made once per run: the tools, and a root directory that containers are copied from.
+
+setup_suite() {
+        local repo source name
+
+        repo=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+        export FLEXGRAFT_REPO=$repo
+        export FLEXGRAFT_BIN=${FLEXGRAFT_BIN:-$repo/bin}
+        export FLEXGRAFT_TOOLS=${FLEXGRAFT_TOOLS:-$repo/build/tools}
+
+        ((EUID == 0)) || {
+                echo "these tests make containers, mounts and loop devices: run them as root" >&2
+                return 1
+        }
+
+        # Container roots must be able to walk to their root directories.
+        chmod 0711 "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR"
+
+        # `make` builds the tools; one that it has not built yet is built here.
+        for source in "$repo"/tests/tools/*.c; do
+                name=${source##*/}
+                name=${name%.c}
+                [[ -x $FLEXGRAFT_TOOLS/$name && ! $source -nt $FLEXGRAFT_TOOLS/$name ]] && continue
+                mkdir -p "$BATS_SUITE_TMPDIR/tools"
+                gcc -O2 -Wall -Wextra -Werror -std=gnu17 -static "$source" -o "$BATS_SUITE_TMPDIR/tools/$name"
+        done
+        if [[ -d $BATS_SUITE_TMPDIR/tools ]]; then
+                for source in "$FLEXGRAFT_TOOLS"/*; do
+                        name=${source##*/}
+                        [[ -x $source && ! -e $BATS_SUITE_TMPDIR/tools/$name ]] && ln -s "$source" "$BATS_SUITE_TMPDIR/tools/$name"
+                done
+                export FLEXGRAFT_TOOLS=$BATS_SUITE_TMPDIR/tools
+        fi
+
+        make_rootfs_template "$BATS_SUITE_TMPDIR/template"
+        export FLEXGRAFT_TEMPLATE=$BATS_SUITE_TMPDIR/template
+}
+
+teardown_suite() {
+        # A killed run must not leave mounts below the directory that bats is about to delete.
+        local target
+        while read -r _ _ _ _ target _; do
+                [[ $target == "$BATS_RUN_TMPDIR"/* ]] && umount -l "$target"
+        done < <(tac /proc/self/mountinfo)
+        return 0
+}
+
+make_rootfs_template() {
+        local root=$1 applet busybox
+
+        busybox=$(command -v busybox)
+        mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tmp,usr,var,mnt,home}
+        cp "$busybox" "$root/bin/busybox"
+        for applet in sh ash ls cat id mount umount mountpoint stat sleep touch mkdir rmdir rm mv cp ln readlink chown chmod echo printf test \
+                head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od; do
+                ln -s busybox "$root/bin/$applet"
+        done
+        for applet in container-init silent-fuse swap-loop peek-at; do
+                cp "$FLEXGRAFT_TOOLS/$applet" "$root/bin/"
+        done
+        mkdir "$root/.devices"
+        mknod --mode 0666 "$root/.devices/fuse" c 10 229
+        printf 'root:x:0:0:root:/:/bin/sh\n' >"$root/etc/passwd"
+        printf 'root:x:0:\n' >"$root/etc/group"
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * at-syscall - run a program and do something right before its Nth system call.
+ *
+ *   at-syscall [--report FILE] [--log FILE] [--run-output FILE]
+ *              [--at N | --at NAME[:K]] [ACTION] [--each 'CMD'] [--] PROGRAM [ARG...]
+ *
+ * Every system call entry of PROGRAM and of all its children (fork, vfork, clone, with or without shared memory)
+ * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name.
+ *
+ * ACTION, carried out once, at the call named by --at, before the kernel looks at it:
+ *   --count         nothing; the default: only count
+ *   --run 'CMD'     run CMD with sh; no tracee makes or completes a system call meanwhile
+ *   --kill          SIGKILL every tracee
+ *   --kill-main     SIGKILL PROGRAM itself, leave its children alone
+ *   --fail ERRNO    the call returns -ERRNO (a number or EIO, ENOMEM, ...) without running; exit and
+ *                   rt_sigreturn have no result and are let through
+ * --each 'CMD'      run CMD at every call instead
+ *
+ * CMD's environment: AT_PID (the caller), AT_MAIN_PID, AT_SYSCALL (the call's number in this count), AT_NAME.
+ * Its output goes to --run-output (appended), or nowhere.
+ * --report FILE gets one line when all is over: "TOTAL REACHED NAME": how many calls there were, 1 or 0, and the name of the
+ * call that --at met. --log FILE gets one line per call: number, pid, name, six arguments.
+ *
+ * stdin, stdout, stderr and the exit status are PROGRAM's own (128+N when a signal ended it); 125 when this program itself
+ * failed. When this program dies, every tracee dies.
+ *
+ * A failed call is replaced by close(-1), not by call number -1: a seccomp filter sees the replacement, and an allow list would
+ * kill the caller for number -1.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/ptrace.h>
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+enum action { ACTION_COUNT, ACTION_RUN, ACTION_KILL, ACTION_KILL_MAIN, ACTION_FAIL };
+
+struct tracee {
+        pid_t tid;
+        bool failing;                   /* between the entry and the exit of a call that must fail */
+        struct user_regs_struct saved;
+};
+
+static struct tracee *tracees;
+static size_t tracees_len;
+
+static struct {
+        enum action action;
+        long at_number;
+        const char *at_name;
+        long at_occurrence;
+        const char *command;
+        const char *each;
+        int fail_errno;
+        const char *report_path;
+        FILE *log;
+        const char *run_output;
+        char **argv;
+} opt = { .at_number = -1, .at_occurrence = 1 };
+
+static struct {
+        pid_t main_pid;
+        bool counting;
+        long count;
+        long occurrences;
+        bool reached;
+        bool killing;
+        char reached_name[32];
+        int exit_status;
+} run;
+
+static const struct { const char *name; long nr; } known_calls[] = {
+#define S(n) { #n, SYS_##n }
+        S(read), S(write), S(close), S(fstat), S(lseek), S(mmap), S(mprotect), S(munmap), S(brk), S(rt_sigaction),
+        S(rt_sigprocmask), S(rt_sigreturn), S(rt_sigsuspend), S(rt_sigtimedwait), S(ioctl), S(pread64), S(pwrite64), S(readv), S(writev), S(pipe),
+        S(pipe2), S(poll), S(ppoll), S(select), S(pselect6), S(sched_yield), S(dup), S(dup2), S(dup3), S(pause), S(nanosleep),
+        S(clock_nanosleep), S(clock_gettime), S(getpid), S(gettid), S(socket), S(socketpair), S(sendmsg), S(recvmsg), S(clone), S(clone3), S(fork),
+        S(vfork), S(execve), S(execveat), S(exit), S(exit_group), S(wait4), S(waitid), S(kill), S(tgkill), S(tkill), S(fcntl),
+        S(flock), S(fsync), S(fdatasync), S(truncate), S(ftruncate), S(getdents64), S(getcwd), S(chdir), S(fchdir), S(rename),
+        S(renameat), S(renameat2), S(mkdir), S(mkdirat), S(rmdir), S(unlink), S(unlinkat), S(symlinkat), S(linkat), S(mknodat), S(readlink),
+        S(readlinkat), S(chmod), S(fchmod), S(fchmodat), S(chown), S(fchown), S(fchownat), S(umask), S(getuid), S(geteuid),
+        S(getgid), S(getegid), S(setuid), S(setgid), S(setresuid), S(setresgid), S(setfsuid), S(setfsgid), S(setgroups),
+        S(capget), S(capset), S(prctl), S(arch_prctl), S(prlimit64), S(getrlimit), S(setrlimit), S(statfs), S(fstatfs), S(mount), S(umount2),
+        S(pivot_root), S(chroot), S(gettimeofday), S(time), S(futex), S(set_tid_address), S(set_robust_list), S(rseq), S(getrandom),
+        S(open), S(openat), S(openat2), S(open_tree), S(move_mount), S(fsopen), S(fsconfig), S(fsmount), S(fspick),
+        S(mount_setattr), S(newfstatat), S(stat), S(lstat), S(statx), S(access), S(faccessat), S(faccessat2), S(setns), S(unshare), S(seccomp), S(ptrace),
+        S(pidfd_open), S(pidfd_send_signal), S(pidfd_getfd), S(close_range), S(memfd_create), S(eventfd2), S(timerfd_create),
+        S(timerfd_settime), S(setitimer), S(alarm), S(timer_create), S(timer_settime), S(signalfd4), S(epoll_create1), S(epoll_ctl), S(epoll_wait), S(epoll_pwait), S(sigaltstack),
+        S(sysinfo), S(uname), S(copy_file_range), S(sendfile), S(fallocate), S(setpriority), S(setsid), S(process_vm_readv),
+        S(sched_getaffinity), S(madvise), S(mremap), S(personality), S(getppid), S(utimensat), S(getxattr), S(fgetxattr), S(bpf), S(fadvise64),
+#undef S
+        { "open_tree_attr", 467 }, { "statmount", 457 }, { "listmount", 458 },
+};
+
+static const struct { const char *name; int number; } known_errors[] = {
+#define E(n) { #n, n }
+        E(EPERM), E(ENOENT), E(EINTR), E(EIO), E(ENXIO), E(EAGAIN), E(ENOMEM), E(EACCES), E(EBUSY), E(EEXIST), E(ENODEV), E(EINVAL),
+        E(ENFILE), E(EMFILE), E(ENOSPC), E(EROFS), E(ENOSYS), E(ESRCH), E(ELOOP), E(ESTALE), E(EOPNOTSUPP), E(ETIMEDOUT),
+#undef E
+};
+
+static void die(const char *what)
+{
+        fprintf(stderr, "at-syscall: %s: %s\n", what, strerror(errno));
+        exit(125);
+}
+
+static void usage(const char *why)
+{
+        fprintf(stderr, "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
+                " [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each CMD] [--] PROGRAM [ARG...]\n", why);
+        exit(125);
+}
+
+static const char *call_name(uint64_t nr, char buffer[32])
+{
+        for (size_t i = 0; i < ARRAY_LEN(known_calls); i++)
+                if ((uint64_t)known_calls[i].nr == nr)
+                        return known_calls[i].name;
+        snprintf(buffer, 32, "syscall_%lld", (long long)nr);
+        return buffer;
+}
+
+static int parse_errno(const char *text)
+{
+        for (size_t i = 0; i < ARRAY_LEN(known_errors); i++)
+                if (strcmp(known_errors[i].name, text) == 0)
+                        return known_errors[i].number;
+        int number = atoi(text);
+        if (number <= 0 || number > 4095)
+                usage("not an errno");
+        return number;
+}
+
+static struct tracee *tracee_get(pid_t tid)
+{
+        for (size_t i = 0; i < tracees_len; i++)
+                if (tracees[i].tid == tid)
+                        return &tracees[i];
+        struct tracee *grown = realloc(tracees, (tracees_len + 1) * sizeof(*tracees));
+        if (!grown)
+                die("realloc");
+        tracees = grown;
+        tracees[tracees_len] = (struct tracee) { .tid = tid };
+        return &tracees[tracees_len++];
+}
+
+static void tracee_forget(pid_t tid)
+{
+        for (size_t i = 0; i < tracees_len; i++)
+                if (tracees[i].tid == tid) {
+                        tracees[i] = tracees[--tracees_len];
+                        return;
+                }
+}
+
+static void set_env_number(const char *name, long value)
+{
+        char text[32];
+        snprintf(text, sizeof(text), "%ld", value);
+        setenv(name, text, 1);
+}
+
+static void run_command(const char *command, pid_t tid, const char *name)
+{
+        set_env_number("AT_PID", tid);
+        set_env_number("AT_MAIN_PID", run.main_pid);
+        set_env_number("AT_SYSCALL", run.count);
+        setenv("AT_NAME", name, 1);
+
+        pid_t pid = fork();
+        if (pid < 0)
+                die("fork");
+        if (pid == 0) {
+                const char *path = opt.run_output ? opt.run_output : "/dev/null";
+                int out = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+                int in = open("/dev/null", O_RDONLY);
+                if (out < 0 || in < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+                        _exit(126);
+                close_range(3, ~0U, 0);
+                execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+                _exit(127);
+        }
+        /* Only this child is waited for: what the tracees have to tell stays queued, so they stay stopped. */
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
+static void kill_all(void)
+{
+        run.killing = true;
+        for (size_t i = 0; i < tracees_len; i++)
+                (void) kill(tracees[i].tid, SIGKILL);   /* gone already is as good */
+}
+
+static void fail_call(struct tracee *t, uint64_t nr)
+{
+        struct user_regs_struct regs;
+
+        if (nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn)
+                return;
+        if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
+                return;         /* it was killed meanwhile */
+        t->saved = regs;
+        t->failing = true;
+        regs.orig_rax = SYS_close;
+        regs.rdi = (unsigned long long)-1;
+        (void) ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
+}
+
+static void finish_failed_call(struct tracee *t)
+{
+        struct user_regs_struct regs;
+
+        t->failing = false;
+        if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
+                return;
+        regs.rax = (unsigned long long)-(long long)opt.fail_errno;
+        regs.orig_rax = t->saved.orig_rax;
+        regs.rdi = t->saved.rdi;
+        (void) ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
+}
+
+static bool is_the_one(const char *name)
+{
+        if (run.reached)
+                return false;
+        if (opt.at_name)
+                return strcmp(opt.at_name, name) == 0 && ++run.occurrences == opt.at_occurrence;
+        return run.count == opt.at_number;
+}
+
+static void on_syscall_stop(struct tracee *t)
+{
+        struct ptrace_syscall_info info;
+        char buffer[32];
+
+        if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, sizeof(info), &info) < 0)
+                return;         /* killed in the middle */
+        if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
+                if (t->failing)
+                        finish_failed_call(t);
+                return;
+        }
+        if (info.op != PTRACE_SYSCALL_INFO_ENTRY || !run.counting)
+                return;
+
+        const char *name = call_name(info.entry.nr, buffer);
+        run.count++;
+        if (opt.log) {
+                fprintf(opt.log, "%ld %d %s", run.count, t->tid, name);
+                for (int i = 0; i < 6; i++)
+                        fprintf(opt.log, " %#llx", (unsigned long long)info.entry.args[i]);
+                fprintf(opt.log, "\n");
+                fflush(opt.log);
+        }
+        if (opt.each)
+                run_command(opt.each, t->tid, name);
+        if (!is_the_one(name))
+                return;
+
+        run.reached = true;
+        snprintf(run.reached_name, sizeof(run.reached_name), "%s", name);
+        switch (opt.action) {
+        case ACTION_COUNT:
+                break;
+        case ACTION_RUN:
+                run_command(opt.command, t->tid, name);
+                break;
+        case ACTION_KILL:
+                kill_all();
+                break;
+        case ACTION_KILL_MAIN:
+                (void) kill(run.main_pid, SIGKILL);
+                break;
+        case ACTION_FAIL:
+                fail_call(t, info.entry.nr);
+                break;
+        }
+}
+
+static void on_stop(pid_t tid, int status)
+{
+        struct tracee *t = tracee_get(tid);
+        int sig = WSTOPSIG(status);
+        int event = status >> 16;
+        int deliver = 0;
+        int request = PTRACE_SYSCALL;
+
+        if (run.killing)
+                (void) kill(tid, SIGKILL);      /* born while the others were being killed */
+
+        if (sig == (SIGTRAP | 0x80)) {
+                on_syscall_stop(t);
+        } else if (event == PTRACE_EVENT_STOP) {
+                /* A group-stop keeps its signal; a new child's first stop and PTRACE_INTERRUPT say SIGTRAP. */
+                if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+                        request = PTRACE_LISTEN;
+        } else if (event == PTRACE_EVENT_EXEC) {
+                if (tid == run.main_pid)
+                        run.counting = true;
+        } else if (event == 0) {
+                deliver = sig;
+        }
+        (void) ptrace(request, tid, 0, deliver);        /* ESRCH: it died, and waitpid will say so */
+}
+
+static void trace(void)
+{
+        for (;;) {
+                int status;
+                pid_t tid = waitpid(-1, &status, __WALL);
+
+                if (tid < 0 && errno == EINTR)
+                        continue;
+                if (tid < 0)
+                        return;         /* ECHILD: all are gone */
+                if (WIFSTOPPED(status)) {
+                        on_stop(tid, status);
+                        continue;
+                }
+                tracee_forget(tid);
+                if (tid == run.main_pid)
+                        run.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+}
+
+static void start(void)
+{
+        int gate[2];
+        char byte = 0;
+
+        if (pipe2(gate, O_CLOEXEC) < 0)
+                die("pipe2");
+        run.main_pid = fork();
+        if (run.main_pid < 0)
+                die("fork");
+        if (run.main_pid == 0) {
+                if (read(gate[0], &byte, 1) != 1)
+                        _exit(125);
+                execvp(opt.argv[0], opt.argv);
+                fprintf(stderr, "at-syscall: %s: %s\n", opt.argv[0], strerror(errno));
+                _exit(127);
+        }
+        if (ptrace(PTRACE_SEIZE, run.main_pid, 0,
+                   PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+                   PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
+                int saved = errno;
+                kill(run.main_pid, SIGKILL);
+                errno = saved;
+                die("PTRACE_SEIZE");
+        }
+        tracee_get(run.main_pid);
+        if (write(gate[1], &byte, 1) != 1)
+                die("write");
+        close(gate[0]);
+        close(gate[1]);
+}
+
+static const char *value(int argc, char **argv, int *i)
+{
+        if (*i + 1 >= argc)
+                usage("an option lacks its value");
+        return argv[++*i];
+}
+
+static void parse_at(char *text)
+{
+        char *end;
+        long number = strtol(text, &end, 10);
+
+        if (end != text && *end == '\0') {
+                opt.at_number = number;
+                return;
+        }
+        char *colon = strchr(text, ':');
+        if (colon) {
+                *colon = '\0';
+                opt.at_occurrence = atol(colon + 1);
+        }
+        opt.at_name = text;
+}
+
+static void parse(int argc, char **argv)
+{
+        int i;
+
+        for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+                const char *a = argv[i];
+                if (strcmp(a, "--") == 0) {
+                        i++;
+                        break;
+                }
+                if (strcmp(a, "--report") == 0) {
+                        opt.report_path = value(argc, argv, &i);
+                } else if (strcmp(a, "--log") == 0) {
+                        opt.log = fopen(value(argc, argv, &i), "we");
+                        if (!opt.log)
+                                die("--log");
+                } else if (strcmp(a, "--run-output") == 0) {
+                        opt.run_output = value(argc, argv, &i);
+                } else if (strcmp(a, "--at") == 0) {
+                        parse_at((char *)value(argc, argv, &i));
+                } else if (strcmp(a, "--count") == 0) {
+                        opt.action = ACTION_COUNT;
+                } else if (strcmp(a, "--run") == 0) {
+                        opt.action = ACTION_RUN;
+                        opt.command = value(argc, argv, &i);
+                } else if (strcmp(a, "--kill") == 0) {
+                        opt.action = ACTION_KILL;
+                } else if (strcmp(a, "--kill-main") == 0) {
+                        opt.action = ACTION_KILL_MAIN;
+                } else if (strcmp(a, "--fail") == 0) {
+                        opt.action = ACTION_FAIL;
+                        opt.fail_errno = parse_errno(value(argc, argv, &i));
+                } else if (strcmp(a, "--each") == 0) {
+                        opt.each = value(argc, argv, &i);
+                } else {
+                        usage(a);
+                }
+        }
+        if (i >= argc)
+                usage("no program");
+        opt.argv = argv + i;
+}
+
+int main(int argc, char **argv)
+{
+        parse(argc, argv);
+        start();
+        trace();
+        if (opt.report_path) {
+                FILE *report = fopen(opt.report_path, "we");
+                if (!report)
+                        die(opt.report_path);
+                fprintf(report, "%ld %d %s\n", run.count, run.reached, run.reached ? run.reached_name : "-");
+                fclose(report);
+        }
+        return run.exit_status;
+}
