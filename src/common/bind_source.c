@@ -16,22 +16,27 @@ static int open_source(struct injection *injection, struct error *error)
         const char *source = injection->request->source;
         char link[64];
         struct stat st;
+        bool straight; /* no symbolic link on the way */
         ssize_t n;
 
         /* The node's own path, symbolic links and all, opened once. Not through a magic link: beneath /proc/PID/root a
          * container's absolute links would be followed in the node's tree. */
-        injection->source_fd = sys_openat2(AT_FDCWD, source, O_PATH, 0, RESOLVE_NO_MAGICLINKS);
+        injection->source_fd = sys_openat2(AT_FDCWD, source, O_PATH, 0, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+        straight = injection->source_fd >= 0;
+        if (!straight && errno == ELOOP)
+                injection->source_fd = sys_openat2(AT_FDCWD, source, O_PATH, 0, RESOLVE_NO_MAGICLINKS);
         if (injection->source_fd < 0)
                 return fail(error, errno, "open source", source);
         if (fstat(injection->source_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
         injection->directory = S_ISDIR(st.st_mode);
 
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, source);
+        if (straight)
+                return 0;
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", injection->source_fd);
-        n = readlink(link, injection->record.origin, sizeof injection->record.origin - 1);
-        if (n <= 0)
-                (void)text_copy(injection->record.origin, sizeof injection->record.origin, source);
-        else
+        n = readlink(link, injection->record.origin, sizeof injection->record.origin - 1); /* untouched if it fails */
+        if (n > 0)
                 injection->record.origin[n] = '\0';
         return 0;
 }

@@ -16,7 +16,6 @@
 #include "container_id.h"
 #include "fd.h"
 #include "file.h"
-#include "namespace.h"
 #include "text.h"
 
 /* The process is gone, or never was: one error for both, since nobody can tell them apart. */
@@ -130,32 +129,35 @@ static int open_process(struct container *container, const struct container_refe
         return 0;
 }
 
+/* Whether the namespace behind fd is also ours, by its name beneath /proc: 1, 0, or negative errno. */
+static int is_ours(int fd, const char *link, struct stat *ret_st)
+{
+        struct stat ours;
+
+        if (fstat(fd, ret_st) < 0 || stat(link, &ours) < 0)
+                return -errno;
+        return ret_st->st_ino == ours.st_ino && ret_st->st_dev == ours.st_dev;
+}
+
 static int open_namespaces(struct container *container, struct error *error)
 {
-        cleanup_close int own_mnt_ns_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-        cleanup_close int own_user_ns_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-        struct stat mnt_ns;
+        struct stat ns;
         int r;
 
-        if (own_mnt_ns_fd < 0 || own_user_ns_fd < 0)
-                return fail(error, errno, "open", "/proc/self/ns");
         if ((r = open_link(container, "root", O_PATH | O_DIRECTORY, &container->root_fd, error)) < 0 ||
             (r = open_link(container, "ns/mnt", O_RDONLY, &container->mnt_ns_fd, error)) < 0 ||
             (r = open_link(container, "ns/user", O_RDONLY, &container->user_ns_fd, error)) < 0)
                 return r;
-        if (fstat(container->mnt_ns_fd, &mnt_ns) < 0)
-                return fail(error, errno, "fstat", "mount namespace");
-        container->mnt_ns_inode = mnt_ns.st_ino;
-
-        r = namespace_same(container->mnt_ns_fd, own_mnt_ns_fd);
+        r = is_ours(container->user_ns_fd, "/proc/self/ns/user", &ns);
+        container->own_user_ns = r == 0;
+        if (r >= 0)
+                r = is_ours(container->mnt_ns_fd, "/proc/self/ns/mnt", &ns);
+        if (r < 0)
+                return fail(error, -r, "stat", "/proc/self/ns");
+        container->mnt_ns_inode = ns.st_ino;
         if (r > 0)
                 return fail_because(error, EINVAL, "pin container", container->name,
                                     "the process is in the node's own mount namespace, so it is no container");
-        if (r == 0)
-                r = namespace_same(container->user_ns_fd, own_user_ns_fd);
-        if (r < 0)
-                return fail(error, -r, "fstat", "namespaces");
-        container->own_user_ns = r == 0;
         return 0;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,14 +42,4 @@ int namespace_new_mounts(struct error *error)
         if (unshare(CLONE_NEWNS) < 0)
                 return fail(error, errno, "unshare", "mount namespace");
         return 0;
-}
-
-int namespace_same(int fd, int other_fd)
-{
-        struct stat one;
-        struct stat other;
-
-        if (fstat(fd, &one) < 0 || fstat(other_fd, &other) < 0)
-                return -errno;
-        return one.st_ino == other.st_ino && one.st_dev == other.st_dev;
 }

@@ -5,9 +5,6 @@
 #ifndef FLEXGRAFT_NAMESPACE_H
 #define FLEXGRAFT_NAMESPACE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "error.h"
 
 /*
@@ -33,8 +30,5 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
 
 /* namespace_new_mounts() - a private copy of the current mount namespace, owned by the current user namespace. */
 int namespace_new_mounts(struct error *error);
-
-/* namespace_same() - whether two namespace descriptors name one namespace. Negative errno when one cannot be asked. */
-int namespace_same(int fd, int other_fd);
 
 #endif

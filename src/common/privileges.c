@@ -31,14 +31,6 @@ static int keep_capabilities(const struct privileges *privileges)
         return r;
 }
 
-static int empty_bounding_set(void)
-{
-        for (cap_value_t cap = 0; cap < cap_max_bits(); cap++)
-                if (cap_drop_bound(cap) < 0)
-                        return -errno;
-        return 0;
-}
-
 int privileges_drop(const struct privileges *privileges, struct error *error)
 {
         const struct sock_fprog program = { .len = privileges->filter_length,
@@ -48,9 +40,6 @@ int privileges_drop(const struct privileges *privileges, struct error *error)
         privileges_stay_undumpable();
         if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0)
                 return fail(error, errno, "prctl", "securebits");
-        r = empty_bounding_set();
-        if (r < 0)
-                return fail(error, -r, "prctl", "capability bounding set");
         r = keep_capabilities(privileges);
         if (r < 0)
                 return fail(error, -r, "capset", "capabilities");

@@ -33,14 +33,14 @@ static int fail_inside(const struct container *container, int errnum, const char
         return error_where(error, container->name);
 }
 
-/* O_PATH on a path of the container, or negative errno. */
-static int open_inside(const struct container *container, const char *path, uint64_t flags)
+/* O_PATH on a path of the container, or negative errno. resolve: what RESOLVE_TARGET does not refuse already. */
+static int open_inside(const struct container *container, const char *path, uint64_t flags, uint64_t resolve)
 {
         const char *relative = path[1] == '\0' ? "." : path + 1;
         int fd = -1;
 
         for (int i = 0; i < RETRIES_MAX; i++) {
-                fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET);
+                fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET | resolve);
                 if (fd >= 0 || errno != EAGAIN)
                         break;
         }
@@ -89,17 +89,23 @@ int target_look(const struct container *container, const char *path, struct targ
         cleanup_close int fd = -EBADF;
         char existing[PATH_MAX];
         struct mount_seen seen;
+        bool straight; /* no symbolic link on the way: the container sees it where it was asked for */
         size_t length;
         int r;
 
         (void)text_copy(existing, sizeof existing, path);
-        while ((fd = open_inside(container, existing, 0)) == -ENOENT && strcmp(existing, "/") != 0) {
+        fd = open_inside(container, existing, 0, RESOLVE_NO_SYMLINKS);
+        straight = fd >= 0 && strstr(path, "/..") == NULL;
+        if (fd == -ELOOP)
+                fd = open_inside(container, existing, 0, 0);
+        while (fd == -ENOENT && strcmp(existing, "/") != 0) {
                 char *slash = strrchr(existing, '/');
 
                 if (strcmp(slash, "/..") == 0)
                         return fail_inside(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
                 slash[slash == existing ? 1 : 0] = '\0';
                 target.missing++;
+                fd = open_inside(container, existing, 0, 0);
         }
         if (fd < 0)
                 return fail_inside(container, -fd, "openat2", path, error);
@@ -116,8 +122,10 @@ int target_look(const struct container *container, const char *path, struct targ
         if (target.missing > 0 && !seen.directory)
                 return fail_inside(container, ENOTDIR, "openat2", path, error);
 
-        if (container_path(container, fd, target.path) < 0 ||
-            strlen(target.path) + strlen(path + length) >= sizeof target.path)
+        if (straight)
+                (void)text_copy(target.path, sizeof target.path, path);
+        else if (container_path(container, fd, target.path) < 0 ||
+                 strlen(target.path) + strlen(path + length) >= sizeof target.path)
                 (void)text_copy(target.path, sizeof target.path, path); /* too long to be told: as it was asked for */
         else if (target.missing > 0) {
                 size_t known = strcmp(target.path, "/") == 0 ? 0 : strlen(target.path);
@@ -135,7 +143,7 @@ int target_look(const struct container *container, const char *path, struct targ
 
 int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen, struct error *error)
 {
-        cleanup_close int fd = open_inside(container, path, 0);
+        cleanup_close int fd = open_inside(container, path, 0, 0);
         int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
 
         return r < 0 ? fail_inside(container, -r, "openat2", path, error) : 0;
@@ -246,7 +254,7 @@ int target_open_parent(const struct container *container, const char *path, cons
 
         (void)text_copy(parent, sizeof parent, path);
         parent[name - path > 1 ? name - path - 1 : 1] = '\0';
-        fd = open_inside(container, parent, O_DIRECTORY);
+        fd = open_inside(container, parent, O_DIRECTORY, 0);
         if (fd < 0)
                 return fail_inside(container, -fd, "openat2", parent, error);
         *ret_name = name;

@@ -251,9 +251,20 @@ check_option() {
 
 @test "several options in an array" {
         start_container plain
-        helper mount-bind "$(bind_request /data '"options": ["ro", "noexec,noatime"]')"
+        helper mount-bind "$(bind_request /data '"options": ["ro", "noexec", "noatime"]')"
         assert_success
         assert_attributes /data ro noexec noatime
+}
+
+@test "an element of an options array is one option, commas and all" {
+        start_container plain
+        node_snapshot
+        helper mount-bind "$(bind_request /data '"options": ["ro", "noexec,noatime"]')"
+        [[ $status != 0 ]]
+        assert_one_json_line
+        [[ $(jq -r .message <<<"$json") == *noexec,noatime* ]]
+        assert_mounts_at /data 0
+        assert_node_unchanged
 }
 
 @test "an option that a bind does not know is refused, and nothing is left" {

@@ -236,10 +236,10 @@ wrong_type() {
 @test "bytes that are not UTF-8" {
         local bytes
         # a lone continuation, a cut sequence, an overlong slash, a surrogate, a code point too high, 0xff
-        for bytes in '\200' '\303' '\300\257' '\355\240\200' '\364\220\200\200' '\377'; do
-                helper mount-bind "$(printf '{"container": 1, "source": "/srv", "target": "/'"$bytes"'"}')"
+        for bytes in $'\200' $'\303' $'\300\257' $'\355\240\200' $'\364\220\200\200' $'\377'; do
+                helper mount-bind "{\"container\": 1, \"source\": \"/srv\", \"target\": \"/$bytes\"}"
                 assert_not_understood
-                helper mount-bind "$(printf '{"container": 1, "source": "/srv", "target": "/data", "'"$bytes"'": 1}')"
+                helper mount-bind "{\"container\": 1, \"source\": \"/srv\", \"target\": \"/data\", \"$bytes\": 1}"
                 assert_not_understood
         done
 }

@@ -1,0 +1,248 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Killed at any moment, or refused any system call: no harm, and the same call again finds its way.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        needs mount-bind mount-remove mount-list
+}
+
+teardown() {
+        bed_teardown
+}
+
+# Every sweep uses one container; a helper is run once per number of a system call until that number is past the end.
+
+# What a caller may find after a helper that could not do its work: nothing, or one line of JSON.
+clean_reply() {
+        [[ -z $output ]] && return 0
+        [[ $output == '{"status":"'*$'}\n' && ${output%$'\n'} != *$'\n'* ]] || return 1
+        jq -e . <<<"$output" >/dev/null
+}
+
+# A call of this name belongs to libc's start: without it the program cannot begin, and says what libc says.
+is_libc_start() {
+        ((AT_NUMBER < FIRST_CALL))
+}
+
+# The number of the first call that the program itself makes: it begins by taking its privileges away.
+find_first_call() {
+        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$@" >/dev/null 2>&1 3>&-
+        FIRST_CALL=$(awk '$3 == "prctl" || $3 == "capget" || $3 == "capset" || $3 == "close_range" || $3 == "fcntl" {print $1; exit}' "$BATS_TEST_TMPDIR/log")
+        FIRST_CALL=${FIRST_CALL:-1}
+}
+
+# nothing_left: the container and the node as container_snapshot and node_snapshot saw them.
+nothing_left() {
+        assert_no_helper_processes && assert_container_unchanged && assert_node_unchanged
+}
+
+# sweep_mount ACTION... : mount with the action at each call, mount again, remove, look.
+sweep_mount() {
+        local request=$1 remove
+        shift
+        remove=$(remove_request /made/data)
+        container_snapshot
+        node_snapshot
+        find_first_call "$FLEXGRAFT_BIN/$PROGRAM" "$request"
+        helper mount-remove "$remove"
+        assert_success
+        nothing_left
+        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
+                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/$PROGRAM" "$request"
+                [[ $AT_REACHED == 1 ]] || break
+                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                wait_until 5 assert_no_helper_processes >/dev/null || { echo "at call $AT_NUMBER, $AT_NAME"; assert_no_helper_processes; return 1; }
+                helper "$PROGRAM" "$request"
+                assert_success || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
+                [[ $(mounts_at /made/data) == 1 ]] || { echo "not one mount after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                helper mount-remove "$remove"
+                assert_success || { echo "removing after call $AT_NUMBER, $AT_NAME"; return 1; }
+                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; return 1; }
+        done
+        ((AT_NUMBER > 20))
+}
+
+# sweep_remove ACTION...: mount, remove with the action at each call, remove again, look.
+sweep_remove() {
+        local request=$1 remove
+        shift
+        remove=$(remove_request /made/data)
+        container_snapshot
+        node_snapshot
+        helper mount-bind "$request"
+        assert_success
+        find_first_call "$FLEXGRAFT_BIN/mount-remove" "$remove"
+        nothing_left
+        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
+                helper mount-bind "$request"
+                assert_success || { echo "before call $AT_NUMBER"; return 1; }
+                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-remove" "$remove"
+                [[ $AT_REACHED == 1 ]] || break
+                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                wait_until 5 assert_no_helper_processes >/dev/null || { echo "at call $AT_NUMBER, $AT_NAME"; assert_no_helper_processes; return 1; }
+                helper mount-remove "$remove"
+                assert_success || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
+                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; return 1; }
+        done
+        ((AT_NUMBER > 20))
+}
+
+after_kill() {
+        clean_reply
+}
+
+# After a call that failed the program still says what happened. It may not if it cannot write, or never began.
+after_failure() {
+        clean_reply || return 1
+        is_libc_start && return 0
+        [[ $AT_NAME == write || $AT_NAME == exit_group ]] && return 0
+        [[ -n $output && -z $stderr ]] || return 1
+        case $output in
+        '{"status":"Success"'*) [[ $status == 0 ]] ;;
+        *) [[ $status == 1 || $status == 2 ]] ;;
+        esac
+}
+
+after_failure_of_mount() {
+        after_failure || return 1
+        # What failed left nothing; what succeeded is there.
+        case $output in
+        '{"status":"Success"'*) [[ $(mounts_at /made/data) == 1 ]] || { echo "Success without a mount"; return 1; } ;;
+        '{"status":"Failure"'*) [[ $(mounts_at /made/data) == 0 ]] || { echo "Failure with a mount"; return 1; } ;;
+        esac
+}
+
+@test "mount-bind killed before any call: again succeeds, and remove leaves nothing" {
+        PROGRAM=mount-bind
+        after_action() { after_kill; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data)" --kill
+}
+
+@test "mount-bind killed before any call, without a user namespace" {
+        PROGRAM=mount-bind
+        after_action() { after_kill; }
+        start_container plain-nouserns
+        sweep_mount "$(bind_request /made/data)" --kill
+}
+
+@test "mount-bind killed before any call while its worker lives on" {
+        PROGRAM=mount-bind
+        after_action() { after_kill; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data)" --kill-main
+}
+
+@test "locked mount-bind killed before any call" {
+        PROGRAM=mount-bind
+        after_action() { after_kill; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data '"locked": true')" --kill
+}
+
+@test "mount-block killed before any call" {
+        needs mount-block
+        PROGRAM=mount-block
+        after_action() { after_kill; }
+        make_device ext4
+        start_container plain
+        sweep_mount "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/made/data\"}" --kill
+}
+
+@test "mount-bind with any call failing with EIO: a clean reply, and again succeeds" {
+        PROGRAM=mount-bind
+        after_action() { after_failure_of_mount; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data)" --fail EIO
+}
+
+@test "mount-bind with any call failing with ENOMEM: a clean reply, and again succeeds" {
+        PROGRAM=mount-bind
+        after_action() { after_failure_of_mount; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data)" --fail ENOMEM
+}
+
+@test "locked mount-bind with any call failing with EIO: a clean reply, and again succeeds" {
+        PROGRAM=mount-bind
+        after_action() { after_failure_of_mount; }
+        start_container plain
+        sweep_mount "$(bind_request /made/data '"locked": true')" --fail EIO
+}
+
+@test "mount-block with any call failing with EIO: a clean reply, and again succeeds" {
+        needs mount-block
+        PROGRAM=mount-block
+        after_action() { after_failure_of_mount; }
+        make_device ext4
+        start_container plain
+        sweep_mount "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/made/data\"}" --fail EIO
+}
+
+@test "mount-remove killed before any call: again succeeds and leaves nothing" {
+        after_action() { after_kill; }
+        start_container plain
+        sweep_remove "$(bind_request /made/data)" --kill
+}
+
+@test "mount-remove killed before any call while its worker lives on" {
+        after_action() { after_kill; }
+        start_container plain
+        sweep_remove "$(bind_request /made/data)" --kill-main
+}
+
+@test "mount-remove with any call failing with EIO: a clean reply, and again succeeds" {
+        after_action() { after_failure; }
+        start_container plain
+        sweep_remove "$(bind_request /made/data)" --fail EIO
+}
+
+@test "mount-remove with any call failing with ENOMEM: a clean reply, and again succeeds" {
+        after_action() { after_failure; }
+        start_container plain
+        sweep_remove "$(bind_request /made/data)" --fail ENOMEM
+}
+
+@test "mount-list with any call failing with EIO: a clean reply" {
+        start_container plain
+        helper mount-bind "$(bind_request /made/data)"
+        assert_success
+        find_first_call "$FLEXGRAFT_BIN/mount-list" '{}'
+        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
+                at_syscall --at "$AT_NUMBER" --fail EIO "$FLEXGRAFT_BIN/mount-list" '{}'
+                [[ $AT_REACHED == 1 ]] || break
+                after_failure || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                assert_mounts_at /made/data 1
+        done
+}
+
+@test "a record left by a killed mount is listed without harm" {
+        start_container plain
+        local request
+        request=$(bind_request /made/data)
+        at_syscall --at move_mount --kill "$FLEXGRAFT_BIN/mount-bind" "$request"
+        is "$status" 137
+        helper mount-list '{}'
+        assert_success
+        assert_mounts_at /made/data 0
+}
+
+@test "a full state directory fails cleanly and leaves nothing" {
+        start_container plain
+        mkdir -p "$STATE_DIR"
+        chmod 0700 "$STATE_DIR"
+        mount -t tmpfs -o size=64k,nr_inodes=8,mode=700 tmpfs "$STATE_DIR"
+        helper mount-list '{}'
+        container_snapshot
+        dd if=/dev/zero of="$STATE_DIR/fill" bs=4k status=none 2>/dev/null || :
+        helper mount-bind "$(bind_request /made/data)"
+        assert_failure ENOSPC
+        assert_container_unchanged
+        rm "$STATE_DIR/fill"
+        helper mount-bind "$(bind_request /made/data)"
+        assert_success
+}

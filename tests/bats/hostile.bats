@@ -1,0 +1,449 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Containers that mean harm: nothing lands outside them, nothing hangs, nobody else is touched.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        needs mount-bind mount-remove mount-list
+}
+
+teardown() {
+        bed_teardown
+}
+
+# swap_under_injections KIND LINK: in the container, /p/a is a directory that takes turns with a symlink to LINK, while mounts are
+# put on TARGET and taken away again, 10,000 times or for 12 seconds.
+swap_under_injections() {
+        local kind=$1 link=$2 target=$3 rounds counts before outside=$BATS_TEST_TMPDIR/outside
+        mkdir -p "$outside"
+        touch "$outside/here"
+        start_container "$kind"
+        in_container mkdir -p /p/a/sub
+        in_container ln -s "${link//OUTSIDE/$outside}" /p/b
+        before=$(cat "/proc/$CONTAINER_PID/mountinfo")
+        node_snapshot
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/swap-loop /p a b
+        read -r rounds counts < <("$FLEXGRAFT_TOOLS/run-loop" --times 10000 --seconds 12 \
+                -- "$FLEXGRAFT_BIN/mount-bind" "$(bind_request "$target")" -- "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$target")")
+        kill -KILL "$BACKGROUND_PID" 2>/dev/null || :
+        wait "$BACKGROUND_PID" 2>/dev/null || :
+        for swapper in $(processes_in_mount_namespace "$CONTAINER_PID"); do
+                [[ $swapper == "$CONTAINER_PID" ]] || kill -KILL "$swapper"
+        done
+        echo "$rounds rounds: $counts"
+        read -ra counts <<<"$counts"
+        # Nothing on the node: no mount, no file, no directory.
+        is "$(ls -A "$outside")" here
+        local now
+        snapshot_node now
+        is "$now" "$bed_before"
+        ((rounds > 100))
+        ((counts[0] > 0)) || { echo "no injection ever succeeded"; return 1; }
+        is "${counts[2]} ${counts[5]}" "0 0" "programs that ended in another way than 0 or 1"
+        # What is left of ours goes away, and only that.
+        helper mount-list '{}'
+        assert_success
+        local id
+        while read -r id; do
+                helper mount-remove "{\"id\": \"$id\"}"
+                assert_success
+        done < <(jq -r '.mounts[].id' <<<"$json")
+        is "$(cat "/proc/$CONTAINER_PID/mountinfo")" "$before"
+        assert_no_records
+}
+
+@test "a directory that takes turns with a symlink to the node's directories" {
+        swap_under_injections plain OUTSIDE /p/a/sub
+}
+
+@test "a directory that takes turns with a symlink to the root" {
+        swap_under_injections plain / /p/a/sub
+}
+
+@test "a target that takes turns with a symlink that climbs, without a user namespace" {
+        swap_under_injections plain-nouserns ../../../../../../../../OUTSIDE /p/a
+}
+
+@test "missing directories below a directory that takes turns with a symlink" {
+        swap_under_injections plain OUTSIDE /p/a/new/directories
+}
+
+@test "symlinks in the target lead to places within the container" {
+        local outside=$BATS_TEST_TMPDIR/outside
+        mkdir "$outside"
+        start_container plain
+        in_container mkdir -p "$outside" /inner
+        in_container ln -s "$outside" /link
+        in_container ln -s /../../../../../inner /climbing
+        in_container ln -s ../../../../../inner /relative
+        node_snapshot
+        helper mount-bind "$(bind_request /link)"
+        assert_success
+        assert_mounts_at "$outside" 1
+        run ! mountpoint -q "$outside"
+        helper mount-bind "$(bind_request /climbing)"
+        assert_success
+        assert_mounts_at /inner 1
+        helper mount-remove "$(remove_request /climbing)"
+        assert_success
+        assert_mounts_at /inner 0
+        helper mount-bind "$(bind_request /relative)"
+        assert_success
+        assert_mounts_at /inner 1
+        local now
+        snapshot_node now
+        is "$now" "$bed_before"
+}
+
+@test "dots that climb stay within the container" {
+        start_container plain
+        helper mount-bind "$(bind_request /../../../../../../data)"
+        assert_success
+        assert_mounts_at /data 1
+        [[ ! -e /data ]]
+}
+
+@test "a symlink that dangles does not make its end" {
+        start_container plain
+        in_container ln -s "$BATS_TEST_TMPDIR/not-made" /link
+        helper mount-bind "$(bind_request /link)"
+        assert_one_json_line
+        [[ ! -e $BATS_TEST_TMPDIR/not-made ]]
+}
+
+@test "symlinks in a circle fail with ELOOP" {
+        start_container plain
+        in_container ln -s /two /one
+        in_container ln -s /one /two
+        container_snapshot
+        node_snapshot
+        helper mount-bind "$(bind_request /one/data)"
+        assert_failure ELOOP
+        assert_container_unchanged
+        assert_node_unchanged
+}
+
+# refused_target TARGET [ERRNO]
+refused_target() {
+        helper mount-bind "$(bind_request "$1")"
+        assert_failure "${2:-}"
+        assert_container_unchanged
+        assert_node_unchanged
+}
+
+check_magic_links() {
+        start_container "$1"
+        in_container ln -s /proc/self/root /magic
+        container_snapshot
+        node_snapshot
+        refused_target /proc/self/root ELOOP
+        refused_target /proc/1/root ELOOP
+        refused_target /proc/1/root/data ELOOP
+        refused_target /proc/1/cwd/data ELOOP
+        refused_target /magic/data ELOOP
+        refused_target /proc/1/fd/0
+        refused_target /proc/self/exe
+        refused_target /proc/thread-self/root/data
+}
+
+@test "magic links in the target fail with ELOOP" {
+        check_magic_links plain
+}
+
+@test "magic links in the target fail with ELOOP without a user namespace" {
+        check_magic_links plain-nouserns
+}
+
+@test "magic links in the target fail when the container has the node's proc" {
+        check_magic_links plain-hostpid
+}
+
+check_kernel_filesystems() {
+        start_container "$1"
+        container_snapshot
+        node_snapshot
+        local target
+        for target in /proc /proc/sys /proc/sys/kernel /proc/self/attr /proc/1 /proc/made /sys /sys/kernel /sys/kernel/made /sys/fs/cgroup /sys/fs/cgroup/made; do
+                refused_target "$target"
+        done
+        SOURCE=$FLEXGRAFT_CONFIG
+        for target in /proc/self/attr/current /proc/self/environ /proc/sys/kernel/core_pattern /proc/1/mem /sys/kernel/uevent_helper /sys/fs/cgroup/cgroup.procs; do
+                refused_target "$target"
+        done
+}
+
+@test "procfs, sysfs and cgroupfs are not targets" {
+        check_kernel_filesystems plain
+}
+
+@test "procfs, sysfs and cgroupfs are not targets without a user namespace" {
+        check_kernel_filesystems plain-nouserns
+}
+
+# silent_fuse [--read]
+silent_fuse() {
+        local namespaces=(--mount --pid)
+        [[ $CONTAINER_KIND == *nouserns* ]] || namespaces+=(--user)
+        in_container mkdir -p /tmp/fuse
+        background_ready nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- /bin/silent-fuse /tmp/fuse "$@"
+}
+
+# fails_in_time REQUEST SECONDS [ERRNO]
+fails_in_time() {
+        local began=$SECONDS
+        helper mount-bind "$1"
+        assert_failure "${3:-}"
+        ((SECONDS - began <= $2)) || { echo "it took $((SECONDS - began)) seconds"; return 1; }
+}
+
+@test "a silent FUSE in the way fails at once in a user namespace" {
+        start_container plain
+        silent_fuse
+        node_snapshot
+        fails_in_time "$(bind_request /tmp/fuse/data '"timeoutSeconds": 2')" 4
+        fails_in_time "$(bind_request /tmp/fuse '"timeoutSeconds": 2')" 4
+        assert_no_helper_processes
+        assert_node_unchanged
+}
+
+@test "a silent FUSE in the way that blocks root ends with the time limit" {
+        start_container plain-nouserns
+        silent_fuse
+        node_snapshot
+        fails_in_time "$(bind_request /tmp/fuse/data '"timeoutSeconds": 2')" 5 ETIMEDOUT
+        wait_until 5 assert_no_helper_processes
+        assert_node_unchanged
+}
+
+@test "a silent FUSE that holds even killed processes does not hold the program" {
+        start_container plain-nouserns
+        silent_fuse --read
+        node_snapshot
+        fails_in_time "$(bind_request /tmp/fuse/data '"timeoutSeconds": 2')" 5 ETIMEDOUT
+        assert_node_unchanged
+        # Other calls for the same container go on.
+        fails_in_time "$(bind_request /tmp/fuse/data '"timeoutSeconds": 1')" 4 ETIMEDOUT
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_node_unchanged
+        stop_container
+        wait_until 5 assert_no_helper_processes
+}
+
+@test "a silent FUSE over our mount does not hold mount-remove and mount-list" {
+        start_container plain-nouserns
+        in_container mkdir -p /tmp/fuse
+        helper mount-bind "$(bind_request /tmp/fuse)"
+        assert_success
+        silent_fuse --read
+        local began=$SECONDS
+        helper mount-list '{}'
+        assert_success
+        assert_field '.mounts[0].state' covered
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/tmp/fuse\", \"timeoutSeconds\": 2}"
+        assert_failure
+        ((SECONDS - began <= 6))
+        stop_container
+        wait_until 5 assert_no_helper_processes
+}
+
+@test "a source on the node that is silent ends with the time limit" {
+        mkdir "$BATS_TEST_TMPDIR/fuse"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
+        local fuse=$BACKGROUND_PID
+        start_container plain
+        container_snapshot
+        node_snapshot
+        SOURCE=$BATS_TEST_TMPDIR/fuse/data
+        fails_in_time "$(bind_request /made/data '"timeoutSeconds": 2')" 5 ETIMEDOUT
+        wait_until 5 assert_no_helper_processes
+        assert_container_unchanged
+        assert_node_unchanged
+        kill -KILL "$fuse"
+        umount -l "$BATS_TEST_TMPDIR/fuse"
+}
+
+@test "a source that is a magic link is refused" {
+        start_container plain
+        container_snapshot
+        node_snapshot
+        local source
+        for source in /proc/self/root /proc/1/root /proc/self/cwd /proc/self/fd/1; do
+                SOURCE=$source
+                helper mount-bind "$(bind_request /data)"
+                assert_failure
+                assert_container_unchanged
+                assert_node_unchanged
+        done
+        ln -s /proc/self/root/srv "$BATS_TEST_TMPDIR/link"
+        SOURCE=$BATS_TEST_TMPDIR/link
+        helper mount-bind "$(bind_request /data)"
+        assert_failure
+}
+
+@test "a container that dies before any call: a clean reply, and nothing is left" {
+        start_container plain
+        local rootfs=$CONTAINER_ROOTFS number id request before
+        before=$(find "$rootfs" -xdev | sort)
+        for ((number = 1; ; number++)); do
+                request=$(bind_request /made/data '"id": "mine"')
+                at_syscall --at "$number" --run "kill -KILL $CONTAINER_PID; while kill -0 $CONTAINER_PID; do :; done" "$FLEXGRAFT_BIN/mount-bind" "$request"
+                if [[ $AT_REACHED != 1 ]]; then
+                        break
+                fi
+                [[ -z $stderr && $status =~ ^[01]$ && $output == '{"status":"'*$'}\n' ]] || { echo "at call $number, $AT_NAME"; show_last; return 1; }
+                if [[ $status == 0 ]]; then
+                        # It was too late to matter.
+                        helper mount-remove '{"id": "mine"}'
+                        assert_success
+                fi
+                [[ -z $(records) ]] || { echo "a record is left at call $number, $AT_NAME: $(records)"; show_last; return 1; }
+                [[ $(find "$rootfs" -xdev | sort) == "$before" ]] || { echo "directories are left at call $number, $AT_NAME"; show_last; rm -rf "$rootfs/made"; left=1; }
+                assert_no_helper_processes
+                stop_container
+                ROOTFS=$rootfs start_container plain
+        done
+        ((number > 20))
+        [[ -z ${left:-} ]]
+        local now
+        snapshot_node now
+        is "$now" "$bed_before"
+}
+
+# pid_is_reused KIND REQUEST-MEMBERS
+pid_is_reused() {
+        start_container "$1"
+        local rootfs=$CONTAINER_ROOTFS number pid snapshot=$BATS_TEST_TMPDIR/snapshot target="/fg-$BATS_ROOT_PID-made/data"
+        for ((number = 1; ; number++)); do
+                pid=$CONTAINER_PID
+                at_syscall --at "$number" --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' $pid sleep 1000000" \
+                        "$FLEXGRAFT_BIN/mount-bind" "$(bind_request "$target" "$2")"
+                if [[ $AT_REACHED != 1 ]]; then
+                        break
+                fi
+                [[ -z $stderr && $status =~ ^[01]$ && $output == '{"status":"'*$'}\n' ]] || { echo "at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
+                [[ $(<"/proc/$pid/mountinfo") == "$(<"$snapshot")" ]] || { echo "the other process got a mount, at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
+                [[ ! -e ${target%/*} ]] || { echo "a directory was made on the node, at call $number, $AT_NAME"; rm -rf "${target%/*}"; kill -KILL "$pid"; return 1; }
+                kill -KILL "$pid"
+                helper mount-remove '{"id": "mine"}'
+                assert_success
+                assert_no_records
+                stop_container "$pid"
+                rm -rf "$rootfs${target%/*}"
+                ROOTFS=$rootfs start_container "$1"
+        done
+        ((number > 20))
+}
+
+@test "a pid that another process takes over between any two steps is not acted upon" {
+        pid_is_reused plain '"id": "mine"'
+}
+
+@test "a pid that another process takes over between any two steps, without a user namespace" {
+        pid_is_reused plain-nouserns '"id": "mine"'
+}
+
+@test "a pid that another process takes over while mount-remove runs" {
+        start_container plain
+        local rootfs=$CONTAINER_ROOTFS number pid snapshot=$BATS_TEST_TMPDIR/snapshot
+        for ((number = 1; ; number++)); do
+                pid=$CONTAINER_PID
+                helper mount-bind "$(bind_request /data '"id": "mine"')"
+                assert_success
+                # The other process has a mount of the same source at the same place.
+                at_syscall --at "$number" --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' $pid sleep 1000000" \
+                        "$FLEXGRAFT_BIN/mount-remove" '{"id": "mine"}'
+                if [[ $AT_REACHED != 1 ]]; then
+                        break
+                fi
+                [[ -z $stderr && $status =~ ^[01]$ ]] || { echo "at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
+                [[ $(<"/proc/$pid/mountinfo") == "$(<"$snapshot")" ]] || { echo "the other process lost a mount, at call $number, $AT_NAME"; kill -KILL "$pid"; return 1; }
+                kill -KILL "$pid"
+                helper mount-remove '{"id": "mine"}'
+                assert_success
+                assert_no_records
+                stop_container "$pid"
+                ROOTFS=$rootfs start_container plain
+        done
+        ((number > 20))
+}
+
+@test "a hostile nsswitch.conf and its library are never loaded" {
+        start_container plain-nouserns
+        local dir library=$BATS_TEST_TMPDIR/libnss_marker.so.2
+        gcc -O2 -Wall -Wextra -Werror -shared -fPIC -nostdlib -o "$library" "$FLEXGRAFT_REPO/tests/fixtures/libnss_marker.c"
+        gcc -O2 -Wall -Wextra -Werror -o "$BATS_TEST_TMPDIR/nss-victim" "$FLEXGRAFT_REPO/tests/fixtures/nss-victim.c"
+        printf 'passwd: marker\ngroup: marker\nhosts: marker\nshadow: marker\n' >"$CONTAINER_ROOTFS/etc/nsswitch.conf"
+        for dir in lib lib64 usr/lib lib/x86_64-linux-gnu usr/lib/x86_64-linux-gnu usr/lib64; do
+                mkdir -p "$CONTAINER_ROOTFS/$dir"
+                cp "$library" "$CONTAINER_ROOTFS/$dir/"
+        done
+        # The trap works: a careless program walks into it.
+        "$BATS_TEST_TMPDIR/nss-victim" "$CONTAINER_PID"
+        compgen -G "$CONTAINER_ROOTFS/loaded-by-*" >/dev/null
+        rm "$CONTAINER_ROOTFS"/loaded-by-*
+        helper mount-bind "$(bind_request /made/data)"
+        assert_success
+        helper mount-list '{}'
+        assert_success
+        helper mount-remove "$(remove_request /made/data)"
+        assert_success
+        run ! compgen -G "$CONTAINER_ROOTFS/loaded-by-*"
+}
+
+# watched REQUEST PROGRAM: at every call of PROGRAM the container looks at the caller. It must see nothing.
+watched() {
+        at_syscall --run-output "$BATS_TEST_TMPDIR/seen" \
+                --each "nsenter --target $CONTAINER_PID --mount --user --net --ipc --uts -- /bin/peek-at \$AT_PID | sed \"s/^/\$AT_SYSCALL \$AT_NAME \$AT_PID main \$AT_MAIN_PID: /\"" \
+                "$FLEXGRAFT_BIN/$2" "$1"
+        assert_success
+        # Until it has begun, it is any program of root's.
+        is "$(head -5 "$BATS_TEST_TMPDIR/seen")" "" "what the container saw of $2"
+}
+
+@test "a container that sees the helper's pid cannot look into it" {
+        start_container plain-hostpid
+        local before
+        before=$(find "/proc/$CONTAINER_PID/fd" -mindepth 1 | wc -l)
+        watched "$(bind_request /made/data)" mount-bind
+        watched '{}' mount-list
+        watched "$(remove_request /made/data)" mount-remove
+        is "$(find "/proc/$CONTAINER_PID/fd" -mindepth 1 | wc -l)" "$before" "open files of the container's first process"
+}
+
+@test "a container that sees the helper's pid cannot look into it while it locks a mount" {
+        start_container plain-hostpid
+        watched "$(bind_request /made/data '"locked": true')" mount-bind
+        watched "$(remove_request /made/data)" mount-remove
+}
+
+@test "nothing of the container is held open after a mount" {
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        is "$(processes_in_mount_namespace "$CONTAINER_PID")" "$CONTAINER_PID" "processes in the container's mount namespace"
+        in_container umount /data
+        local ns
+        ns=$(stat -L -c %i "/proc/$CONTAINER_PID/ns/mnt")
+        stop_container
+        # No other process has the namespace open.
+        is "$(find /proc -maxdepth 3 -path '/proc/[0-9]*/fd/*' -lname "mnt:?$ns?" 2>/dev/null)" ""
+}
+
+@test "a container that stops its processes does not stop the helper" {
+        start_container plain-hostpid
+        # The container's root may signal what runs as its ids: the helper must not, for long, and its parent has a limit.
+        background in_container sh -c 'while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ "$p" != "$$" ] && [ "$p" != '"$CONTAINER_PID"' ] && kill -STOP "$p" 2>/dev/null; done; done'
+        local i
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+                helper mount-bind "$(bind_request /data '"timeoutSeconds": 2')"
+                assert_one_json_line
+                helper mount-remove "$(remove_request /data)"
+                assert_one_json_line
+        done
+}
