@@ -64,7 +64,7 @@ int container_alive(const struct container *container, struct error *error)
         bool alive;
 
         if (container->pidfd >= 0)
-                alive = poll(&wait, 1, 0) == 0; /* a pidfd becomes readable when its process ends */
+                alive = ppoll(&wait, 1, &(struct timespec){}, NULL) == 0; /* a pidfd becomes readable when its process ends */
         else
                 alive = container_start_time(container->proc_fd, &start_time, &pid) == 0;
         return alive ? 0 : fail_gone(container, error);

@@ -16,6 +16,10 @@
 void injection_begin(struct injection *injection, const struct request *request, const struct source_kind *kind)
 {
         injection->kind = kind;
+        injection->attributes = (struct mount_attributes){ .set = request->options.attr_set,
+                                                           .clear = request->options.attr_clear,
+                                                           .propagation = (uint64_t)request->options.propagation,
+                                                           .recursive = request->recursive };
         injection->request = request;
         injection->container = (struct container)CONTAINER_NONE;
         injection->state = (struct state)STATE_NONE;
@@ -59,6 +63,7 @@ int injection_claim(struct injection *injection, struct error *error)
         record->start_time = injection->container.start_time;
         record->mnt_ns_inode = injection->container.mnt_ns_inode;
         record->digest = request_digest(request);
+        record->recursive = request->recursive;
         (void)text_copy(record->container_id, sizeof record->container_id, injection->container.id);
         (void)text_copy(record->source, sizeof record->source, request->source);
         (void)text_copy(record->target, sizeof record->target, request->target);
@@ -71,8 +76,12 @@ int injection_claim(struct injection *injection, struct error *error)
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
 
-        if ((r = config_load(&config, error)) < 0 ||
-            (r = state_open(config.state_dir, "mounts", /* create= */ true, &injection->state, error)) < 0)
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ !request->dry_run, &injection->state, error);
+        if (request->dry_run && (r == 0 || r == -ENOENT))
+                return 0; /* only looking: nobody waits for it, and it waits for nobody */
+        if (r < 0)
                 return r;
         /* the target's lock, whatever the record is called, and the record's; lower key first */
         if ((r = state_lock(&injection->state, keys[keys[0] > keys[1]], error)) < 0)
@@ -105,7 +114,8 @@ int injection_look(struct injection *injection, struct error *error)
         bool known;
         int r;
 
-        r = mount_record_read(&injection->state, record->id, &earlier, error);
+        r = injection->state.dir_fd < 0 ? -ENOENT :
+                                          mount_record_read(&injection->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, &injection->container, record->boot_id);
@@ -132,6 +142,13 @@ int injection_look(struct injection *injection, struct error *error)
         }
 
         r = target_look(&injection->container, request->target, &injection->target, error);
+        if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
+                /* look again, now that no other call makes or removes mount points in this container */
+                target_release(&injection->target);
+                r = state_lock(&injection->state, mount_record_tree_key(record->mnt_ns_inode), error);
+                if (r == 0)
+                        r = target_look(&injection->container, request->target, &injection->target, error);
+        }
         if (r < 0)
                 return r;
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
@@ -172,13 +189,7 @@ int injection_make_mount(struct injection *injection, struct error *error)
 
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
-        const struct request *request = injection->request;
-        const struct mount_attributes attributes = { .set = request->options.attr_set,
-                                                     .clear = request->options.attr_clear,
-                                                     .propagation = (uint64_t)request->options.propagation,
-                                                     .recursive = request->recursive };
-
-        return detached_mount_dress(injection->mount_fd, request->source, &attributes,
+        return detached_mount_dress(injection->mount_fd, injection->request->source, &injection->attributes,
                                     mapped ? injection->container.user_ns_fd : -1, error);
 }
 
@@ -317,7 +328,8 @@ int injection_place(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         injection->placed = true; /* from here on it may be there */
-        r = placement_place(injection->mount_fd, &injection->container, &injection->target, error);
+        r = placement_place(injection->mount_fd, &injection->container, &injection->target,
+                            &injection->attributes, error);
         fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
         return r;
 }
@@ -337,7 +349,11 @@ int injection_confirm(struct injection *injection, struct error *error)
                                    "the target was moved, replaced or covered while the mount was placed");
                 return error_where(error, injection->container.name);
         }
-        return 0;
+        if (!request->recursive)
+                return 0;
+        /* what came with it, so that what the container mounts below later is told apart when it is taken away */
+        r = placement_count_below(&injection->container, injection->record.mount_point, &injection->record.below, error);
+        return r < 0 ? r : mount_record_write(&injection->state, &injection->record, error);
 }
 
 int injection_undo(struct injection *injection, struct error *error)
@@ -353,9 +369,10 @@ int injection_undo(struct injection *injection, struct error *error)
 
                 /* what an earlier call made for this mount goes too, since its record goes */
                 if (skip == 0 && injection->made_before > target->made)
-                        target_unmake(&injection->container, injection->record.mount_point, 0, injection->made_before);
+                        (void)target_unmake(&injection->container, injection->record.mount_point, 0,
+                                            injection->made_before);
                 else
-                        target_unmake(&injection->container, injection->record.mount_point, skip, target->made);
+                        (void)target_unmake(&injection->container, injection->record.mount_point, skip, target->made);
                 r = mount_record_remove(&injection->state, injection->record.id, error);
         }
         return r;

@@ -9,6 +9,7 @@
 
 #include "block_device.h"
 #include "container.h"
+#include "detached_mount.h"
 #include "error.h"
 #include "mount_record.h"
 #include "request.h"
@@ -35,6 +36,7 @@ struct injection {
         struct block_device device;
         int source_fd;
         int mount_fd;
+        struct mount_attributes attributes;
         bool directory;             /* the source is one */
         bool already;               /* an earlier call did it: the rest of the plan is void */
         bool recorded;

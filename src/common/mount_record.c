@@ -36,6 +36,11 @@ uint64_t mount_record_key(const char *id)
         return text_hash(TEXT_HASH_SEED, id, strlen(id));
 }
 
+uint64_t mount_record_tree_key(uint64_t mnt_ns_inode)
+{
+        return text_hash(TEXT_HASH_SEED, &mnt_ns_inode, sizeof mnt_ns_inode);
+}
+
 static void file_name(const char *id, char *ret_name)
 {
         (void)snprintf(ret_name, NAME_MAX + 1, "%s" SUFFIX, id); /* an id is at most 128 bytes */
@@ -72,6 +77,7 @@ static bool get_number(const json_t *object, const char *member, uint64_t *ret_n
 static bool from_json(const json_t *object, struct mount_record *ret_record)
 {
         uint64_t made;
+        uint64_t below;
         uint64_t pid;
 
         for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
@@ -81,7 +87,8 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
                         return false;
         }
         ret_record->identity.unique = json_is_true(json_object_get(object, "mountIdUnique"));
-        if (!get_number(object, "made", &made) || made > PATH_MAX || !get_number(object, "pid", &pid) ||
+        ret_record->recursive = json_is_true(json_object_get(object, "recursive"));
+        if (!get_number(object, "below", &below) || below > UINT_MAX || !get_number(object, "made", &made) || made > PATH_MAX || !get_number(object, "pid", &pid) ||
             !get_number(object, "digest", &ret_record->digest) ||
             !get_number(object, "mountId", &ret_record->identity.id) ||
             !get_number(object, "device", &ret_record->identity.device) ||
@@ -90,14 +97,16 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
             !get_number(object, "mountNamespace", &ret_record->mnt_ns_inode))
                 return false;
         ret_record->made = (unsigned)made;
+        ret_record->below = (unsigned)below;
         ret_record->pid = (pid_t)pid;
         return ret_record->mount_point[0] == '/';
 }
 
 static json_t *to_json(const struct mount_record *record)
 {
-        json_t *object = json_pack("{s:i, s:b, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
-                                   "mountIdUnique", record->identity.unique, "mountId", (json_int_t)record->identity.id,
+        json_t *object = json_pack("{s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
+                                   "mountIdUnique", record->identity.unique, "recursive", record->recursive,
+                                   "below", (json_int_t)record->below, "mountId", (json_int_t)record->identity.id,
                                    "device", (json_int_t)record->identity.device, "inode",
                                    (json_int_t)record->identity.inode, "made", (int)record->made, "digest",
                                    (json_int_t)record->digest, "pid", (int)record->pid, "startTime",

@@ -27,6 +27,8 @@ struct mount_record {
         char options[256];          /* of the mount, separated by commas; never of the filesystem: secrets live there */
         char id_mapping[16];
         unsigned made;              /* how many of mount_point's last components flexgraft meant to make */
+        bool recursive;             /* the mounts below the source came with it */
+        unsigned below;             /* how many they are */
         uint64_t digest;            /* of what was asked for, to know the same request again */
         struct mount_identity identity;
         pid_t pid;                  /* of the container, and what tells it from others: */
@@ -44,6 +46,9 @@ void mount_record_default_id(const struct container *container, const char *targ
 
 /* mount_record_key() - the lock of a record. */
 uint64_t mount_record_key(const char *id);
+
+/* mount_record_tree_key() - the lock of all mount points made in one container; taken after a record's. */
+uint64_t mount_record_tree_key(uint64_t mnt_ns_inode);
 
 /*
  * mount_record_read() - one record. Errors: ENOENT; EBADMSG a torn or foreign file, which is set aside as ID.json.bad;

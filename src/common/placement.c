@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ static int fail_inside(const struct container *container, int errnum, const char
         return error_where(error, container->name);
 }
 
-int placement_place(int mount_fd, const struct container *container, const struct target *target, struct error *error)
+int placement_place(int mount_fd, const struct container *container, const struct target *target,
+                    const struct mount_attributes *attributes, struct error *error)
 {
         int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
 
@@ -31,6 +33,14 @@ int placement_place(int mount_fd, const struct container *container, const struc
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
         if (move_mount(mount_fd, "", target->fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
                 return fail_inside(container, errno, "move_mount", target->path, error);
+        /* beneath a shared mount it became shared: once more what was asked for */
+        if (attributes->propagation != MS_SHARED) {
+                struct mount_attr again = { .propagation = attributes->propagation };
+                unsigned flags = AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0);
+
+                if (mount_setattr(mount_fd, "", flags, &again, sizeof again) < 0)
+                        return fail_inside(container, errno, "mount_setattr", target->path, error);
+        }
         return 0;
 }
 
@@ -96,6 +106,46 @@ int placement_find(const struct container *container, const char *path, const st
         if (there < 0)
                 return fail_inside(container, -there, "statmount", path, error);
         *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
+        return 0;
+}
+
+int placement_count_below(const struct container *container, const char *path, unsigned *ret_count,
+                          struct error *error)
+{
+        size_t length = strlen(path);
+        unsigned count = 0;
+        char *line = NULL;
+        size_t size = 0;
+        FILE *file;
+        int fd = openat(container->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+
+        file = fd < 0 ? NULL : fdopen(fd, "re");
+        if (file == NULL)
+                return fail_inside(container, errno, "read mountinfo", path, error);
+        while (getline(&line, &size, file) >= 0) {
+                /* the fifth field, with blanks and backslashes as \ooo (proc(5)) */
+                char *field = line;
+                char *out;
+
+                for (int i = 0; field != NULL && i < 4; i++)
+                        field = strchr(i == 0 ? field : field + 1, ' ');
+                if (field == NULL)
+                        continue;
+                field++;
+                field[strcspn(field, " ")] = '\0';
+                out = field;
+                for (const char *in = field; *in != '\0'; out++)
+                        if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
+                                *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+                                in += 4;
+                        } else
+                                *out = *in++;
+                *out = '\0';
+                count += strncmp(field, path, length) == 0 && field[length] == '/';
+        }
+        free(line);
+        (void)fclose(file);
+        *ret_count = count;
         return 0;
 }
 

@@ -6,6 +6,7 @@
 #define FLEXGRAFT_PLACEMENT_H
 
 #include "container.h"
+#include "detached_mount.h"
 #include "error.h"
 #include "mount_identity.h"
 #include "target.h"
@@ -19,7 +20,14 @@
  *          was removed meanwhile.
  */
 int placement_place(int mount_fd, const struct container *container, const struct target *target,
-                    struct error *error);
+                    const struct mount_attributes *attributes, struct error *error);
+
+/*
+ * placement_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so it
+ * is for recursive mounts alone.
+ */
+int placement_count_below(const struct container *container, const char *path, unsigned *ret_count,
+                          struct error *error);
 
 /* Where one of our mounts is, as the container sees it. */
 enum placement {

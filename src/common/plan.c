@@ -72,6 +72,21 @@ void plan_make(struct plan *ret_plan, const struct request *request)
                 plan_injection(ret_plan, request);
 }
 
+bool plan_step_looks(enum step step)
+{
+        switch (step) {
+        case STEP_PIN_CONTAINER:
+        case STEP_CLAIM:
+        case STEP_LOOK:
+        case STEP_OPEN_SOURCE:
+        case STEP_FIND_DEVICE:
+        case STEP_FIND_RECORD:
+                return true;
+        default:
+                return false;
+        }
+}
+
 const char *plan_step_text(enum step step)
 {
         return words[step].text;

@@ -60,6 +60,9 @@ struct plan {
 /* plan_make() - the steps of a request; never fails. The plan borrows the request. */
 void plan_make(struct plan *ret_plan, const struct request *request);
 
+/* plan_step_looks() - whether a step only looks: those are all that a dry run takes. */
+bool plan_step_looks(enum step step);
+
 /* plan_step_text() - what a step ensures, in words, and how it is undone ("" where there is nothing to undo). */
 const char *plan_step_text(enum step step);
 const char *plan_step_undo(enum step step);

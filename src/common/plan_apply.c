@@ -47,6 +47,8 @@ static int run_injection(void *argument, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && !run->injection.already && i < run->plan->count; i++) {
+                if (run->plan->request->dry_run && !plan_step_looks(run->plan->steps[i]))
+                        continue;
                 run->step = run->plan->steps[i];
                 r = takers[run->step].inject(&run->injection, error);
         }
@@ -66,6 +68,8 @@ static int run_removal(void *argument, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < run->plan->count; i++) {
+                if (run->plan->request->dry_run && !plan_step_looks(run->plan->steps[i]))
+                        continue;
                 run->step = run->plan->steps[i];
                 r = takers[run->step].remove(&run->removal, error);
                 if (run->removal.already && run->step == STEP_FIND_RECORD)

@@ -106,7 +106,7 @@ int removal_find_record(struct removal *removal, struct error *error)
         if (r == 0)
                 r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error) :
                                           find_by_target(removal, boot_id, error);
-        if (r == 0 && (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+        if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
                 r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
         if (r == -ENOENT) {
                 removal->already = true;
@@ -123,6 +123,7 @@ int removal_unplace(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
         enum placement placement;
+        bool lazily;
         int r;
 
         if (!removal->reachable) {
@@ -136,15 +137,84 @@ int removal_unplace(struct removal *removal, struct error *error)
                 removal->already = true;
                 return 0;
         }
-        return placement_remove(&removal->container, record->mount_point, &record->identity, removal->request->force,
-                                error);
+        lazily = removal->request->force;
+        if (record->recursive && !lazily) {
+                /* With mounts below, the kernel takes away the whole tree at once or nothing; so all of it must have
+                 * come with ours. */
+                unsigned below;
+
+                r = placement_count_below(&removal->container, record->mount_point, &below, error);
+                if (r < 0)
+                        return r;
+                if (below > record->below) {
+                        (void)fail_because(error, EBUSY, "umount2", record->target,
+                                           "the container has mounts of its own below it");
+                        return error_where(error, removal->container.name);
+                }
+                lazily = below > 0;
+        }
+        return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
+}
+
+static unsigned count_components(const char *path)
+{
+        unsigned count = 0;
+
+        for (; *path != '\0'; path++)
+                count += *path == '/';
+        return count;
+}
+
+/*
+ * Directories that flexgraft made for this mount, and that others of its mounts in the same container still lie in:
+ * one of those takes them over, to remove them in its turn.
+ */
+static void hand_over(struct removal *removal, unsigned left)
+{
+        const struct mount_record *record = &removal->record;
+        unsigned depth = count_components(record->mount_point) - record->made; /* of what is not ours */
+        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        char id[MOUNT_RECORD_ID_MAX];
+        char kept[PATH_MAX];
+        bool done = false;
+
+        if (directory == NULL)
+                return; /* then they stay */
+        (void)text_copy(kept, sizeof kept, record->mount_point);
+        for (unsigned cut = record->made - left; cut > 0; cut--)
+                *strrchr(kept, '/') = '\0';
+        while (!done && mount_record_next(directory, id)) {
+                struct mount_record heir;
+                struct error ignored;
+
+                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &heir, &ignored) < 0 ||
+                    heir.mnt_ns_inode != record->mnt_ns_inode || strcmp(heir.boot_id, record->boot_id) != 0 ||
+                    !text_starts(heir.mount_point, kept) || heir.mount_point[strlen(kept)] != '/')
+                        continue;
+                heir.made = count_components(heir.mount_point) - depth;
+                done = mount_record_write(&removal->state, &heir, &ignored) == 0;
+        }
+        (void)closedir(directory);
 }
 
 int removal_unmake_target(struct removal *removal, struct error *error)
 {
-        (void)error; /* tidying does not fail */
-        if (removal->reachable)
-                target_unmake(&removal->container, removal->record.mount_point, 0, removal->record.made);
+        struct mount_record *record = &removal->record;
+        unsigned left;
+        int r;
+
+        if (!removal->reachable)
+                return 0;
+        /* from here on nobody makes or removes mount points in this container; somebody may just have handed us some */
+        r = state_lock(&removal->state, mount_record_tree_key(record->mnt_ns_inode), error);
+        if (r == 0)
+                r = mount_record_read(&removal->state, record->id, record, error);
+        if (r < 0)
+                return r;
+        left = target_unmake(&removal->container, record->mount_point, 0, record->made);
+        if (left > 0)
+                hand_over(removal, left);
         return 0;
 }
 

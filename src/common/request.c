@@ -203,8 +203,6 @@ static int take_ids(struct request *request, const char *key, const json_t *valu
 
 static int take_fs_type(struct request *request, const char *key, const json_t *value, struct error *error)
 {
-        if (json_is_string(value) && json_string_length(value) == 0)
-                return 0; /* as kubelet says "find out" */
         return take_string(key, value, ID_MAX_BYTES, &request->fs_type, error);
 }
 
@@ -322,13 +320,16 @@ static bool scan(const char *text, size_t length, size_t until, char *ret_key)
 static int fail_parse(const char *text, size_t length, const json_error_t *parse, struct error *error)
 {
         char key[129];
-        char *quoted;
+        const char *quoted;
 
         (void)scan(text, length, parse->position > 0 ? (size_t)parse->position : 0, key);
-        if (json_error_code(parse) == json_error_duplicate_key && (quoted = strstr(parse->text, "'\"")) != NULL) {
-                (void)text_copy(key, sizeof key, quoted + 2);
-                key[strcspn(key, "\"")] = '\0';
-                return refuse(error, key, "is given twice");
+        if (json_error_code(parse) == json_error_duplicate_key && (quoted = strchr(parse->text, '"')) != NULL) {
+                /* the key as it was written, escapes and all */
+                json_t *name = json_loads(quoted, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
+                int r = refuse(error, json_is_string(name) ? json_string_value(name) : key, "is given twice");
+
+                json_decref(name);
+                return r;
         }
         for (char *byte = key; *byte != '\0'; byte++)
                 if ((unsigned char)*byte < ' ' || (unsigned char)*byte > '~')

@@ -87,13 +87,13 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
 
 int state_lock(struct state *state, uint64_t key, struct error *error)
 {
-        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
+        struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
 
         if (state->lock_fd < 0)
                 state->lock_fd = openat(state->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (state->lock_fd < 0)
                 return fail(error, errno, "lock", "state");
-        while (fcntl(state->lock_fd, F_OFD_SETLKW, &lock) < 0)
+        while (fcntl(state->lock_fd, F_OFD_SETLKW, &range) < 0)
                 if (errno != EINTR)
                         return fail(error, errno, "lock", "state");
         return 0;

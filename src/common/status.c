@@ -135,7 +135,7 @@ int status_listed(const struct listing *listing)
         return say(reply, EXIT_DONE);
 }
 
-int status_planned(const struct plan *plan)
+int status_planned(const struct plan *plan, const struct outcome *outcome)
 {
         json_t *steps = json_array();
 
@@ -147,7 +147,10 @@ int status_planned(const struct plan *plan)
                         (void)json_object_set_new(step, "undo", json_string(undo));
                 (void)json_array_append_new(steps, step);
         }
-        return say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "plan", steps), EXIT_DONE);
+        return say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
+                             plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
+                             outcome->already, "plan", steps),
+                   EXIT_DONE);
 }
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)
@@ -189,6 +192,7 @@ int status_failure(const struct request *request, const struct error *error)
         static char tried[2 * PATH_MAX + 512]; /* static, for its size */
         static char message[4 * PATH_MAX];
         bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        bool told; /* the subject is in the message already */
         const char *hint = hint_for(error);
         json_t *detail;
 
@@ -196,7 +200,8 @@ int status_failure(const struct request *request, const struct error *error)
                 intention(request, tried, sizeof tried);
         else
                 (void)snprintf(tried, sizeof tried, "the request cannot be understood: ");
-        (void)snprintf(message, sizeof message, "%s%s%s%s%s", tried,
+        told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
+        (void)snprintf(message, sizeof message, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
                        error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
                        error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel, error->kernel[0] != '\0' ? ")" : "");
 

@@ -17,7 +17,7 @@ enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_NOT_UNDERSTOOD = 2 };
 int status_mounted(const struct outcome *outcome);
 int status_removed(const struct outcome *outcome);
 int status_listed(const struct listing *listing);
-int status_planned(const struct plan *plan);
+int status_planned(const struct plan *plan, const struct outcome *outcome);
 
 /* status_failure() - the error in words, with what was tried (request may be empty) and a hint. */
 int status_failure(const struct request *request, const struct error *error);

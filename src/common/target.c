@@ -261,7 +261,7 @@ int target_open_parent(const struct container *container, const char *path, cons
         return fd;
 }
 
-void target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count)
+unsigned target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count)
 {
         struct error ignored;
         char left[PATH_MAX];
@@ -269,7 +269,7 @@ void target_unmake(const struct container *container, const char *path, unsigned
         gid_t gid;
 
         if (count == 0)
-                return;
+                return 0;
         /* as the container's root, for directories that are sticky; as the node's where the container just died */
         if (container_root_ids(container, &uid, &gid, &ignored) == 0)
                 (void)privileges_file_owner(uid, gid, &ignored);
@@ -279,12 +279,17 @@ void target_unmake(const struct container *container, const char *path, unsigned
         while (count > 0) {
                 const char *name;
                 cleanup_close int dirfd = target_open_parent(container, left, &name, &ignored);
+                struct mount_seen seen;
                 struct stat st;
                 bool gone;
 
                 if (dirfd < 0 && ignored.errnum != ENOENT)
                         break;
                 gone = dirfd < 0 || (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 && errno == ENOENT);
+                /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it
+                 * (since Linux 3.18); we are in the node's, so it is for us to see. */
+                if (!gone && (mount_see(dirfd, name, &seen) < 0 || seen.root))
+                        break;
                 if (!gone && S_ISDIR(st.st_mode))
                         gone = unlinkat(dirfd, name, AT_REMOVEDIR) == 0;
                 else if (!gone && S_ISREG(st.st_mode) && st.st_size == 0)
@@ -295,6 +300,7 @@ void target_unmake(const struct container *container, const char *path, unsigned
                 count--;
         }
         (void)privileges_file_owner(0, 0, &ignored);
+        return count;
 }
 
 void target_release(struct target *target)

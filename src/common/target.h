@@ -55,8 +55,10 @@ int target_make(const struct container *container, struct target *target, bool d
 /*
  * target_unmake() - take away count components of a path, from its end or from skip components before it, as far as
  * they are empty and unused. What the container put there meanwhile stays, without a word: this is tidying.
+ *
+ * Returns: how many of them are left, from the first on.
  */
-void target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count);
+unsigned target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count);
 
 /* target_open_parent() - O_PATH on the directory of the path's last component, and that component. */
 int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error);

@@ -43,9 +43,7 @@ int main(int argc, char **argv)
             request_parse(&request, REQUEST_MOUNT_BLOCK, argc, argv, &error) < 0)
                 return status_failure(&request, &error);
         plan_make(&plan, &request);
-        if (request.dry_run)
-                return status_planned(&plan);
         if (plan_apply(&plan, &block_source, &outcome, &error) < 0)
                 return status_failure(&request, &error);
-        return status_mounted(&outcome);
+        return request.dry_run ? status_planned(&plan, &outcome) : status_mounted(&outcome);
 }

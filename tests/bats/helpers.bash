@@ -217,15 +217,15 @@ stop_container() {
         [[ -n ${bed_kind[$pid]:-} ]] || return 0
         if [[ ${bed_kind[$pid]} == *-hostpid* ]]; then
                 for other in $(processes_in_mount_namespace "$pid"); do
-                        [[ $other == "$pid" ]] || kill -KILL "$other" 2>/dev/null
+                        [[ $other == "$pid" ]] || kill -KILL "$other" 2>/dev/null || :
                 done
         fi
         case ${bed_kind[$pid]} in
-        plain*) kill -KILL "$pid" 2>/dev/null ;;
-        crun*) oci crun delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- ;;
-        runc*) oci runc delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- ;;
+        plain*) kill -KILL "$pid" 2>/dev/null || : ;;
+        crun*) oci crun delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- || : ;;
+        runc*) oci runc delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- || : ;;
         esac
-        [[ -n ${bed_monitor[$pid]} ]] && wait "${bed_monitor[$pid]}" 2>/dev/null
+        [[ -z ${bed_monitor[$pid]} ]] || wait "${bed_monitor[$pid]}" 2>/dev/null || :
         unset "bed_kind[$pid]" "bed_id[$pid]" "bed_rootfs[$pid]" "bed_base[$pid]" "bed_monitor[$pid]"
         return 0
 }
@@ -323,10 +323,11 @@ release_device() {
 
 # ---- the node
 
-# snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images.
+# snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images. What another
+# run of these tests mounts meanwhile does not count.
 snapshot_node() {
         local -n bed_into=$1
-        bed_into=$(cat /proc/self/mountinfo)
+        bed_into=$(awk -v ours=" $BATS_RUN_TMPDIR/" '!index($0, "/bats-run-") || index($0, ours)' /proc/self/mountinfo)
         bed_into+=$(losetup --list --noheadings --output NAME,BACK-FILE,DIO,RO | grep -F " $BATS_RUN_TMPDIR/" || :)
 }
 
@@ -360,9 +361,12 @@ assert_no_records() {
         return 1
 }
 
+# Processes of the programs under test that this run started and that still are.
 assert_no_helper_processes() {
-        local left
-        left=$(find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$FLEXGRAFT_BIN/*" -printf '%h %l\n' 2>/dev/null) || :    # processes come and go
+        local link left=''
+        while read -r link; do
+                grep -qzF "FLEXGRAFT_CONFIG=$BATS_RUN_TMPDIR" "${link%/exe}/environ" 2>/dev/null && left+="${link%/exe} "
+        done < <(find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$FLEXGRAFT_BIN/*" 2>/dev/null)
         [[ -z $left ]] && return 0
         echo "processes are left: $left"
         return 1
@@ -475,6 +479,17 @@ is() {
         echo "${3:-value} is: $1"
         echo "expected: $2"
         show_last
+        return 1
+}
+
+# assert_same_mounts PID TEXT: the mounts of PID are those in TEXT, an earlier content of its mountinfo. Shows the first differences.
+assert_same_mounts() {
+        local now
+        now=$(cat "/proc/$1/mountinfo")
+        [[ $now == "$2" ]] && return 0
+        echo "the mounts of process $1 are not what they were:"
+        diff <(echo "$2") <(echo "$now") | head -8
+        echo "$(diff <(echo "$2") <(echo "$now") | grep -c '^[<>]') differences"
         return 1
 }
 

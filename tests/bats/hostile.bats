@@ -11,6 +11,9 @@ setup() {
 }
 
 teardown() {
+        if [[ -n ${bed_outside:-} && -e $bed_outside ]]; then
+                rm -rf --one-file-system "$bed_outside"
+        fi
         bed_teardown
 }
 
@@ -51,7 +54,7 @@ swap_under_injections() {
                 helper mount-remove "{\"id\": \"$id\"}"
                 assert_success
         done < <(jq -r '.mounts[].id' <<<"$json")
-        is "$(cat "/proc/$CONTAINER_PID/mountinfo")" "$before"
+        assert_same_mounts "$CONTAINER_PID" "$before"
         assert_no_records
 }
 
@@ -139,22 +142,22 @@ check_magic_links() {
         in_container ln -s /proc/self/root /magic
         container_snapshot
         node_snapshot
-        refused_target /proc/self/root ELOOP
-        refused_target /proc/1/root ELOOP
-        refused_target /proc/1/root/data ELOOP
-        refused_target /proc/1/cwd/data ELOOP
-        refused_target /magic/data ELOOP
+        refused_target /proc/self/root "${2:-}"
+        refused_target /proc/1/root "${2:-}"
+        refused_target /proc/1/root/data "${2:-}"
+        refused_target /proc/1/cwd/data "${2:-}"
+        refused_target /magic/data "${2:-}"
         refused_target /proc/1/fd/0
         refused_target /proc/self/exe
         refused_target /proc/thread-self/root/data
 }
 
 @test "magic links in the target fail with ELOOP" {
-        check_magic_links plain
+        check_magic_links plain ELOOP
 }
 
 @test "magic links in the target fail with ELOOP without a user namespace" {
-        check_magic_links plain-nouserns
+        check_magic_links plain-nouserns ELOOP
 }
 
 @test "magic links in the target fail when the container has the node's proc" {
@@ -315,37 +318,75 @@ fails_in_time() {
         is "$now" "$bed_before"
 }
 
-# pid_is_reused KIND REQUEST-MEMBERS
+# pid_is_reused KIND CONTAINER-JSON FIRST: before each call from number FIRST on, the container dies and a process of the node's, with
+# mounts of its own, gets its pid. In CONTAINER-JSON, PID stands for
+# the pid, and "mine" for an id in a state file of crun's.
 pid_is_reused() {
+        local rootfs number pid snapshot=$BATS_TEST_TMPDIR/snapshot prefix=()
+        bed_outside=/fg-$BATS_ROOT_PID-made
         start_container "$1"
-        local rootfs=$CONTAINER_ROOTFS number pid snapshot=$BATS_TEST_TMPDIR/snapshot target="/fg-$BATS_ROOT_PID-made/data"
-        for ((number = 1; ; number++)); do
+        rootfs=$CONTAINER_ROOTFS
+        if [[ $2 == '"mine"' ]]; then
+                private_node_view /run
+                prefix=(nsenter --target "$NODE_VIEW" --mount --)
+                NODE_VIEW=''
+        fi
+        for ((number = $3; ; number++)); do
                 pid=$CONTAINER_PID
-                at_syscall --at "$number" --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' $pid sleep 1000000" \
-                        "$FLEXGRAFT_BIN/mount-bind" "$(bind_request "$target" "$2")"
-                if [[ $AT_REACHED != 1 ]]; then
-                        break
+                if ((${#prefix[@]})); then
+                        "${prefix[@]}" sh -c 'mkdir -p /run/crun/mine && printf %s "$1" >/run/crun/mine/status' sh \
+                                "{\"pid\": $pid, \"process-start-time\": $(process_start_time "$pid")}"
                 fi
-                [[ -z $stderr && $status =~ ^[01]$ && $output == '{"status":"'*$'}\n' ]] || { echo "at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
-                [[ $(<"/proc/$pid/mountinfo") == "$(<"$snapshot")" ]] || { echo "the other process got a mount, at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
-                [[ ! -e ${target%/*} ]] || { echo "a directory was made on the node, at call $number, $AT_NAME"; rm -rf "${target%/*}"; kill -KILL "$pid"; return 1; }
-                kill -KILL "$pid"
+                at_syscall --at "$number" --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' $pid sleep 1000000" \
+                        "${prefix[@]}" "$FLEXGRAFT_BIN/mount-bind" \
+                        "{\"container\": ${2//PID/$pid}, \"source\": \"$SOURCE\", \"target\": \"$bed_outside/data\", \"id\": \"mine\"}"
+                [[ $AT_REACHED == 1 ]] || break
+                bed_pids+=("$pid")
+                [[ -z $stderr && $status =~ ^[01]$ && $output == '{"status":"'*$'}\n' ]] || { echo "at call $number, $AT_NAME"; show_last; return 1; }
+                assert_same_mounts "$pid" "$(<"$snapshot")" || { echo "the other process was touched, at call $number, $AT_NAME"; show_last; return 1; }
+                [[ ! -e $bed_outside ]] || { echo "a directory was made on the node, at call $number, $AT_NAME"; show_last; return 1; }
+                end_process "$pid"
                 helper mount-remove '{"id": "mine"}'
                 assert_success
                 assert_no_records
                 stop_container "$pid"
-                rm -rf "$rootfs${target%/*}"
+                rm -rf "$rootfs$bed_outside"
                 ROOTFS=$rootfs start_container "$1"
         done
         ((number > 20))
 }
 
-@test "a pid that another process takes over between any two steps is not acted upon" {
-        pid_is_reused plain '"id": "mine"'
+# first_call NAME REQUEST: the number of the first call of that name in mount-bind.
+first_call() {
+        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-bind" "$2" >/dev/null 3>&-
+        awk -v name="$1" '$3 == name {print $1; exit}' "$BATS_TEST_TMPDIR/log"
 }
 
-@test "a pid that another process takes over between any two steps, without a user namespace" {
-        pid_is_reused plain-nouserns '"id": "mine"'
+# Before pidfd_open a bare number means whoever has it; from then on it means the container.
+check_bare_pid() {
+        local first
+        start_container "$1"
+        first=$(first_call pidfd_open "$(bind_request /data '"id": "first"')")
+        helper mount-remove '{"id": "first"}'
+        stop_container
+        pid_is_reused "$1" PID $((first + 1))
+}
+
+@test "a pid that another process takes over after it was pinned is not acted upon" {
+        check_bare_pid plain
+}
+
+@test "a pid that another process takes over after it was pinned is not acted upon, without a user namespace" {
+        check_bare_pid plain-nouserns
+}
+
+@test "the pid in a runtime's state, taken over by another process between any two steps, is not acted upon" {
+        # The first calls are nsenter's; by then the state is stale already.
+        pid_is_reused plain '"mine"' 1
+}
+
+@test "the pid in a runtime's state, taken over by another process between any two steps, without a user namespace" {
+        pid_is_reused plain-nouserns '"mine"' 1
 }
 
 @test "a pid that another process takes over while mount-remove runs" {
@@ -361,9 +402,10 @@ pid_is_reused() {
                 if [[ $AT_REACHED != 1 ]]; then
                         break
                 fi
-                [[ -z $stderr && $status =~ ^[01]$ ]] || { echo "at call $number, $AT_NAME"; show_last; kill -KILL "$pid"; return 1; }
-                [[ $(<"/proc/$pid/mountinfo") == "$(<"$snapshot")" ]] || { echo "the other process lost a mount, at call $number, $AT_NAME"; kill -KILL "$pid"; return 1; }
-                kill -KILL "$pid"
+                [[ -z $stderr && $status =~ ^[01]$ ]] || { echo "at call $number, $AT_NAME"; show_last; return 1; }
+                bed_pids+=("$pid")
+                assert_same_mounts "$pid" "$(<"$snapshot")" || { echo "the other process was touched, at call $number, $AT_NAME"; show_last; return 1; }
+                end_process "$pid"
                 helper mount-remove '{"id": "mine"}'
                 assert_success
                 assert_no_records

@@ -18,10 +18,22 @@ blocked_on_stdin() {
         [[ $(cat "/proc/$1/syscall" 2>/dev/null) == "0 0x0 "* ]]
 }
 
+# With nothing open but the standard files.
+run_alone() {
+        local fd
+        for fd in "/proc/$BASHPID/fd/"*; do
+                fd=${fd##*/}
+                if ((fd > 2)); then
+                        eval "exec $fd>&-"
+                fi
+        done
+        exec "$@"
+}
+
 # waiting PROGRAM: started with '-', blocked in its first read of standard input; its pid in WAITING.
 waiting() {
         mkfifo "$BATS_TEST_TMPDIR/fifo"
-        "$FLEXGRAFT_BIN/$1" - <"$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        run_alone "$FLEXGRAFT_BIN/$1" - <"$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/stdout" 2>&1 &
         WAITING=$!
         bed_pids+=("$WAITING")
         exec 8>"$BATS_TEST_TMPDIR/fifo"

@@ -95,7 +95,9 @@ refused() {
 }
 
 @test "a repeated key that is written with an escape" {
-        refused target '{"container": 1, "source": "/srv", "target": "/data", "\u0074arget": "/data"}'
+        helper mount-bind '{"container": 1, "source": "/srv", "target": "/data", "\u0074arget": "/data"}'
+        assert_not_understood
+        [[ $(jq -r .message <<<"$json") == *arget* ]]
 }
 
 @test "a repeated key inside container" {
@@ -166,8 +168,6 @@ wrong_type() {
 
 @test "fsType of a wrong type" {
         helper mount-block '{"container": 1, "source": "/dev/null", "target": "/data", "fsType": 5}'
-        assert_not_understood fsType
-        helper mount-block '{"container": 1, "source": "/dev/null", "target": "/data", "fsType": ""}'
         assert_not_understood fsType
 }
 
@@ -358,16 +358,16 @@ wrong_type() {
         printf '{\n"stateDir": 5 5\n}\n' >"$FLEXGRAFT_CONFIG"
         helper mount-list '{}'
         assert_failure
-        [[ $(jq -r .message <<<"$json") == *"$FLEXGRAFT_CONFIG"* ]]
-        [[ $(jq -r .message <<<"$json") == *2* ]]
+        [[ $output == *"$FLEXGRAFT_CONFIG"* ]]
+        [[ $(jq -r .message <<<"$json") =~ line\ 2|:2 ]] || { show_last; return 1; }
 }
 
 @test "a missing configuration is a working one" {
         start_container plain
         container_snapshot
         local view
-        rm "$FLEXGRAFT_CONFIG"
-        private_node_view /var/lib/kubelet/plugins
+        unset FLEXGRAFT_CONFIG
+        private_node_view /var/lib/kubelet/plugins /etc/flexgraft
         helper mount-list '{}'
         assert_success
         helper mount-bind "$(bind_request /data)"
@@ -376,5 +376,5 @@ wrong_type() {
         helper mount-remove "$(remove_request /data)"
         assert_success
         assert_container_unchanged
-        rmdir --ignore-fail-on-non-empty -p /var/lib/kubelet/plugins
+        rmdir --ignore-fail-on-non-empty -p /var/lib/kubelet/plugins /etc/flexgraft
 }

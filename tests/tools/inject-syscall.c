@@ -71,6 +71,24 @@ static void run_to_syscall_stop(pid_t pid)
         }
 }
 
+/* A filter that kills lets the call look finished, with SIGSYS pending. True if so. */
+static int sigsys_pending(pid_t pid)
+{
+        char path[64], line[256];
+        unsigned long long set;
+        int found = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", pid);
+        FILE *status = fopen(path, "re");
+        if (!status)
+                die(path);
+        while (fgets(line, sizeof(line), status))
+                if (sscanf(line, "SigPnd: %llx", &set) == 1 || sscanf(line, "ShdPnd: %llx", &set) == 1)
+                        found |= (set >> (SIGSYS - 1)) & 1;
+        fclose(status);
+        return found;
+}
+
 int main(int argc, char **argv)
 {
         struct user_regs_struct saved, regs;
@@ -126,6 +144,13 @@ int main(int argc, char **argv)
                 die("PTRACE_SETREGS");
         run_to_syscall_stop(pid);
         run_to_syscall_stop(pid);
+        if (sigsys_pending(pid))
+                for (int deliver = 0;;) {
+                        if (ptrace(PTRACE_CONT, pid, 0, deliver) < 0 && errno != ESRCH)
+                                die("PTRACE_CONT");
+                        int status = next_stop(pid);
+                        deliver = status >> 16 ? 0 : WSTOPSIG(status);
+                }
         if (ptrace(PTRACE_GETREGS, pid, 0, &regs) < 0)
                 die("PTRACE_GETREGS");
         printf("result %lld\n", (long long)regs.rax);
