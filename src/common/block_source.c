@@ -2,11 +2,14 @@
 #include "block_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "block_device.h"
 #include "fd.h"
+#include "file.h"
 #include "mount_identity.h"
 #include "superblock.h"
 #include "text.h"
@@ -61,6 +64,21 @@ static int configure(int context_fd, const struct injection *injection, bool rea
         return superblock_create(context_fd, injection->device.path, error);
 }
 
+/* Whether the kernel takes this type from a block device: a line of /proc/filesystems that does not begin "nodev". */
+static int check_type(const char *fs_type, struct error *error)
+{
+        char text[8192];
+        char line[80];
+        ssize_t n = file_read(AT_FDCWD, "/proc/filesystems", text, sizeof text);
+
+        if (n < 0)
+                return fail(error, (int)-n, "read", "/proc/filesystems");
+        (void)snprintf(line, sizeof line, "\n\t%.64s\n", fs_type);
+        if (strstr(text, line) == NULL)
+                return fail_because(error, EINVAL, "fsopen", fs_type, "%s is not a filesystem for a block device", fs_type);
+        return 0;
+}
+
 static int create_mount(struct injection *injection, bool owned, bool read_only, struct error *error)
 {
         cleanup_close int context_fd = owned ? superblock_begin_owned(&injection->container, injection->fs_type, error) :
@@ -70,6 +88,9 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
 
         if (context_fd < 0)
                 return context_fd;
+        /* asked after fsopen, which loads the module */
+        if (injection->request->fs_type != NULL && (r = check_type(injection->fs_type, error)) < 0)
+                return r;
         if ((r = configure(context_fd, injection, read_only, error)) < 0)
                 return r;
         fd = superblock_mount(context_fd, injection->device.path, 0, error);

@@ -16,6 +16,7 @@
 #include "container_id.h"
 #include "fd.h"
 #include "file.h"
+#include "syscalls.h"
 #include "text.h"
 
 /* The process is gone, or never was: one error for both, since nobody can tell them apart. */
@@ -98,7 +99,7 @@ static int open_process(struct container *container, const struct container_refe
                 (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked with the request */
         else
                 (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
-        container->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
         if (container->proc_fd < 0)
                 return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, "open", path);
         if (reference->proc_dir != NULL &&

@@ -366,14 +366,14 @@ int injection_undo(struct injection *injection, struct error *error)
         fd_close(&injection->target.fd);
         if (r == 0 && injection->recorded) {
                 unsigned skip = target->missing - target->made;
+                unsigned made = target->made;
+                unsigned left;
 
-                /* what an earlier call made for this mount goes too, since its record goes */
-                if (skip == 0 && injection->made_before > target->made)
-                        (void)target_unmake(&injection->container, injection->record.mount_point, 0,
-                                            injection->made_before);
-                else
-                        (void)target_unmake(&injection->container, injection->record.mount_point, skip, target->made);
-                r = mount_record_remove(&injection->state, injection->record.id, error);
+                if (skip == 0 && injection->made_before > made)
+                        made = injection->made_before; /* what an earlier call made for this mount, too */
+                r = target_unmake(&injection->container, injection->record.mount_point, skip, made, &left, error);
+                if (r == 0)
+                        r = mount_record_remove(&injection->state, injection->record.id, error);
         }
         return r;
 }

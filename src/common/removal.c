@@ -212,10 +212,10 @@ int removal_unmake_target(struct removal *removal, struct error *error)
                 r = mount_record_read(&removal->state, record->id, record, error);
         if (r < 0)
                 return r;
-        left = target_unmake(&removal->container, record->mount_point, 0, record->made);
-        if (left > 0)
+        r = target_unmake(&removal->container, record->mount_point, 0, record->made, &left, error);
+        if (r == 0 && left > 0)
                 hand_over(removal, left);
-        return 0;
+        return r;
 }
 
 int removal_forget(struct removal *removal, struct error *error)

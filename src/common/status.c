@@ -16,17 +16,20 @@
 
 static int say(json_t *reply, int exit_status)
 {
-        char *line = reply != NULL ? json_dumps(reply, JSON_COMPACT) : NULL;
+        /* the line and its end in one write: whoever reads sees a whole answer or none */
+        size_t length = reply != NULL ? json_dumpb(reply, NULL, 0, JSON_COMPACT) : 0;
+        char *line = length > 0 ? malloc(length + 1) : NULL;
         int r;
 
+        if (line != NULL)
+                length = json_dumpb(reply, line, length, JSON_COMPACT);
         json_decref(reply);
-        if (line == NULL) {
+        if (line == NULL || length == 0) {
                 (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* nothing better is left to do */
                 return EXIT_FAILED;
         }
-        r = file_write_all(STDOUT_FILENO, line, strlen(line));
-        if (r == 0)
-                r = file_write_all(STDOUT_FILENO, "\n", 1);
+        line[length] = '\n';
+        r = file_write_all(STDOUT_FILENO, line, length + 1);
         free(line);
         return r < 0 ? EXIT_FAILED : exit_status;
 }

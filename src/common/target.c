@@ -261,46 +261,61 @@ int target_open_parent(const struct container *container, const char *path, cons
         return fd;
 }
 
-unsigned target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count)
+/* What may stand in the way of removing something of ours that others have come to use, for good and all. */
+static bool is_in_use(int errnum)
 {
-        struct error ignored;
-        char left[PATH_MAX];
+        return errnum == ENOTEMPTY || errnum == EEXIST || errnum == EBUSY || errnum == ENOTDIR || errnum == EISDIR ||
+               errnum == ELOOP || errnum == EROFS || errnum == EPERM || errnum == EACCES;
+}
+
+/* Remove one path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
+static int remove_unused(const struct container *container, const char *path, struct error *error)
+{
+        const char *name;
+        cleanup_close int dirfd = target_open_parent(container, path, &name, error);
+        struct mount_seen seen;
+        struct stat st;
+        int r;
+
+        if (dirfd < 0)
+                return dirfd == -ENOENT ? 0 : is_in_use(-dirfd) ? 1 : dirfd;
+        if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+                return errno == ENOENT ? 0 : fail_inside(container, errno, "stat", path, error);
+        /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it (since
+         * Linux 3.18); we are in the node's, so it is for us to see. */
+        r = mount_see(dirfd, name, &seen);
+        if (r < 0)
+                return fail_inside(container, -r, "statx", path, error);
+        if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
+                return 1;
+        if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
+                return 0;
+        return is_in_use(errno) ? 1 : fail_inside(container, errno, "unlinkat", path, error);
+}
+
+int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
+                  unsigned *ret_left, struct error *error)
+{
+        char rest[PATH_MAX];
         uid_t uid;
         gid_t gid;
+        int r = 0;
 
+        *ret_left = count;
         if (count == 0)
                 return 0;
         /* as the container's root, for directories that are sticky; as the node's where the container just died */
-        if (container_root_ids(container, &uid, &gid, &ignored) == 0)
-                (void)privileges_file_owner(uid, gid, &ignored);
-        (void)text_copy(left, sizeof left, path);
+        if (container_root_ids(container, &uid, &gid, error) == 0)
+                (void)privileges_file_owner(uid, gid, error); /* the node's root can remove most of it, too */
+        (void)text_copy(rest, sizeof rest, path);
         if (skip > 0)
-                left[last_components(left, skip) - left - 1] = '\0';
-        while (count > 0) {
-                const char *name;
-                cleanup_close int dirfd = target_open_parent(container, left, &name, &ignored);
-                struct mount_seen seen;
-                struct stat st;
-                bool gone;
-
-                if (dirfd < 0 && ignored.errnum != ENOENT)
-                        break;
-                gone = dirfd < 0 || (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 && errno == ENOENT);
-                /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it
-                 * (since Linux 3.18); we are in the node's, so it is for us to see. */
-                if (!gone && (mount_see(dirfd, name, &seen) < 0 || seen.root))
-                        break;
-                if (!gone && S_ISDIR(st.st_mode))
-                        gone = unlinkat(dirfd, name, AT_REMOVEDIR) == 0;
-                else if (!gone && S_ISREG(st.st_mode) && st.st_size == 0)
-                        gone = unlinkat(dirfd, name, 0) == 0;
-                if (!gone)
-                        break;
-                left[name - left > 1 ? name - left - 1 : 1] = '\0';
-                count--;
+                rest[last_components(rest, skip) - rest - 1] = '\0';
+        while (*ret_left > 0 && (r = remove_unused(container, rest, error)) == 0) {
+                *strrchr(rest, '/') = '\0';
+                (*ret_left)--;
         }
-        (void)privileges_file_owner(0, 0, &ignored);
-        return count;
+        (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
+        return r < 0 ? r : 0;
 }
 
 void target_release(struct target *target)

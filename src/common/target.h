@@ -54,11 +54,13 @@ int target_make(const struct container *container, struct target *target, bool d
 
 /*
  * target_unmake() - take away count components of a path, from its end or from skip components before it, as far as
- * they are empty and unused. What the container put there meanwhile stays, without a word: this is tidying.
+ * they are empty and unused. What the container put there meanwhile, or mounted there, stays.
  *
- * Returns: how many of them are left, from the first on.
+ * Gives:   ret_left, how many of them are left, from the first on; also after an error.
+ * Errors:  EIO, ENOMEM, ...; that something is in use, read-only or protected is none.
  */
-unsigned target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count);
+int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
+                  unsigned *ret_left, struct error *error);
 
 /* target_open_parent() - O_PATH on the directory of the path's last component, and that component. */
 int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error);

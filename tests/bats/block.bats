@@ -247,19 +247,19 @@ check_ext4_option() {
 @test "options of the filesystem reach the superblock" {
         make_device ext4
         start_container plain
-        helper mount-block "$(block_request '"options": "errors=panic,commit=7"')"
+        helper mount-block "$(block_request '"options": "errors=panic,stripe=16"')"
         assert_success
         [[ $(mount_line /data) == *errors=panic* ]]
-        [[ $(mount_line /data) == *commit=7* ]]
+        [[ $(mount_line /data) == *stripe=16* ]]
 }
 
 @test "options of the filesystem and of the mount mix" {
         make_device ext4
         start_container plain
-        helper mount-block "$(block_request '"options": "noatime,commit=7,noexec,errors=continue"')"
+        helper mount-block "$(block_request '"options": "noatime,stripe=16,noexec,errors=continue"')"
         assert_success
         assert_attributes /data noatime noexec nosuid
-        [[ $(mount_line /data) == *commit=7* ]]
+        [[ $(mount_line /data) == *stripe=16* ]]
 }
 
 @test "a bad option fails with the kernel's message, and leaves nothing" {
@@ -289,12 +289,12 @@ check_ext4_option() {
         # overlay-like values may hold commas; an ext4 journal path with one is refused by the kernel as a whole.
         make_device ext4
         start_container plain
-        helper mount-block "$(block_request '"options": ["noatime", "errors=remount-ro", "commit=9"]')"
+        helper mount-block "$(block_request '"options": ["noatime", "errors=remount-ro", "stripe=32"]')"
         assert_success
         assert_attributes /data noatime
-        [[ $(mount_line /data) == *commit=9* ]]
+        [[ $(mount_line /data) == *stripe=32* ]]
         helper mount-remove "$(remove_request /data)"
-        helper mount-block "$(block_request '"options": ["errors=panic,commit=9"]')"
+        helper mount-block "$(block_request '"options": ["errors=panic,stripe=32"]')"
         assert_one_json_line
 }
 

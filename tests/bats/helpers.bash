@@ -327,7 +327,7 @@ release_device() {
 # run of these tests mounts meanwhile does not count.
 snapshot_node() {
         local -n bed_into=$1
-        bed_into=$(awk -v ours=" $BATS_RUN_TMPDIR/" '!index($0, "/bats-run-") || index($0, ours)' /proc/self/mountinfo)
+        bed_into=$(without_other_runs </proc/self/mountinfo)
         bed_into+=$(losetup --list --noheadings --output NAME,BACK-FILE,DIO,RO | grep -F " $BATS_RUN_TMPDIR/" || :)
 }
 
@@ -482,14 +482,20 @@ is() {
         return 1
 }
 
+# without_other_runs: mountinfo lines, less those of another run of these tests.
+without_other_runs() {
+        awk -v ours="$BATS_RUN_TMPDIR/" '!index($0, "/bats-run-") || index($0, ours)'
+}
+
 # assert_same_mounts PID TEXT: the mounts of PID are those in TEXT, an earlier content of its mountinfo. Shows the first differences.
 assert_same_mounts() {
-        local now
-        now=$(cat "/proc/$1/mountinfo")
-        [[ $now == "$2" ]] && return 0
+        local before now
+        before=$(without_other_runs <<<"$2")
+        now=$(without_other_runs <"/proc/$1/mountinfo")
+        [[ $now == "$before" ]] && return 0
         echo "the mounts of process $1 are not what they were:"
-        diff <(echo "$2") <(echo "$now") | head -8
-        echo "$(diff <(echo "$2") <(echo "$now") | grep -c '^[<>]') differences"
+        diff <(echo "$before") <(echo "$now") | head -8
+        echo "$(diff <(echo "$before") <(echo "$now") | grep -c '^[<>]') differences"
         return 1
 }
 
@@ -529,7 +535,7 @@ at_syscall() {
         bed_command="at-syscall $*"
         status=0
         # A leak checker cannot work in a process that is traced already.
-        ASAN_OPTIONS=detect_leaks=0 "$FLEXGRAFT_TOOLS/at-syscall" --report "$BATS_TEST_TMPDIR/at-report" "$@" \
+        ASAN_OPTIONS=detect_leaks=0 "${HELPER_PREFIX[@]}" "$FLEXGRAFT_TOOLS/at-syscall" --report "$BATS_TEST_TMPDIR/at-report" "$@" \
                 >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :

@@ -18,7 +18,7 @@ teardown() {
 }
 
 # swap_under_injections KIND LINK: in the container, /p/a is a directory that takes turns with a symlink to LINK, while mounts are
-# put on TARGET and taken away again, 10,000 times or for 12 seconds.
+# put on TARGET and taken away again, 10,000 times or for 8 seconds.
 swap_under_injections() {
         local kind=$1 link=$2 target=$3 rounds counts before outside=$BATS_TEST_TMPDIR/outside
         mkdir -p "$outside"
@@ -29,7 +29,7 @@ swap_under_injections() {
         before=$(cat "/proc/$CONTAINER_PID/mountinfo")
         node_snapshot
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/swap-loop /p a b
-        read -r rounds counts < <("$FLEXGRAFT_TOOLS/run-loop" --times 10000 --seconds 12 \
+        read -r rounds counts < <("$FLEXGRAFT_TOOLS/run-loop" --times 10000 --seconds 8 \
                 -- "$FLEXGRAFT_BIN/mount-bind" "$(bind_request "$target")" -- "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$target")")
         kill -KILL "$BACKGROUND_PID" 2>/dev/null || :
         wait "$BACKGROUND_PID" 2>/dev/null || :
@@ -72,6 +72,79 @@ swap_under_injections() {
 
 @test "missing directories below a directory that takes turns with a symlink" {
         swap_under_injections plain OUTSIDE /p/a/new/directories
+}
+
+# swap_before_each PROGRAM: /p/a and the symlink /p/b change places before each call of PROGRAM in turn. There is never more than one
+# mount of ours, it is never forgotten, and when the two are back in their places everything can be taken away.
+swap_before_each() {
+        local number before outside=$BATS_TEST_TMPDIR/outside swap ours
+        mkdir -p "$outside"
+        start_container "$2"
+        in_container mkdir -p /p/a/sub
+        in_container ln -s "$outside" /p/b
+        before=$(cat "/proc/$CONTAINER_PID/mountinfo")
+        swap="cd '$CONTAINER_ROOTFS/p' && mv a c && mv b a && mv c b"
+        for ((number = 1; ; number++)); do
+                if [[ $1 == mount-remove ]]; then
+                        helper mount-bind "$(bind_request /p/a/sub)"
+                        assert_success
+                        at_syscall --at "$number" --run "$swap" "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /p/a/sub)"
+                else
+                        at_syscall --at "$number" --run "$swap" "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /p/a/sub)"
+                fi
+                ours=$(grep -cF " $SOURCE " "/proc/$CONTAINER_PID/mountinfo") || :
+                ((ours <= 1)) || { echo "$ours mounts after call $number, $AT_NAME"; show_last; return 1; }
+                if [[ $ours == 1 && -z $(records) ]]; then
+                        echo "a mount is there and no record of it, after call $number, $AT_NAME"
+                        show_last
+                        return 1
+                fi
+                [[ -z $(ls -A "$outside") ]] || { echo "something was made on the node, after call $number, $AT_NAME"; show_last; return 1; }
+                [[ $AT_REACHED == 1 ]] || break
+                (cd "$CONTAINER_ROOTFS/p" && mv a c && mv b a && mv c b)
+                helper mount-remove "$(remove_request /p/a/sub)"
+                helper mount-list '{}'
+                while read -r id; do
+                        helper mount-remove "{\"id\": \"$id\"}"
+                        assert_success || { echo "after call $number"; return 1; }
+                done < <(jq -r '.mounts[].id' <<<"$json")
+                assert_same_mounts "$CONTAINER_PID" "$before" || { echo "after call $number, $AT_NAME"; show_last; return 1; }
+                assert_no_records || { echo "after call $number, $AT_NAME"; return 1; }
+        done
+        ((number > 20))
+}
+
+@test "a directory that changes places with a symlink before any call of mount-bind" {
+        swap_before_each mount-bind plain
+}
+
+@test "a directory that changes places with a symlink before any call of mount-bind, without a user namespace" {
+        swap_before_each mount-bind plain-nouserns
+}
+
+@test "a directory that changes places with a symlink before any call of mount-remove" {
+        swap_before_each mount-remove plain
+}
+
+@test "a mount whose directory the container renamed is not forgotten" {
+        start_container plain
+        in_container mkdir -p /p/sub
+        helper mount-bind "$(bind_request /p/sub)"
+        assert_success
+        local id
+        id=$(jq -r .mount.id <<<"$json")
+        in_container mv /p /q
+        assert_mounts_at /q/sub 1
+        helper mount-list '{}'
+        assert_success
+        [[ $(jq -r '.mounts[0].state' <<<"$json") != gone ]] || { show_last; return 1; }
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_one_json_line
+        if [[ $status == 0 ]]; then
+                assert_mounts_at /q/sub 0
+        else
+                is "$(records)" "mounts/$id.json"
+        fi
 }
 
 @test "symlinks in the target lead to places within the container" {
@@ -301,9 +374,10 @@ fails_in_time() {
                 fi
                 [[ -z $stderr && $status =~ ^[01]$ && $output == '{"status":"'*$'}\n' ]] || { echo "at call $number, $AT_NAME"; show_last; return 1; }
                 if [[ $status == 0 ]]; then
-                        # It was too late to matter.
+                        # It was too late to matter: a mount in a container that died later. Its root is out of reach by now.
                         helper mount-remove '{"id": "mine"}'
                         assert_success
+                        rm -rf "$rootfs/made"
                 fi
                 [[ -z $(records) ]] || { echo "a record is left at call $number, $AT_NAME: $(records)"; show_last; return 1; }
                 [[ $(find "$rootfs" -xdev | sort) == "$before" ]] || { echo "directories are left at call $number, $AT_NAME"; show_last; rm -rf "$rootfs/made"; left=1; }
@@ -322,23 +396,23 @@ fails_in_time() {
 # mounts of its own, gets its pid. In CONTAINER-JSON, PID stands for
 # the pid, and "mine" for an id in a state file of crun's.
 pid_is_reused() {
-        local rootfs number pid snapshot=$BATS_TEST_TMPDIR/snapshot prefix=()
+        local rootfs number pid snapshot=$BATS_TEST_TMPDIR/snapshot
         bed_outside=/fg-$BATS_ROOT_PID-made
         start_container "$1"
         rootfs=$CONTAINER_ROOTFS
         if [[ $2 == '"mine"' ]]; then
                 private_node_view /run
-                prefix=(nsenter --target "$NODE_VIEW" --mount --)
+                HELPER_PREFIX=(nsenter --target "$NODE_VIEW" --mount --)
                 NODE_VIEW=''
         fi
         for ((number = $3; ; number++)); do
                 pid=$CONTAINER_PID
-                if ((${#prefix[@]})); then
-                        "${prefix[@]}" sh -c 'mkdir -p /run/crun/mine && printf %s "$1" >/run/crun/mine/status' sh \
+                if ((${#HELPER_PREFIX[@]})); then
+                        "${HELPER_PREFIX[@]}" sh -c 'mkdir -p /run/crun/mine && printf %s "$1" >/run/crun/mine/status' sh \
                                 "{\"pid\": $pid, \"process-start-time\": $(process_start_time "$pid")}"
                 fi
                 at_syscall --at "$number" --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' $pid sleep 1000000" \
-                        "${prefix[@]}" "$FLEXGRAFT_BIN/mount-bind" \
+                        "$FLEXGRAFT_BIN/mount-bind" \
                         "{\"container\": ${2//PID/$pid}, \"source\": \"$SOURCE\", \"target\": \"$bed_outside/data\", \"id\": \"mine\"}"
                 [[ $AT_REACHED == 1 ]] || break
                 bed_pids+=("$pid")
@@ -381,7 +455,6 @@ check_bare_pid() {
 }
 
 @test "the pid in a runtime's state, taken over by another process between any two steps, is not acted upon" {
-        # The first calls are nsenter's; by then the state is stale already.
         pid_is_reused plain '"mine"' 1
 }
 
