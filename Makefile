@@ -44,6 +44,7 @@ LIBS_mount-block := -lblkid -luuid
 LIBS := -ljansson -lcap
 
 all: $(PROGRAMS)
+	@:
 
 Q := $(if $(V),,@)
 
@@ -73,10 +74,11 @@ $(BUILD)/export-privileges: src/build/export-privileges.c src/build/privilege_ta
 	$(Q)$(CC) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
 
 tools: $(TOOLS)
+	@:
 
 build/tools/%: tests/tools/%.c Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -static -o $@ $<
+	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $<
 
 deps:
 	$(Q)scripts/install-deps
@@ -91,8 +93,14 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
 	$(Q)scripts/demo
 
+BENCH := build/bench/floor build/bench/side-by-side
+
+build/bench/%: tests/bench/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $<
+
 bench: deps
-	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)$(MAKE) --no-print-directory all tools $(BENCH)
 	$(Q)scripts/bench
 
 lint: deps $(HELPERS:%=$(BUILD)/privileges/%.h)

@@ -91,7 +91,8 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
         while (blkid_dev_next(iterate, &device) == 0) {
                 if (!blkid_dev_has_tag(device, tag, value)) /* the iterator does not filter by itself */
                         continue;
-                pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") && blkid_dev_has_tag(device, "UUID_SUB", NULL);
+                pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") &&
+                       blkid_dev_has_tag(device, "UUID_SUB", NULL);
                 if (found++ == 0)
                         (void)text_copy(ret_path, PATH_MAX, blkid_dev_devname(device));
         }

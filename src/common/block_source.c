@@ -75,14 +75,15 @@ static int check_type(const char *fs_type, struct error *error)
                 return fail(error, (int)-n, "read", "/proc/filesystems");
         (void)snprintf(line, sizeof line, "\n\t%.64s\n", fs_type);
         if (strstr(text, line) == NULL)
-                return fail_because(error, EINVAL, "fsopen", fs_type, "%s is not a filesystem for a block device", fs_type);
+                return fail_because(error, EINVAL, "fsopen", fs_type, "%s is not a filesystem for a block device",
+                                    fs_type);
         return 0;
 }
 
 static int create_mount(struct injection *injection, bool owned, bool read_only, struct error *error)
 {
-        cleanup_close int context_fd = owned ? superblock_begin_owned(&injection->container, injection->fs_type, error) :
-                                               superblock_begin(injection->fs_type, error);
+        cleanup_close int context_fd = owned ? superblock_begin_owned(&injection->container, injection->fs_type, error)
+                                             : superblock_begin(injection->fs_type, error);
         int fd;
         int r;
 
@@ -117,7 +118,8 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         if (r < 0)
                 return r;
 
-        /* the path was looked up again by the kernel: is it the device that was found? (btrfs has numbers of its own) */
+        /* the path was looked up again by the kernel: is it the device that was found? (btrfs has numbers of its own)
+         */
         r = mount_see(injection->mount_fd, "", &seen);
         if (r < 0)
                 return fail(error, -r, "statx", injection->device.path);

@@ -30,8 +30,7 @@ int config_load(struct config *ret_config, struct error *error)
                 return 0;
         if (r < 0)
                 return r;
-        json_object_foreach(file, key, value)
-        {
+        json_object_foreach (file, key, value) {
                 bool known = false;
 
                 for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)

@@ -34,7 +34,7 @@ int container_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
 
         if (n < 0)
                 return n == -ENOENT ? -ESRCH : (int)n;
-        *ret_pid = atoi(stat);
+        *ret_pid = (pid_t)strtol(stat, NULL, 10);
         /* the second field, the program's name, may hold anything, parentheses and spaces included */
         field = strrchr(stat, ')');
         for (int i = 0; field != NULL && i < 20; i++)
@@ -65,7 +65,8 @@ int container_alive(const struct container *container, struct error *error)
         bool alive;
 
         if (container->pidfd >= 0)
-                alive = ppoll(&wait, 1, &(struct timespec){}, NULL) == 0; /* a pidfd becomes readable when its process ends */
+                alive = ppoll(&wait, 1, &(struct timespec){}, NULL) ==
+                        0; /* a pidfd becomes readable when its process ends */
         else
                 alive = container_start_time(container->proc_fd, &start_time, &pid) == 0;
         return alive ? 0 : fail_gone(container, error);
@@ -102,8 +103,7 @@ static int open_process(struct container *container, const struct container_refe
         container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
         if (container->proc_fd < 0)
                 return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, "open", path);
-        if (reference->proc_dir != NULL &&
-            (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
+        if (reference->proc_dir != NULL && (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
                 return fail_because(error, EINVAL, "pin container", path, "procDir is not a directory of a procfs");
 
         r = container_start_time(container->proc_fd, &container->start_time, &container->pid);
@@ -216,7 +216,8 @@ int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_contain
                 }
         }
         (void)closedir(proc);
-        return r < 0 ? fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running") : 0;
+        return r < 0 ? fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running")
+                     : 0;
 }
 
 /* The node's id that a uid_map or gid_map gives to 0. */
@@ -229,15 +230,17 @@ static int mapped_root(int proc_fd, const char *map, uint32_t *ret_id)
         if (n < 0)
                 return n == -ENOENT ? -ESRCH : (int)n;
         for (char *next; line != NULL && *line != '\0'; line = next) {
-                unsigned inside;
-                unsigned outside;
-                unsigned count;
+                unsigned long inside;
+                unsigned long outside;
+                char *end;
 
                 next = strchr(line, '\n');
                 if (next != NULL)
                         *next++ = '\0';
-                if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && count > 0) {
-                        *ret_id = outside;
+                inside = strtoul(line, &end, 10);
+                outside = strtoul(end, &end, 10);
+                if (inside == 0 && strtoul(end, NULL, 10) > 0) {
+                        *ret_id = (uint32_t)outside;
                         return 0;
                 }
         }

@@ -38,7 +38,10 @@ struct container {
         bool own_user_ns; /* false: it lives in the node's own user namespace, and nothing needs mapping */
 };
 
-#define CONTAINER_NONE { .proc_fd = -EBADF, .pidfd = -EBADF, .root_fd = -EBADF, .mnt_ns_fd = -EBADF, .user_ns_fd = -EBADF }
+#define CONTAINER_NONE                                                                                                 \
+        {                                                                                                              \
+                .proc_fd = -EBADF, .pidfd = -EBADF, .root_fd = -EBADF, .mnt_ns_fd = -EBADF, .user_ns_fd = -EBADF       \
+        }
 
 /*
  * container_pin() - find the process, open it, its namespaces and its root, then see that it is still the one meant.

@@ -75,8 +75,7 @@ static int find_crun(const char *id, struct container_process *ret_process, stru
         return read_state(path, "pid", "process-start-time", ret_process, error);
 }
 
-static int read_runc_state(const char *root, const char *id, struct container_process *ret_process,
-                           struct error *error)
+static int read_runc_state(const char *root, const char *id, struct container_process *ret_process, struct error *error)
 {
         char path[PATH_MAX];
 
@@ -221,8 +220,7 @@ static int podman_id_in(const char *path, const char *id, char *ret_id, struct e
 
         if (r < 0)
                 return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-        json_array_foreach(containers, i, container)
-        {
+        json_array_foreach (containers, i, container) {
                 const char *full = json_string_value(json_object_get(container, "id"));
                 const json_t *name;
                 size_t j;
@@ -231,7 +229,7 @@ static int podman_id_in(const char *path, const char *id, char *ret_id, struct e
                 if (full == NULL || strlen(full) > FULL_ID_LENGTH || strchr(full, '/') != NULL)
                         continue;
                 same = strcmp(full, id) == 0 || (strlen(id) >= SHORT_ID_LENGTH && text_starts(full, id));
-                json_array_foreach(json_object_get(container, "names"), j, name)
+                json_array_foreach (json_object_get(container, "names"), j, name)
                         same = same || (json_is_string(name) && strcmp(json_string_value(name), id) == 0);
                 if (same) {
                         (void)text_copy(ret_id, FULL_ID_LENGTH + 1, full);
@@ -251,11 +249,12 @@ static int find_podman(const char *id, struct container_process *ret_process, st
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < sizeof drivers / sizeof drivers[0]; i++) {
-                (void)snprintf(path, sizeof path, "/var/lib/containers/storage/%s-containers/containers.json", drivers[i]);
+                (void)snprintf(path, sizeof path, "/var/lib/containers/storage/%s-containers/containers.json",
+                               drivers[i]);
                 r = podman_id_in(path, id, full, error);
                 if (r == 0) { /* containers of "podman run --rm" since containers/storage 1.42 */
-                        (void)snprintf(path, sizeof path, "/run/containers/storage/%s-containers/volatile-containers.json",
-                                       drivers[i]);
+                        (void)snprintf(path, sizeof path,
+                                       "/run/containers/storage/%s-containers/volatile-containers.json", drivers[i]);
                         r = podman_id_in(path, id, full, error);
                 }
                 if (r == 0)

@@ -7,7 +7,7 @@
 
 #include "text.h"
 
-int fail(struct error *error, int errnum, const char *operation, const char *subject)
+void error_set(struct error *error, int errnum, const char *operation, const char *subject)
 {
         assert(errnum > 0);
         error->errnum = errnum;
@@ -16,22 +16,20 @@ int fail(struct error *error, int errnum, const char *operation, const char *sub
         text_copy(error->where, sizeof error->where, "node");
         error->kernel[0] = '\0';
         error->reason[0] = '\0';
-        return -errnum;
 }
 
-int fail_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
+void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
 {
         va_list args;
 
-        (void)fail(error, errnum, operation, subject);
+        error_set(error, errnum, operation, subject);
         va_start(args, reason);
         (void)vsnprintf(error->reason, sizeof error->reason, reason, args); /* a cut sentence is still one */
         va_end(args);
-        return -errnum;
 }
 
-int error_where(struct error *error, const char *where)
+int error_set_where(struct error *error, const char *where)
 {
         text_copy(error->where, sizeof error->where, where);
-        return -error->errnum;
+        return error->errnum;
 }

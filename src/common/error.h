@@ -7,6 +7,7 @@
 #ifndef FLEXGRAFT_ERROR_H
 #define FLEXGRAFT_ERROR_H
 
+#include <errno.h>
 #include <limits.h>
 
 struct error {
@@ -21,18 +22,39 @@ struct error {
 /* The operation of every failure that means "this request cannot be understood"; such programs exit 2. */
 #define OPERATION_PARSE "parse request"
 
-/*
- * fail() - fill the error and return -errnum, so that `return fail(...)` is the whole error path.
- *
- * An earlier error in the same struct is replaced. errnum must not be 0.
- */
-int fail(struct error *error, int errnum, const char *operation, const char *subject);
+/* error_set() - what fail() fills in; an earlier error in the same struct is replaced. */
+void error_set(struct error *error, int errnum, const char *operation, const char *subject);
 
-/* fail_because() - the same, with a sentence of our own in place of the errno's text. */
-int fail_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
+/* error_because() - the same, with a sentence of our own in place of the errno's text. */
+void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
         __attribute__((format(printf, 5, 6)));
 
-/* error_where() - say that the failure concerns a container rather than the node; returns -errnum. */
-int error_where(struct error *error, const char *where);
+/* error_negative() - always below 0, in sight of the compiler and of whoever analyses. */
+static inline int error_negative(int errnum)
+{
+        return errnum > 0 ? -errnum : -EIO;
+}
+
+/* fail() - fill the error and return negative errno, so that `return fail(...)` is the whole error path. */
+static inline int fail(struct error *error, int errnum, const char *operation, const char *subject)
+{
+        error_set(error, errnum, operation, subject);
+        return error_negative(errnum);
+}
+
+/* fail_because(error, errnum, operation, subject, reason, ...) - the same, with a reason. */
+#define fail_because(error, errnum_value, ...)                                                                         \
+        ({                                                                                                             \
+                int fail_errnum = (errnum_value);                                                                      \
+                error_because((error), fail_errnum, __VA_ARGS__);                                                      \
+                error_negative(fail_errnum);                                                                           \
+        })
+
+/* error_where() - say that the failure concerns a container rather than the node; returns negative errno. */
+int error_set_where(struct error *error, const char *where);
+static inline int error_where(struct error *error, const char *where)
+{
+        return error_negative(error_set_where(error, where));
+}
 
 #endif

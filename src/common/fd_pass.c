@@ -36,13 +36,12 @@ int fd_pass_send(int socket_fd, int fd, const struct error *error)
 
 int fd_pass_receive(int socket_fd, struct error *error)
 {
-        struct error received;
+        struct error received = {};
         union control control = {};
         struct iovec part = { .iov_base = &received, .iov_len = sizeof received };
-        struct msghdr message = { .msg_iov = &part,
-                                  .msg_iovlen = 1,
-                                  .msg_control = control.bytes,
-                                  .msg_controllen = sizeof control.bytes };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
+        };
         cleanup_close int fd = -EBADF;
         struct cmsghdr *header;
         ssize_t n;

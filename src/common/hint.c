@@ -11,13 +11,17 @@ static const struct {
         const char *hint;
 } hints[] = {
         { OPERATION_PARSE, 0, "--help shows every key with an example" },
-        { "mount_setattr", EINVAL, "this filesystem (or a mount below the source) cannot be id-mapped by this kernel; "
-                                   "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
-        { "mount_setattr", EPERM, "the source is id-mapped already, or its filesystem belongs to another user namespace; "
-                                  "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
-        { "map ids", 0, "\"ids\": \"auto\" picks what works; \"host\" mounts without mapping, foreign owners then show as 65534" },
+        { "mount_setattr", EINVAL,
+          "this filesystem (or a mount below the source) cannot be id-mapped by this kernel; "
+          "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+        { "mount_setattr", EPERM,
+          "the source is id-mapped already, or its filesystem belongs to another user namespace; "
+          "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+        { "map ids", 0,
+          "\"ids\": \"auto\" picks what works; \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "open_tree", EINVAL, "an unbindable mount cannot be cloned; see findmnt -o TARGET,PROPAGATION" },
-        { "open source", ELOOP, "a source is a path of the node's; for a container's files use mount-container-to-container" },
+        { "open source", ELOOP,
+          "a source is a path of the node's; for a container's files use mount-container-to-container" },
         { "open source", ENOENT, "the source is looked up on the node, not in the container" },
         { "find target", EBUSY, "mount-list shows what flexgraft put there; mount-remove takes it away" },
         { "find target", ENOENT, "\"mkdir\": true (the default) makes what is missing" },
@@ -27,24 +31,32 @@ static const struct {
         { "pin container", ESRCH, "name a container that is running" },
         { "find container", ENOENT, "a process id works for every runtime: {\"container\": PID}" },
         { "find container", ESRCH, "name a container that is running" },
-        { "find device", ENOTBLK, "attach an image file first (losetup --find --show FILE), or use mount-bind for a directory" },
+        { "find device", ENOTBLK,
+          "attach an image file first (losetup --find --show FILE), or use mount-bind for a directory" },
         { "find device", EROFS, "\"readOnly\": true mounts it read-only" },
         { "find device", ENOENT, "lsblk -f lists devices, labels and UUIDs" },
         { "probe", ENODATA, "make a filesystem first (mkfs), or name it with \"fsType\"" },
-        { "fsconfig", EBUSY, "findmnt and lsof tell who has the device; a second mount of it must agree about \"readOnly\"" },
-        { "fsconfig", EPERM, "since Linux 6.11 only few filesystems may belong to a user namespace; \"ids\": \"auto\" maps ids instead" },
-        { "fsconfig", EINVAL, "the kernel's messages, here or in dmesg, say which option or what on the device it refused" },
+        { "fsconfig", EBUSY,
+          "findmnt and lsof tell who has the device; a second mount of it must agree about \"readOnly\"" },
+        { "fsconfig", EPERM,
+          "since Linux 6.11 only few filesystems may belong to a user namespace; \"ids\": \"auto\" maps ids instead" },
+        { "fsconfig", EINVAL,
+          "the kernel's messages, here or in dmesg, say which option or what on the device it refused" },
         { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg and fsck" },
         { "fsopen", ENODEV, "cat /proc/filesystems; modprobe the type" },
         { "move_mount", ENOENT, "the target was removed while the mount was made" },
         { "move_mount", EINVAL, "the target is not in the container's own mount namespace" },
         { "look again", ESTALE, "somebody in the container changes the target's path" },
-        { "umount2", EBUSY, "something in the container uses it or is mounted over it; \"force\": true detaches what is in use" },
-        { "lock attributes", EINVAL, "leave out \"locked\"; a container without a user namespace should not have CAP_SYS_ADMIN" },
+        { "umount2", EBUSY,
+          "something in the container uses it or is mounted over it; \"force\": true detaches what is in use" },
+        { "lock attributes", EINVAL,
+          "leave out \"locked\"; a container without a user namespace should not have CAP_SYS_ADMIN" },
         { "wait", ETIMEDOUT, "a filesystem in the way does not answer; mount-remove takes \"force\"" },
         { "open state", EPERM, "it must belong to root, and nobody else may write to it (chmod 0700)" },
         { "prctl", EPERM, "run it as root" },
-        { "capset", EPERM, "run it as root, with CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID and CAP_SETGID" },
+        { "capset", EPERM,
+          "run it as root, with CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID and "
+          "CAP_SETGID" },
 };
 
 const char *hint_for(const struct error *error)

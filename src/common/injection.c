@@ -33,9 +33,11 @@ void injection_begin(struct injection *injection, const struct request *request,
 static uint64_t request_digest(const struct request *request)
 {
         const struct mount_options *options = &request->options;
-        const uint64_t numbers[] = { (uint64_t)request->kind, options->attr_set, options->attr_clear,
-                                     (uint64_t)options->propagation, (uint64_t)request->ids,
-                                     (uint64_t)request->recursive << 1 | (uint64_t)request->locked };
+        const uint64_t numbers[] = {
+                (uint64_t)request->kind, options->attr_set,
+                options->attr_clear,     (uint64_t)options->propagation,
+                (uint64_t)request->ids,  (uint64_t)request->recursive << 1 | (uint64_t)request->locked
+        };
         uint64_t digest = text_hash(TEXT_HASH_SEED, numbers, sizeof numbers);
 
         digest = text_hash(digest, request->source, strlen(request->source) + 1);
@@ -106,6 +108,23 @@ static int accept_present(struct injection *injection, const struct mount_record
         return 0;
 }
 
+/* The record's mount is not at the target. Its record may be written over once the mount is nowhere else, either. */
+static int check_earlier(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        enum placement placement;
+        int r = placement_find(&injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+
+        if (r < 0 || placement == PLACEMENT_GONE)
+                return r;
+        if (strcmp(earlier->target, injection->request->target) != 0)
+                return fail_because(error, EEXIST, "read record", earlier->id, "this id names the mount on %s already",
+                                    earlier->target);
+        (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                           "an earlier mount for it (record %s) was moved or covered inside the container",
+                           earlier->id);
+        return error_where(error, injection->container.name);
+}
+
 int injection_look(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -114,8 +133,7 @@ int injection_look(struct injection *injection, struct error *error)
         bool known;
         int r;
 
-        r = injection->state.dir_fd < 0 ? -ENOENT :
-                                          mount_record_read(&injection->state, record->id, &earlier, error);
+        r = injection->state.dir_fd < 0 ? -ENOENT : mount_record_read(&injection->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, &injection->container, record->boot_id);
@@ -129,18 +147,6 @@ int injection_look(struct injection *injection, struct error *error)
                         return fail_because(error, EEXIST, "read record", request->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
-        if (known && request->id != NULL && strcmp(earlier.target, request->target) != 0) {
-                enum placement placement;
-
-                r = placement_find(&injection->container, earlier.mount_point, &earlier.identity, &placement, error);
-                if (r < 0)
-                        return r;
-                if (placement != PLACEMENT_GONE)
-                        return fail_because(error, EEXIST, "read record", request->id,
-                                            "this id names the mount on %s already", earlier.target);
-                known = false;
-        }
-
         r = target_look(&injection->container, request->target, &injection->target, error);
         if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
                 /* look again, now that no other call makes or removes mount points in this container */
@@ -162,6 +168,8 @@ int injection_look(struct injection *injection, struct error *error)
                 (void)fail(error, ENOENT, "find target", request->target);
                 return error_where(error, injection->container.name);
         }
+        if (known && (r = check_earlier(injection, &earlier, error)) < 0)
+                return r;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
                 injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
         return 0;
@@ -182,8 +190,8 @@ int injection_make_mount(struct injection *injection, struct error *error)
         bool owned = injection->container.own_user_ns && injection->request->ids == IDS_USERNS;
 
         if (owned && !injection->kind->ownable)
-                return fail_strategy(injection, "a bind shows the superblock that there is; \"userns\" would need a new one",
-                                     error);
+                return fail_strategy(
+                        injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
         return injection->kind->make(injection, owned, error);
 }
 
@@ -201,8 +209,8 @@ static int check_owner(const struct injection *injection, struct error *error)
         if (fstat(injection->mount_fd, &st) < 0)
                 return fail(error, errno, "fstat", injection->request->source);
         if (st.st_uid == 65534 || st.st_gid == 65534)
-                return fail_strategy(injection, "owned by the container's user namespace, its owners would show as 65534",
-                                     error);
+                return fail_strategy(injection,
+                                     "owned by the container's user namespace, its owners would show as 65534", error);
         return 0;
 }
 
@@ -223,7 +231,8 @@ static int dress_owned(struct injection *injection, struct error *error)
 
                 (void)fail_because(error, mapped.errnum, mapped.operation, mapped.subject,
                                    "idmapped: %s; userns: %s: %s", strerrorname_np(mapped.errnum),
-                                   strerrorname_np(owned.errnum), owned.kernel[0] != '\0' ? owned.kernel : owned.reason);
+                                   strerrorname_np(owned.errnum),
+                                   owned.kernel[0] != '\0' ? owned.kernel : owned.reason);
         }
         return r;
 }
@@ -255,7 +264,8 @@ int injection_dress(struct injection *injection, struct error *error)
                         r = dress_owned(injection, error);
                 }
                 if (r < 0 && error->reason[0] == '\0')
-                        (void)snprintf(error->reason, sizeof error->reason, "its owners cannot be mapped for the container (%s)",
+                        (void)snprintf(error->reason, sizeof error->reason,
+                                       "its owners cannot be mapped for the container (%s)",
                                        strerrordesc_np(error->errnum));
         }
         if (r < 0)
@@ -278,6 +288,23 @@ int injection_lock(struct injection *injection, struct error *error)
         fd_close(&injection->mount_fd);
         injection->mount_fd = fd;
         return 0;
+}
+
+/* Whether a mount may be put on what is there now. */
+static int check_target(struct injection *injection, struct error *error)
+{
+        const struct target *target = &injection->target;
+        const char *path = injection->request->target;
+
+        if (target->mount_root)
+                (void)fail_because(error, EBUSY, "find target", path, "something is mounted there already");
+        else if (target->directory != injection->directory)
+                (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, "find target", path,
+                                   injection->directory ? "a directory cannot be mounted on a file"
+                                                        : "a file cannot be mounted on a directory");
+        else
+                return 0;
+        return error_where(error, injection->container.name);
 }
 
 static int describe(struct injection *injection, struct error *error)
@@ -303,12 +330,8 @@ int injection_record(struct injection *injection, struct error *error)
         const struct target *target = &injection->target;
         int r;
 
-        if (target->missing == 0 && target->directory != injection->directory) {
-                (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, "find target", record->target,
-                                   injection->directory ? "a directory cannot be mounted on a file" :
-                                                          "a file cannot be mounted on a directory");
-                return error_where(error, injection->container.name);
-        }
+        if (target->missing == 0 && (r = check_target(injection, error)) < 0)
+                return r;
         if ((r = describe(injection, error)) < 0)
                 return r;
         record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
@@ -318,7 +341,13 @@ int injection_record(struct injection *injection, struct error *error)
 
 int injection_make_target(struct injection *injection, struct error *error)
 {
-        return target_make(&injection->container, &injection->target, injection->directory, error);
+        struct target *target = &injection->target;
+        int r = target_make(&injection->container, target, injection->directory, error);
+
+        if (r < 0)
+                return r;
+        /* what was missing may be there after all, by a rename in the container: look again as at what was there */
+        return check_target(injection, error);
 }
 
 int injection_place(struct injection *injection, struct error *error)
@@ -328,8 +357,8 @@ int injection_place(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         injection->placed = true; /* from here on it may be there */
-        r = placement_place(injection->mount_fd, &injection->container, &injection->target,
-                            &injection->attributes, error);
+        r = placement_place(injection->mount_fd, &injection->container, &injection->target, &injection->attributes,
+                            error);
         fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
         return r;
 }
@@ -337,7 +366,7 @@ int injection_place(struct injection *injection, struct error *error)
 int injection_confirm(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        struct mount_seen seen;
+        struct mount_seen seen = {};
         int r = container_alive(&injection->container, error);
 
         if (r == 0)
@@ -352,7 +381,8 @@ int injection_confirm(struct injection *injection, struct error *error)
         if (!request->recursive)
                 return 0;
         /* what came with it, so that what the container mounts below later is told apart when it is taken away */
-        r = placement_count_below(&injection->container, injection->record.mount_point, &injection->record.below, error);
+        r = placement_count_below(&injection->container, injection->record.mount_point, &injection->record.below,
+                                  error);
         return r < 0 ? r : mount_record_write(&injection->state, &injection->record, error);
 }
 

@@ -37,8 +37,8 @@ struct injection {
         int source_fd;
         int mount_fd;
         struct mount_attributes attributes;
-        bool directory;             /* the source is one */
-        bool already;               /* an earlier call did it: the rest of the plan is void */
+        bool directory; /* the source is one */
+        bool already;   /* an earlier call did it: the rest of the plan is void */
         bool recorded;
         bool placed;
         unsigned made_before;       /* what an earlier, killed call made of the target for us */

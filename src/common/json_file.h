@@ -14,8 +14,8 @@
 /*
  * json_file_load() - parse the file; the caller owns *ret_value (json_decref). Repeated keys are refused.
  *
- * Errors: the errno of opening and reading it, ENOENT among them; EFBIG; EBADMSG when it is not one JSON value of that type
- *         (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
+ * Errors: the errno of opening and reading it, ENOENT among them; EFBIG; EBADMSG when it is not one JSON value of that
+ * type (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
  */
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error);
 

@@ -92,7 +92,8 @@ static int collect(void *argument, struct error *error)
         if (directory == NULL)
                 return fail(error, errno, "open state", "mounts");
         while (r == 0 && mount_record_next(directory, id))
-                r = add_record(job->listing, &state, id, job->request->has_container ? &container : NULL, boot_id, error);
+                r = add_record(job->listing, &state, id, job->request->has_container ? &container : NULL, boot_id,
+                               error);
         (void)closedir(directory);
         if (r == 0 && job->listing->count > 0)
                 qsort(job->listing->entries, job->listing->count, sizeof *job->listing->entries, by_target);

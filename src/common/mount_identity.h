@@ -22,7 +22,7 @@ struct mount_identity {
 
 struct mount_seen {
         struct mount_identity identity;
-        bool root;      /* the descriptor is the root of that mount */
+        bool root; /* the descriptor is the root of that mount */
         bool directory;
         uint64_t device; /* makedev() of the filesystem */
 };

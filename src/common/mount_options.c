@@ -72,19 +72,27 @@ static bool is_foreign(const char *option)
                text_starts(option, "loop=");
 }
 
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
+#endif
 static int add_fs_option(struct mount_options *options, const char *option, struct error *error)
 {
         char **list = reallocarray(options->fs_options, options->fs_count + 1, sizeof *list);
+        char *copy;
 
         if (list == NULL)
                 return fail(error, ENOMEM, OPERATION_PARSE, "options");
         options->fs_options = list;
-        list[options->fs_count] = strdup(option);
-        if (list[options->fs_count] == NULL)
+        copy = strdup(option);
+        if (copy == NULL)
                 return fail(error, ENOMEM, OPERATION_PARSE, "options");
-        options->fs_count++;
+        options->fs_options[options->fs_count++] = copy;
         return 0;
 }
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
 
 int mount_options_add(struct mount_options *options, const char *option, struct error *error)
 {
@@ -171,9 +179,10 @@ void mount_options_text(unsigned long statfs_flags, char *ret_text, size_t size)
                 unsigned long flag;
                 const char *name;
         } names[] = {
-                { ST_NOSUID, "nosuid" },   { ST_NODEV, "nodev" },           { ST_NOEXEC, "noexec" },
-                { ST_NOATIME, "noatime" }, { ST_NODIRATIME, "nodiratime" }, { ST_RELATIME, "relatime" },
-                { ST_SYNCHRONOUS, "sync" }, { 0x2000 /* ST_NOSYMFOLLOW, linux/statfs.h */, "nosymfollow" },
+                { ST_NOSUID, "nosuid" },         { ST_NODEV, "nodev" },
+                { ST_NOEXEC, "noexec" },         { ST_NOATIME, "noatime" },
+                { ST_NODIRATIME, "nodiratime" }, { ST_RELATIME, "relatime" },
+                { ST_SYNCHRONOUS, "sync" },      { 0x2000 /* ST_NOSYMFOLLOW, linux/statfs.h */, "nosymfollow" },
         };
         size_t length = (size_t)snprintf(ret_text, size, "%s", (statfs_flags & ST_RDONLY) != 0 ? "ro" : "rw");
 

@@ -52,7 +52,10 @@ static const struct {
         size_t offset;
         size_t size;
 } strings[] = {
-#define STRING(member, field) { member, offsetof(struct mount_record, field), sizeof ((struct mount_record *)0)->field }
+#define STRING(member, field)                                                                                          \
+        {                                                                                                              \
+                member, offsetof(struct mount_record, field), sizeof((struct mount_record *)0)->field                  \
+        }
         STRING("id", id),
         STRING("type", type),
         STRING("source", source),
@@ -88,8 +91,8 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
         }
         ret_record->identity.unique = json_is_true(json_object_get(object, "mountIdUnique"));
         ret_record->recursive = json_is_true(json_object_get(object, "recursive"));
-        if (!get_number(object, "below", &below) || below > UINT_MAX || !get_number(object, "made", &made) || made > PATH_MAX || !get_number(object, "pid", &pid) ||
-            !get_number(object, "digest", &ret_record->digest) ||
+        if (!get_number(object, "below", &below) || below > UINT_MAX || !get_number(object, "made", &made) ||
+            made > PATH_MAX || !get_number(object, "pid", &pid) || !get_number(object, "digest", &ret_record->digest) ||
             !get_number(object, "mountId", &ret_record->identity.id) ||
             !get_number(object, "device", &ret_record->identity.device) ||
             !get_number(object, "inode", &ret_record->identity.inode) ||
@@ -104,21 +107,21 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
 
 static json_t *to_json(const struct mount_record *record)
 {
-        json_t *object = json_pack("{s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
-                                   "mountIdUnique", record->identity.unique, "recursive", record->recursive,
-                                   "below", (json_int_t)record->below, "mountId", (json_int_t)record->identity.id,
-                                   "device", (json_int_t)record->identity.device, "inode",
-                                   (json_int_t)record->identity.inode, "made", (int)record->made, "digest",
-                                   (json_int_t)record->digest, "pid", (int)record->pid, "startTime",
-                                   (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns_inode);
+        json_t *object =
+                json_pack("{s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
+                          "mountIdUnique", record->identity.unique, "recursive", record->recursive, "below",
+                          (json_int_t)record->below, "mountId", (json_int_t)record->identity.id, "device",
+                          (json_int_t)record->identity.device, "inode", (json_int_t)record->identity.inode, "made",
+                          (int)record->made, "digest", (json_int_t)record->digest, "pid", (int)record->pid, "startTime",
+                          (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns_inode);
 
         for (size_t i = 0; object != NULL && i < sizeof strings / sizeof strings[0]; i++) {
                 json_t *value = json_string((const char *)record + strings[i].offset);
 
                 if (value == NULL) /* the kernel's name for a path may be no UTF-8; then as it was asked for */
-                        value = json_string(strings[i].offset == offsetof(struct mount_record, mount_point) ?
-                                                    record->target :
-                                                    record->source);
+                        value = json_string(strings[i].offset == offsetof(struct mount_record, mount_point)
+                                                    ? record->target
+                                                    : record->source);
                 if (json_object_set_new(object, strings[i].member, value) < 0) {
                         json_decref(object);
                         object = NULL;
@@ -147,7 +150,8 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
         if (r == 0 && from_json(object, ret_record) && strcmp(ret_record->id, id) == 0)
                 return 0;
         (void)snprintf(aside, sizeof aside, "%s.bad", name);
-        (void)renameat(state->dir_fd, name, state->dir_fd, aside); /* a read-only state keeps it, and it stays distrusted */
+        (void)renameat(state->dir_fd, name, state->dir_fd,
+                       aside); /* a read-only state keeps it, and it stays distrusted */
         return fail_because(error, EBADMSG, "read record", id, "the record is torn or not ours; it was set aside as %s",
                             aside);
 }

@@ -26,12 +26,12 @@ struct mount_record {
         char mount_point[PATH_MAX]; /* the same, the container's symbolic links resolved */
         char options[256];          /* of the mount, separated by commas; never of the filesystem: secrets live there */
         char id_mapping[16];
-        unsigned made;              /* how many of mount_point's last components flexgraft meant to make */
-        bool recursive;             /* the mounts below the source came with it */
-        unsigned below;             /* how many they are */
-        uint64_t digest;            /* of what was asked for, to know the same request again */
+        unsigned made;   /* how many of mount_point's last components flexgraft meant to make */
+        bool recursive;  /* the mounts below the source came with it */
+        unsigned below;  /* how many they are */
+        uint64_t digest; /* of what was asked for, to know the same request again */
         struct mount_identity identity;
-        pid_t pid;                  /* of the container, and what tells it from others: */
+        pid_t pid; /* of the container, and what tells it from others: */
         char container_id[CONTAINER_NAME_MAX];
         uint64_t start_time;
         uint64_t mnt_ns_inode;

@@ -12,6 +12,7 @@
 #include "fd.h"
 #include "namespace.h"
 #include "syscalls.h"
+#include "text.h"
 
 /* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
 #define COVERS_MAX 16
@@ -109,42 +110,73 @@ int placement_find(const struct container *container, const char *path, const st
         return 0;
 }
 
-int placement_count_below(const struct container *container, const char *path, unsigned *ret_count,
-                          struct error *error)
-{
-        size_t length = strlen(path);
-        unsigned count = 0;
-        char *line = NULL;
-        size_t size = 0;
+/* A container's mountinfo, line by line. */
+struct mount_line {
         FILE *file;
+        char *text;
+        size_t size;
+        const char *mount_point; /* of this line, in the container's words, not escaped */
+};
+
+#define MOUNT_LINE_NONE                                                                                                \
+        {                                                                                                              \
+        }
+
+static int mount_lines_open(const struct container *container, struct mount_line *line, struct error *error)
+{
         int fd = openat(container->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
 
-        file = fd < 0 ? NULL : fdopen(fd, "re");
-        if (file == NULL)
-                return fail_inside(container, errno, "read mountinfo", path, error);
-        while (getline(&line, &size, file) >= 0) {
-                /* the fifth field, with blanks and backslashes as \ooo (proc(5)) */
-                char *field = line;
-                char *out;
+        line->file = fd < 0 ? NULL : fdopen(fd, "re");
+        return line->file == NULL ? fail_inside(container, errno, "read", "mountinfo", error) : 0;
+}
 
-                for (int i = 0; field != NULL && i < 4; i++)
-                        field = strchr(i == 0 ? field : field + 1, ' ');
+static bool mount_lines_next(struct mount_line *line)
+{
+        char *field;
+        char *out;
+
+        if (getline(&line->text, &line->size, line->file) < 0)
+                return false;
+        /* the fifth field, with blanks and backslashes as \ooo (proc(5)) */
+        field = line->text;
+        for (int i = 0; i < 4; i++) {
+                field = strchr(field, ' ');
                 if (field == NULL)
-                        continue;
+                        return false;
                 field++;
-                field[strcspn(field, " ")] = '\0';
-                out = field;
-                for (const char *in = field; *in != '\0'; out++)
-                        if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
-                                *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
-                                in += 4;
-                        } else
-                                *out = *in++;
-                *out = '\0';
-                count += strncmp(field, path, length) == 0 && field[length] == '/';
         }
-        free(line);
-        (void)fclose(file);
+        field[strcspn(field, " ")] = '\0';
+        line->mount_point = field;
+        out = field;
+        for (const char *in = field; *in != '\0'; out++)
+                if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
+                        *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+                        in += 4;
+                } else
+                        *out = *in++;
+        *out = '\0';
+        return true;
+}
+
+static void mount_lines_close(struct mount_line *line)
+{
+        free(line->text);
+        if (line->file != NULL)
+                (void)fclose(line->file);
+}
+
+int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
+{
+        struct mount_line line = MOUNT_LINE_NONE;
+        size_t length = strlen(path);
+        unsigned count = 0;
+        int r = mount_lines_open(container, &line, error);
+
+        if (r < 0)
+                return r;
+        while (mount_lines_next(&line))
+                count += strncmp(line.mount_point, path, length) == 0 && line.mount_point[length] == '/';
+        mount_lines_close(&line);
         *ret_count = count;
         return 0;
 }
@@ -172,24 +204,55 @@ int placement_take_back(int mount_fd, const struct container *container, const s
         return fail_inside(container, EBUSY, "umount2", "what was placed", error);
 }
 
+/* Where the container's tree has the mount, as its mountinfo says; ret_path holds PATH_MAX bytes. */
+static int locate(const struct container *container, const struct mount_identity *identity, char *ret_path,
+                  struct error *error)
+{
+        struct mount_line line = MOUNT_LINE_NONE;
+        struct mount_seen seen;
+        int r = mount_lines_open(container, &line, error);
+
+        if (r < 0)
+                return r;
+        r = -ENOENT;
+        /* the ids in there are the short-lived ones, so each place is looked at; whatever covers ours hides it */
+        while (r < 0 && mount_lines_next(&line)) {
+                struct error ignored;
+
+                if (target_see(container, line.mount_point, &seen, &ignored) == 0 && seen.root &&
+                    mount_identity_same(&seen.identity, identity))
+                        r = text_copy(ret_path, PATH_MAX, line.mount_point) ? 0 : -ENAMETOOLONG;
+        }
+        mount_lines_close(&line);
+        return r;
+}
+
+/* The directory our mount is in and its name there, if it is on top at path; else EBUSY. */
+static int open_ours(const struct container *container, const char *path, const struct mount_identity *identity,
+                     const char **ret_name, struct error *error)
+{
+        cleanup_close int dirfd = target_open_parent(container, path, ret_name, error);
+        struct mount_seen seen = {};
+
+        if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && seen.root &&
+            mount_identity_same(&seen.identity, identity))
+                return fd_take(&dirfd);
+        (void)fail_because(error, EBUSY, "umount2", path, "another mount covers the one that flexgraft put there");
+        return error_where(error, container->name);
+}
+
 int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
                      bool lazily, struct error *error)
 {
-        const char *name;
-        cleanup_close int dirfd = target_open_parent(container, path, &name, error);
-        struct mount_seen seen;
+        const char *name = path;
+        cleanup_close int dirfd = open_ours(container, path, identity, &name, error);
+        char moved[PATH_MAX];
         int r;
 
+        if (dirfd < 0 && locate(container, identity, moved, error) == 0)
+                dirfd = open_ours(container, moved, identity, &name, error); /* the container moved it there */
         if (dirfd < 0)
                 return dirfd;
-        r = mount_see(dirfd, name, &seen);
-        if (r < 0)
-                return fail_inside(container, -r, "statx", path, error);
-        if (!seen.root || !mount_identity_same(&seen.identity, identity)) {
-                (void)fail_because(error, EBUSY, "umount2", path,
-                                   "another mount covers the one that flexgraft put there");
-                return error_where(error, container->name);
-        }
         if ((r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
                 return r;
         /* By its name in its directory's descriptor, never following a link. The container's root could put another

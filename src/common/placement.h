@@ -59,7 +59,8 @@ int placement_take_back(int mount_fd, const struct container *container, const s
                         struct error *error);
 
 /*
- * placement_remove() - unmount ours from path. Something else on top there: EBUSY, and nothing is touched.
+ * placement_remove() - unmount ours from path, or from where the container has moved it. Where something else
+ * covers it: EBUSY, and nothing is touched.
  *
  * Runs in: a worker; it is in the container's mount namespace afterwards.
  * Takes:   lazily: detach it at once, also when files on it are in use or its server is gone.

@@ -91,7 +91,8 @@ static void add_undo_failure(const struct run *run, const struct error *undo, st
 {
         struct error first = *error;
 
-        (void)snprintf(error->reason, sizeof error->reason, "%.200s; and undoing it failed: %s: %s (record %s tells what is left)",
+        (void)snprintf(error->reason, sizeof error->reason,
+                       "%.200s; and undoing it failed: %s: %s (record %s tells what is left)",
                        first.reason[0] != '\0' ? first.reason : strerrordesc_np(first.errnum), undo->operation,
                        strerrordesc_np(undo->errnum), run->injection.record.id);
 }
@@ -123,7 +124,8 @@ static int apply_removal(struct run *run, int64_t deadline_ms, struct outcome *r
         return r;
 }
 
-int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome, struct error *error)
+int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
+               struct error *error)
 {
         /* static: its pages are touched only where they are used, and a process applies one plan */
         static struct run run;
@@ -132,6 +134,6 @@ int plan_apply(const struct plan *plan, const struct source_kind *kind, struct o
         run.plan = plan;
         injection_begin(&run.injection, plan->request, kind);
         removal_begin(&run.removal, plan->request);
-        return plan->request->kind == REQUEST_MOUNT_REMOVE ? apply_removal(&run, deadline_ms, ret_outcome, error) :
-                                                             apply_injection(&run, deadline_ms, ret_outcome, error);
+        return plan->request->kind == REQUEST_MOUNT_REMOVE ? apply_removal(&run, deadline_ms, ret_outcome, error)
+                                                           : apply_injection(&run, deadline_ms, ret_outcome, error);
 }

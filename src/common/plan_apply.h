@@ -18,7 +18,8 @@ struct outcome {
 };
 
 /*
- * plan_apply() - make it so (in a dry run, only take the steps that look, and find the mistakes), within the request's timeout, in a worker that is given up on if it hangs.
+ * plan_apply() - make it so (in a dry run, only take the steps that look, and find the mistakes), within the request's
+ * timeout, in a worker that is given up on if it hangs.
  *
  * Needs:   what the program keeps (src/build/privilege_table.h).
  * Takes:   kind, what is mounted; NULL for a removal.

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* No uid is special, setfsuid leaves capabilities alone, and nothing of this can be taken back. */
-#define SECUREBITS                                                                                              \
-        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |        \
+#define SECUREBITS                                                                                                     \
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |               \
          SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 static int keep_capabilities(const struct privileges *privileges)

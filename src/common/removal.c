@@ -104,9 +104,10 @@ int removal_find_record(struct removal *removal, struct error *error)
                 return r;
         r = state_open(config.state_dir, "mounts", /* create= */ false, &removal->state, error);
         if (r == 0)
-                r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error) :
-                                          find_by_target(removal, boot_id, error);
-        if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+                r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error)
+                                        : find_by_target(removal, boot_id, error);
+        if (r == 0 && !request->dry_run &&
+            (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
                 r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
         if (r == -ENOENT) {
                 removal->already = true;

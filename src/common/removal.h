@@ -18,8 +18,8 @@ struct removal {
         const struct request *request;
         struct state state;
         struct container container;
-        bool already;             /* nothing of it was there any more */
-        bool reachable;           /* the container is still there */
+        bool already;   /* nothing of it was there any more */
+        bool reachable; /* the container is still there */
         struct mount_record record;
 };
 

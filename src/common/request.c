@@ -81,8 +81,7 @@ static int take_container_object(const char *key, const json_t *value, struct co
         int ways;
         int r = 0;
 
-        json_object_foreach((json_t *)value, member, part)
-        {
+        json_object_foreach ((json_t *)value, member, part) {
                 char path[192];
 
                 (void)snprintf(path, sizeof path, "%s.%.128s", key, member);
@@ -95,8 +94,8 @@ static int take_container_object(const char *key, const json_t *value, struct co
                 else if (strcmp(member, "runtime") == 0) {
                         r = take_string(path, part, ID_MAX_BYTES, &ret_reference->runtime, error);
                         if (r == 0 && !container_id_runtime_known(ret_reference->runtime))
-                                return fail_because(error, EINVAL, OPERATION_PARSE, path, "%s: must be one of %s",
-                                                    path, container_id_runtimes());
+                                return fail_because(error, EINVAL, OPERATION_PARSE, path, "%s: must be one of %s", path,
+                                                    container_id_runtimes());
                 } else
                         return fail_because(error, EINVAL, OPERATION_PARSE, path, "unknown key \"%s\"", path);
                 if (r < 0)
@@ -166,7 +165,7 @@ static int take_options(struct request *request, const char *key, const json_t *
         }
         if (!json_is_array(value))
                 return refuse(error, key, "must be a string or an array of strings");
-        json_array_foreach(value, i, option)
+        json_array_foreach (value, i, option)
                 if ((r = take_string(key, option, STRING_MAX_BYTES, &text, error)) < 0 ||
                     (r = mount_options_add(&request->options, text, error)) < 0)
                         return r;
@@ -335,8 +334,8 @@ static int fail_parse(const char *text, size_t length, const json_error_t *parse
                 if ((unsigned char)*byte < ' ' || (unsigned char)*byte > '~')
                         *byte = '?';
         return fail_because(error, EINVAL, OPERATION_PARSE, key[0] != '\0' ? key : "the request",
-                            "%s%sline %d, column %d: %.*s", key, key[0] != '\0' ? ": " : "", parse->line,
-                            parse->column, (int)strcspn(parse->text, "'"), parse->text);
+                            "%s%sline %d, column %d: %.*s", key, key[0] != '\0' ? ": " : "", parse->line, parse->column,
+                            (int)strcspn(parse->text, "'"), parse->text);
 }
 
 static int parse_text(struct request *request, const char *text, size_t length, struct error *error)
@@ -358,8 +357,7 @@ static int parse_text(struct request *request, const char *text, size_t length, 
                 return fail_parse(text, length, &parse, error);
         if (!json_is_object((json_t *)request->json))
                 return refuse(error, "the request", "must be a JSON object");
-        json_object_foreach((json_t *)request->json, key, value)
-        {
+        json_object_foreach ((json_t *)request->json, key, value) {
                 int r = take_member(request, key, value, error);
 
                 if (r < 0)
@@ -382,8 +380,7 @@ static int parse_stdin(struct request *request, struct error *error)
 
                 (void)scan(text, TEXT_MAX_BYTES, TEXT_MAX_BYTES, key); /* the key it was still reading */
                 r = refuse(error, key[0] != '\0' ? key : "the request", "the request is longer than 1 MiB");
-        }
-        else if (n < 0)
+        } else if (n < 0)
                 r = fail(error, (int)-n, OPERATION_PARSE, "standard input");
         else
                 r = parse_text(request, text, (size_t)n, error);

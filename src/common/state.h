@@ -15,7 +15,10 @@ struct state {
         int lock_fd; /* its file of locks, once a lock was asked for */
 };
 
-#define STATE_NONE { .dir_fd = -EBADF, .lock_fd = -EBADF }
+#define STATE_NONE                                                                                                     \
+        {                                                                                                              \
+                .dir_fd = -EBADF, .lock_fd = -EBADF                                                                    \
+        }
 
 /*
  * state_open() - open DIR/sort, made with mode 0700 when create is set.

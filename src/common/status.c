@@ -25,6 +25,7 @@ static int say(json_t *reply, int exit_status)
                 length = json_dumpb(reply, line, length, JSON_COMPACT);
         json_decref(reply);
         if (line == NULL || length == 0) {
+                free(line);
                 (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* nothing better is left to do */
                 return EXIT_FAILED;
         }
@@ -60,7 +61,8 @@ static json_t *options_array(const char *text)
         while (array != NULL && *text != '\0') {
                 size_t length = strcspn(text, ",");
 
-                (void)json_array_append_new(array, json_stringn(text, length)); /* a reply with fewer words still is one */
+                (void)json_array_append_new(array,
+                                            json_stringn(text, length)); /* a reply with fewer words still is one */
                 text += length + (text[length] == ',' ? 1 : 0);
         }
         return array;
@@ -175,7 +177,8 @@ static void intention(const struct request *request, char *ret_text, size_t size
         switch (request->kind) {
         case REQUEST_MOUNT_BIND:
         case REQUEST_MOUNT_BLOCK:
-                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target, container);
+                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,
+                               container);
                 return;
         case REQUEST_MOUNT_REMOVE:
                 if (request->id != NULL)
@@ -206,7 +209,8 @@ int status_failure(const struct request *request, const struct error *error)
         told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
         (void)snprintf(message, sizeof message, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
                        error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
-                       error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel, error->kernel[0] != '\0' ? ")" : "");
+                       error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
+                       error->kernel[0] != '\0' ? ")" : "");
 
         detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
                            strerrorname_np(error->errnum), "subject", printable(error->subject), "where",

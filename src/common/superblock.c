@@ -29,7 +29,8 @@ static int fail_with_messages(int context_fd, int errnum, const char *operation,
                 message[strcspn(message, "\n")] = '\0';
                 if (used + 3 < sizeof error->kernel)
                         used += (size_t)snprintf(error->kernel + used, sizeof error->kernel - used, "%s%s",
-                                                 used > 0 ? "; " : "", n > 2 && message[1] == ' ' ? message + 2 : message);
+                                                 used > 0 ? "; " : "",
+                                                 n > 2 && message[1] == ' ' ? message + 2 : message);
         }
         return -errnum;
 }

@@ -21,9 +21,23 @@
 
 /* Filesystems that are an interface of the kernel's: a mount over a part of them hides it from the container's root. */
 static const unsigned kernel_filesystems[] = {
-        PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, DEBUGFS_MAGIC,
-        TRACEFS_MAGIC,    SELINUX_MAGIC,    SMACK_MAGIC,        BPF_FS_MAGIC,        PSTOREFS_MAGIC,   EFIVARFS_MAGIC,
-        DEVPTS_SUPER_MAGIC, BINFMTFS_MAGIC, NSFS_MAGIC,         0x19800202 /* mqueue */, 0x62656570 /* configfs */,
+        PROC_SUPER_MAGIC,
+        SYSFS_MAGIC,
+        CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC,
+        SECURITYFS_MAGIC,
+        DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,
+        SELINUX_MAGIC,
+        SMACK_MAGIC,
+        BPF_FS_MAGIC,
+        PSTOREFS_MAGIC,
+        EFIVARFS_MAGIC,
+        DEVPTS_SUPER_MAGIC,
+        BINFMTFS_MAGIC,
+        NSFS_MAGIC,
+        0x19800202 /* mqueue */,
+        0x62656570 /* configfs */,
 };
 
 static int fail_inside(const struct container *container, int errnum, const char *operation, const char *path,
@@ -122,11 +136,9 @@ int target_look(const struct container *container, const char *path, struct targ
         if (target.missing > 0 && !seen.directory)
                 return fail_inside(container, ENOTDIR, "openat2", path, error);
 
-        if (straight)
-                (void)text_copy(target.path, sizeof target.path, path);
-        else if (container_path(container, fd, target.path) < 0 ||
-                 strlen(target.path) + strlen(path + length) >= sizeof target.path)
-                (void)text_copy(target.path, sizeof target.path, path); /* too long to be told: as it was asked for */
+        if (straight || container_path(container, fd, target.path) < 0 ||
+            strlen(target.path) + strlen(path + length) >= sizeof target.path)
+                (void)text_copy(target.path, sizeof target.path, path); /* or too long to be told otherwise */
         else if (target.missing > 0) {
                 size_t known = strcmp(target.path, "/") == 0 ? 0 : strlen(target.path);
 
@@ -271,7 +283,7 @@ static bool is_in_use(int errnum)
 /* Remove one path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
 static int remove_unused(const struct container *container, const char *path, struct error *error)
 {
-        const char *name;
+        const char *name = last_components(path, 1);
         cleanup_close int dirfd = target_open_parent(container, path, &name, error);
         struct mount_seen seen;
         struct stat st;

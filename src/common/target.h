@@ -18,17 +18,20 @@
 #include "mount_identity.h"
 
 struct target {
-        int fd;              /* O_PATH on the mount point, or -EBADF while part of the path is missing */
-        int base_fd;         /* O_PATH on the deepest directory that is there, while something is missing */
-        unsigned missing;    /* how many of the path's last components are not there */
-        unsigned made;       /* how many of them, from the first on, target_make() made so far */
-        bool directory;      /* what is there; meaningless while something is missing */
-        bool mount_root;     /* something is mounted exactly here */
+        int fd;                      /* O_PATH on the mount point, or -EBADF while part of the path is missing */
+        int base_fd;                 /* O_PATH on the deepest directory that is there, while something is missing */
+        unsigned missing;            /* how many of the path's last components are not there */
+        unsigned made;               /* how many of them, from the first on, target_make() made so far */
+        bool directory;              /* what is there; meaningless while something is missing */
+        bool mount_root;             /* something is mounted exactly here */
         struct mount_identity mount; /* the mount that fd is on */
-        char path[PATH_MAX]; /* as the container sees it, symbolic links of the existing part resolved */
+        char path[PATH_MAX];         /* as the container sees it, symbolic links of the existing part resolved */
 };
 
-#define TARGET_NONE { .fd = -EBADF, .base_fd = -EBADF }
+#define TARGET_NONE                                                                                                    \
+        {                                                                                                              \
+                .fd = -EBADF, .base_fd = -EBADF                                                                        \
+        }
 
 /*
  * target_look() - what is at this path of the container. A missing path is no error: ret_target->missing says so.

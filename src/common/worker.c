@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,7 +60,8 @@ static char *take_stack(void)
 
         idle_stack = NULL;
         if (stack == NULL)
-                stack = mmap(NULL, STACK_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+                stack = mmap(NULL, STACK_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
+                             -1, 0);
         return stack == MAP_FAILED ? NULL : stack;
 }
 
@@ -101,7 +102,8 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
         stay_on_this_cpu();
-        if (clone(child_main, stack + STACK_SIZE_BYTES, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, &job, &pidfd) < 0) {
+        if (clone(child_main, stack + STACK_SIZE_BYTES, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, &job, &pidfd) <
+            0) {
                 idle_stack = stack;
                 return fail(error, errno, "clone", "a worker");
         }
@@ -110,7 +112,8 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* it may just have ended: as well */
                 if (!wait_until(pidfd, worker_now_ms() + GRACE_MS))
-                        return fail(error, ETIMEDOUT, "wait", "a hanging system call"); /* left to hang, stack and all */
+                        return fail(error, ETIMEDOUT, "wait",
+                                    "a hanging system call"); /* left to hang, stack and all */
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-bind REQUEST - a file or directory of the node, into a running container. */
+#include "privileges/mount-bind.h"
 #include "common/bind_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
 #include "common/status.h"
-#include "privileges/mount-bind.h"
 
 static const char help[] =
         "\n"

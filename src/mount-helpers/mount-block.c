@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-block REQUEST - a filesystem on a block device of the node, into a running container. */
+#include "privileges/mount-block.h"
 #include "common/block_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
 #include "common/status.h"
-#include "privileges/mount-block.h"
 
 static const char help[] =
         "\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-list REQUEST - what flexgraft put into containers, each held against the kernel. */
+#include "privileges/mount-list.h"
 #include "common/listing.h"
 #include "common/program.h"
 #include "common/status.h"
-#include "privileges/mount-list.h"
 
 static const char help[] =
         "\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-remove REQUEST - take away a mount that flexgraft put into a container, and nothing else. */
+#include "privileges/mount-remove.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
 #include "common/status.h"
-#include "privileges/mount-remove.h"
 
 static const char help[] =
         "\n"

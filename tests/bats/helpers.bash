@@ -16,7 +16,7 @@ bed_setup() {
 
         CONTAINER_PID='' CONTAINER_ID='' CONTAINER_ROOTFS='' CONTAINER_KIND='' CONTAINER_BASE=''
         declare -gA bed_kind=() bed_id=() bed_rootfs=() bed_base=() bed_monitor=()
-        bed_loops=() bed_pids=() bed_serial=0 NODE_VIEW=''
+        bed_loops=() bed_pids=() bed_made=() bed_serial=0 NODE_VIEW=''
         status='' output='' stderr='' json='' bed_command=''
         snapshot_node bed_before
         node_snapshot
@@ -39,6 +39,9 @@ bed_teardown() {
         done < <(tac /proc/self/mountinfo)
         for device in "${bed_loops[@]}"; do
                 release_device "$device"
+        done
+        for target in "${bed_made[@]}"; do
+                rmdir "$target" 2>/dev/null || :
         done
 
         local bed_after
@@ -328,7 +331,7 @@ release_device() {
 snapshot_node() {
         local -n bed_into=$1
         bed_into=$(without_other_runs </proc/self/mountinfo)
-        bed_into+=$(losetup --list --noheadings --output NAME,BACK-FILE,DIO,RO | grep -F " $BATS_RUN_TMPDIR/" || :)
+        bed_into+=$(losetup --list --raw --noheadings --output NAME,BACK-FILE,DIO,RO | grep -F " $BATS_RUN_TMPDIR/" || :)
 }
 
 # node_snapshot / assert_node_unchanged: the same with the records of injected mounts, between two points of a test.
@@ -374,6 +377,14 @@ assert_no_helper_processes() {
 
 # private_node_view DIR...: from now on helper runs in a mount namespace where each DIR is an empty tmpfs; in_node_view too.
 private_node_view() {
+        local dir
+        for dir; do
+                # a mount point that the node lacks is made, and taken away in teardown with the directories that led to it
+                while [[ ! -e $dir ]]; do
+                        bed_made+=("$dir")
+                        dir=${dir%/*}
+                done
+        done
         background_ready unshare --mount --propagation private sh -c '
                 for dir; do mkdir -p "$dir" && mount -t tmpfs tmpfs "$dir" || exit 1; done
                 echo ready

@@ -225,12 +225,12 @@ check_magic_links() {
         refused_target /proc/thread-self/root/data
 }
 
-@test "magic links in the target fail with ELOOP" {
-        check_magic_links plain ELOOP
+@test "magic links in the target are refused" {
+        check_magic_links plain
 }
 
-@test "magic links in the target fail with ELOOP without a user namespace" {
-        check_magic_links plain-nouserns ELOOP
+@test "magic links in the target are refused without a user namespace" {
+        check_magic_links plain-nouserns
 }
 
 @test "magic links in the target fail when the container has the node's proc" {

@@ -376,5 +376,4 @@ wrong_type() {
         helper mount-remove "$(remove_request /data)"
         assert_success
         assert_container_unchanged
-        rmdir --ignore-fail-on-non-empty -p /var/lib/kubelet/plugins /etc/flexgraft
 }

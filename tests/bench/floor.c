@@ -52,8 +52,8 @@ int main(int argc, char **argv)
         int root = open_link(argv[2], "/root", O_PATH | O_DIRECTORY);
         int mnt_ns = open_link(argv[2], "/ns/mnt", O_RDONLY);
         int user_ns = open_link(argv[2], "/ns/user", O_RDONLY);
-        int mount_fd = argv[1][1] == 'i' ? open_tree(AT_FDCWD, argv[3], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC) :
-                                           make_block(argv[3]);
+        int mount_fd = argv[1][1] == 'i' ? open_tree(AT_FDCWD, argv[3], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
+                                         : make_block(argv[3]);
 
         attr.userns_fd = (uint64_t)user_ns;
         if (pidfd < 0 || mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
