@@ -1,66 +1,217 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor - the smallest program that does an injection's system calls and nothing else: what a helper is measured by.
+ * floor - the smallest programs a helper can be measured by, linked as the helpers are.
  *
- *   floor bind PID SOURCE TARGET     an id-mapped clone of SOURCE onto TARGET (a path in the container, which exists)
- *   floor block PID DEVICE TARGET    an id-mapped ext4 mount of DEVICE
+ *   floor steps bind|block PID SOURCE TARGET   the kernel's steps of an injection and nothing else: no record, no
+ *                                              check, no worker, no answer
+ *   floor calls bind|block PID SOURCE TARGET   the system calls that the helper makes for such a request, in its order,
+ *                                              without any work of its own between them
  *
- * No record, no check, no filter, no undo, no answer. Linked as the helpers are.
+ * Neither drops privileges or loads a filter; neither parses or undoes anything. TARGET exists in the container; the
+ * record's directory is $FLOOR_STATE. For block: ext4.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-static int open_link(const char *pid, const char *link, int flags)
-{
-        char path[64] = "/proc/";
+static const char *kind, *pid_text, *source, *target_path, *state_dir;
+static pid_t pid;
+static char bytes[4096];
 
-        strcat(strcat(path, pid), link);
-        return open(path, flags | O_CLOEXEC);
+static int open_beneath(int dirfd, const char *path, uint64_t flags, uint64_t resolve)
+{
+        struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
+
+        return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
 }
 
-static int make_block(const char *device)
+static void look(int fd)
 {
-        int context = fsopen("ext4", FSOPEN_CLOEXEC);
+        struct statx stx;
 
-        if (fsconfig(context, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+        statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+              STATX_TYPE | STATX_INO | STATX_MNT_ID | 0x4000, &stx);
+}
+
+static void read_file(int dirfd, const char *path)
+{
+        int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+        while (read(fd, bytes, sizeof bytes) > 0)
+                ;
+        close(fd);
+}
+
+static int make_mount(int source_fd)
+{
+        int context;
+
+        if (strcmp(kind, "bind") == 0)
+                return open_tree(source_fd, source_fd == AT_FDCWD ? source : "",
+                                 AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        context = fsopen("ext4", FSOPEN_CLOEXEC);
+        if (fsconfig(context, FSCONFIG_SET_STRING, "source", source, 0) < 0 ||
+            fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0 ||
             fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
                 return -1;
         return fsmount(context, FSMOUNT_CLOEXEC, 0);
 }
 
-int main(int argc, char **argv)
+static struct mount_attr attributes(int user_ns)
 {
-        struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-                                   .propagation = MS_PRIVATE };
-        pid_t pid = 0;
+        return (struct mount_attr){ .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                                    .propagation = MS_PRIVATE,
+                                    .userns_fd = (uint64_t)user_ns };
+}
 
-        if (argc != 5)
-                return 2;
-        for (const char *digit = argv[2]; *digit != '\0'; digit++)
-                pid = pid * 10 + *digit - '0';
+static int place(int mount_fd, int target, int mnt_ns)
+{
+        return setns(mnt_ns, CLONE_NEWNS) < 0 || move_mount(mount_fd, "", target, "",
+                                                            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+                       ? 1
+                       : 0;
+}
 
+static int steps(void)
+{
+        char path[64];
+        struct mount_attr attr;
         int pidfd = pidfd_open(pid, 0);
-        int root = open_link(argv[2], "/root", O_PATH | O_DIRECTORY);
-        int mnt_ns = open_link(argv[2], "/ns/mnt", O_RDONLY);
-        int user_ns = open_link(argv[2], "/ns/user", O_RDONLY);
-        int mount_fd = argv[1][1] == 'i' ? open_tree(AT_FDCWD, argv[3], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
-                                         : make_block(argv[3]);
+        int root, mnt_ns, user_ns, mount_fd, target;
 
-        attr.userns_fd = (uint64_t)user_ns;
+        root = open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/root")), O_PATH | O_CLOEXEC);
+        mnt_ns = open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/ns/mnt")), O_RDONLY | O_CLOEXEC);
+        user_ns =
+                open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/ns/user")), O_RDONLY | O_CLOEXEC);
+        mount_fd = make_mount(AT_FDCWD);
+        attr = attributes(user_ns);
         if (pidfd < 0 || mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return 1;
-        int target = (int)syscall(SYS_openat2, root, argv[4] + 1, &how, sizeof how);
-        if (target < 0 || setns(mnt_ns, CLONE_NEWNS) < 0 ||
-            move_mount(mount_fd, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        return target < 0 ? 1 : place(mount_fd, target, mnt_ns);
+}
+
+static int worker(void *unused)
+{
+        char path[64];
+        struct mount_attr attr;
+        struct mount_attr again = { .propagation = MS_PRIVATE };
+        struct stat st;
+        struct statfs fs;
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+        struct pollfd alive = { .events = POLLIN };
+        int proc, root, mnt_ns, user_ns, dir, mounts, lock_fd, target, source_fd, mount_fd, record;
+
+        (void)unused;
+        proc = open_beneath(AT_FDCWD, strcat(strcpy(path, "/proc/"), pid_text), O_PATH | O_DIRECTORY,
+                            RESOLVE_NO_MAGICLINKS);
+        read_file(proc, "stat");
+        alive.fd = pidfd_open(pid, 0);
+        root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        mnt_ns = openat(proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
+        user_ns = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
+        fstat(user_ns, &st);
+        stat("/proc/self/ns/user", &st);
+        fstat(mnt_ns, &st);
+        stat("/proc/self/ns/mnt", &st);
+        ppoll(&alive, 1, &(struct timespec){}, NULL);
+        read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id");
+        (void)open("/etc/flexgraft/config.json", O_RDONLY | O_CLOEXEC);
+        dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fstat(dir, &st);
+        mounts = openat(dir, "mounts", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fstat(mounts, &st);
+        close(dir);
+        lock_fd = openat(mounts, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        fcntl(lock_fd, F_OFD_SETLKW, &lock);
+        (void)openat(mounts, "floor.json", O_RDONLY | O_CLOEXEC);
+        target = open_beneath(root, target_path + 1, O_PATH,
+                              RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+        fstatfs(target, &fs);
+        look(target);
+        if (strcmp(kind, "bind") == 0) {
+                source_fd = open_beneath(AT_FDCWD, source, O_PATH, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+                fstat(source_fd, &st);
+        } else {
+                source_fd = open(source, O_RDONLY | O_CLOEXEC);
+                fstat(source_fd, &st);
+                ioctl(source_fd, BLKROGET, &(int){ 0 });
+                close(source_fd);
+        }
+        mount_fd = make_mount(source_fd);
+        attr = attributes(user_ns);
+        if (mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return 1;
+        look(mount_fd);
+        fstatfs(mount_fd, &fs);
+        record = openat(mounts, ".floor.json.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (write(record, bytes, 440) != 440)
+                return 1;
+        close(record);
+        renameat(mounts, ".floor.json.tmp", mounts, "floor.json");
+        ppoll(&alive, 1, &(struct timespec){}, NULL);
+        if (place(mount_fd, target, mnt_ns) != 0 ||
+            mount_setattr(mount_fd, "", AT_EMPTY_PATH, &again, sizeof again) < 0)
+                return 1;
+        close(target);
+        ppoll(&alive, 1, &(struct timespec){}, NULL);
+        target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        look(target);
+        close(target);
         return 0;
+}
+
+static int calls(void)
+{
+        char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        struct timespec timeout = { .tv_sec = 30 };
+        struct pollfd end = { .events = POLLIN };
+        cpu_set_t cpu;
+        siginfo_t info;
+        uint32_t seed;
+
+        for (int fd = 0; fd < 3; fd++)
+                fcntl(fd, F_GETFD);
+        signal(SIGPIPE, SIG_IGN);
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0 || stack == MAP_FAILED)
+                return 1;
+        CPU_ZERO(&cpu);
+        CPU_SET(sched_getcpu(), &cpu);
+        sched_setaffinity(0, sizeof cpu, &cpu);
+        clone(worker, stack + 65536, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, &end.fd);
+        ppoll(&end, 1, &timeout, NULL);
+        if (waitid(P_PIDFD, (id_t)end.fd, &info, WEXITED) < 0 || info.si_status != 0)
+                return 1;
+        return write(STDOUT_FILENO, bytes, 245) == 245 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc != 6)
+                return 2;
+        kind = argv[2];
+        pid_text = argv[3];
+        pid = (pid_t)strtol(pid_text, NULL, 10);
+        source = argv[4];
+        target_path = argv[5];
+        state_dir = getenv("FLOOR_STATE");
+        return strcmp(argv[1], "steps") == 0 ? steps() : calls();
 }

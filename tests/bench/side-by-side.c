@@ -2,7 +2,8 @@
 /*
  * side-by-side - how long one injection takes, done by different programs in turn.
  *
- *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          floor, mount-bind, nsenter + mount, mount --namespace
+ *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          floor, bare steps, mount-bind, nsenter + mount,
+ *                                                         mount --namespace
  *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  floor, mount-block
  *   side-by-side crowd ROUNDS MOUNTS BIN FLOOR WORK         mount-bind with 10 mounts in the container and with MOUNTS
  *   side-by-side workers ROUNDS 0 BIN FLOOR WORK            mount-bind by one worker, and by two at once
@@ -35,7 +36,7 @@
 #include <unistd.h>
 
 #define BASE 100000
-#define PROGRAMS_MAX 4
+#define PROGRAMS_MAX 5
 
 struct agent {
         pid_t pid;
@@ -48,6 +49,7 @@ struct contender {
         const char *name;
         char *argv[12];
         char *undo[4]; /* what else has to be taken back, untimed; argv[0] NULL: nothing */
+        bool removes;  /* and that unmounts, too */
         struct agent *agent;
         bool mapped;
         double *us;
@@ -104,8 +106,8 @@ static void agent_main(int commands, int answers, const char *work, int mounts)
                 struct stat st;
                 char answer = 'n';
 
-                if (command == 'u' ? umount2(target, MNT_DETACH) == 0 :
-                                     stat(marker, &st) == 0 && (command == 'a' || st.st_uid == 0))
+                if (command == 'u' ? umount2(target, MNT_DETACH) == 0
+                                   : stat(marker, &st) == 0 && (command == 'a' || st.st_uid == 0))
                         answer = 'y';
                 if (write(answers, &answer, 1) != 1)
                         break;
@@ -118,7 +120,8 @@ static void ask(struct agent *agent, char command, const char *name)
         char answer;
 
         if (write(agent->commands, &command, 1) != 1 || read(agent->answers, &answer, 1) != 1 || answer != 'y') {
-                fprintf(stderr, "side-by-side: %s: not there, or not owned by uid 0, from inside the container\n", name);
+                fprintf(stderr, "side-by-side: %s: not there, or not owned by uid 0, from inside the container\n",
+                        name);
                 exit(1);
         }
 }
@@ -210,10 +213,10 @@ static void compare(struct contender *contenders, int count, int rounds)
                         if (round >= 0)
                                 c->us[round] = us;
                         ask(c->agent, c->mapped ? 'c' : 'a', c->name);
+                        if (!c->removes)
+                                ask(c->agent, 'u', c->name);
                         if (c->undo[0] != NULL)
                                 (void)run(c->undo, NULL);
-                        else
-                                ask(c->agent, 'u', c->name);
                 }
         for (int i = 0; i < count; i++)
                 qsort(contenders[i].us, (size_t)rounds, sizeof(double), by_size);
@@ -230,8 +233,8 @@ static void work_through(const char *program, const char *work, struct agent *ag
                 char request[1024];
 
                 snprintf(request, sizeof request,
-                         "{\"container\":%s,\"source\":\"%s/source\",\"target\":\"%s/crowd/w%d-%d\"}", agent->number, work,
-                         work, worker, i);
+                         "{\"container\":%s,\"source\":\"%s/source\",\"target\":\"%s/crowd/w%d-%d\"}", agent->number,
+                         work, work, worker, i);
                 (void)run((char *[]){ (char *)program, request, NULL }, NULL);
         }
 }
@@ -267,7 +270,8 @@ static double throughput(const char *program, const char *work, int workers, int
 
 int main(int argc, char **argv)
 {
-        static char source[512], target[512], bind[512], block[512], removal[512], request[4][2048], undo[4][2048];
+        static char source[512], target[512], bind[512], block[512], removal[512], record[512], request[4][2048],
+                undo[4][2048];
         struct contender contenders[PROGRAMS_MAX] = {};
         struct agent agents[2] = {};
         int count = 0;
@@ -307,18 +311,22 @@ int main(int argc, char **argv)
                 start_agent(&agents[1], work, mounts);
         for (int i = 0; i < 2 && agents[i].pid != 0; i++) {
                 snprintf(request[i], sizeof request[i],
-                         "{\"container\":%s,\"source\":\"%s\",\"target\":\"%s\",\"propagation\":\"private\"}", agents[i].number,
-                         strcmp(mode, "block") == 0 ? device : source, target);
+                         "{\"container\":%s,\"source\":\"%s\",\"target\":\"%s\",\"propagation\":\"private\"}",
+                         agents[i].number, strcmp(mode, "block") == 0 ? device : source, target);
                 snprintf(undo[i], sizeof undo[i], "{\"container\":%s,\"target\":\"%s\"}", agents[i].number, target);
         }
+        snprintf(record, sizeof record, "%s/mounts/floor.json", getenv("FLOOR_STATE"));
         if (strcmp(mode, "block") == 0) {
-                contenders[count++] = (struct contender){ .name = "floor",
-                                                          .argv = { floor, "block", agents[0].number, device, target },
-                                                          .agent = &agents[0],
-                                                          .mapped = true };
+                contenders[count++] =
+                        (struct contender){ .name = "floor",
+                                            .argv = { floor, "calls", "block", agents[0].number, device, target },
+                                            .undo = { "rm", record },
+                                            .agent = &agents[0],
+                                            .mapped = true };
                 contenders[count++] = (struct contender){ .name = "mount-block",
                                                           .argv = { block, request[0] },
                                                           .undo = { removal, undo[0] },
+                                                          .removes = true,
                                                           .agent = &agents[0],
                                                           .mapped = true };
         } else if (strcmp(mode, "crowd") == 0) {
@@ -326,28 +334,38 @@ int main(int argc, char **argv)
                         contenders[count++] = (struct contender){ .name = i == 0 ? "10 mounts" : "many mounts",
                                                                   .argv = { bind, request[i] },
                                                                   .undo = { removal, undo[i] },
+                                                                  .removes = true,
                                                                   .agent = &agents[i],
                                                                   .mapped = true };
         } else {
                 static char ns[64];
 
                 snprintf(ns, sizeof ns, "/proc/%s/ns/mnt", agents[0].number);
-                contenders[count++] = (struct contender){ .name = "floor",
-                                                          .argv = { floor, "bind", agents[0].number, source, target },
-                                                          .agent = &agents[0],
-                                                          .mapped = true };
+                contenders[count++] =
+                        (struct contender){ .name = "floor",
+                                            .argv = { floor, "calls", "bind", agents[0].number, source, target },
+                                            .undo = { "rm", record },
+                                            .agent = &agents[0],
+                                            .mapped = true };
+                contenders[count++] =
+                        (struct contender){ .name = "bare steps",
+                                            .argv = { floor, "steps", "bind", agents[0].number, source, target },
+                                            .agent = &agents[0],
+                                            .mapped = true };
                 contenders[count++] = (struct contender){ .name = "mount-bind",
                                                           .argv = { bind, request[0] },
                                                           .undo = { removal, undo[0] },
+                                                          .removes = true,
                                                           .agent = &agents[0],
                                                           .mapped = true };
                 contenders[count++] = (struct contender){ .name = "nsenter+mount",
                                                           .argv = { "nsenter", "-t", agents[0].number, "-m", "mount",
                                                                     "--bind", source, target },
                                                           .agent = &agents[0] };
-                contenders[count++] = (struct contender){ .name = "mount --namespace",
-                                                          .argv = { "mount", "--namespace", ns, "--bind", source, target },
-                                                          .agent = &agents[0] };
+                contenders[count++] =
+                        (struct contender){ .name = "mount --namespace",
+                                            .argv = { "mount", "--namespace", ns, "--bind", source, target },
+                                            .agent = &agents[0] };
         }
         compare(contenders, count, rounds);
         return 0;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export-privileges PROGRAM - print the C header with PROGRAM's capabilities and its system call filter.
+ *
+ * Runs at build time, on the machine that builds, as anybody. libseccomp compiles the rules into a balanced tree
+ * (SCMP_FLTATR_CTL_OPTIMIZE 2), which loads and runs faster than a chain of comparisons.
+ */
+#include <asm/termbits.h>
+#include <errno.h>
+#include <linux/blkzoned.h>
+#include <linux/cdrom.h>
+#include <linux/fd.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/hdreg.h>
+#include <linux/loop.h>
+#include <linux/sed-opal.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../common/syscalls.h"
+#include "privilege_table.h"
+
+#define NAMESPACES                                                                                                     \
+        (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* A call that is allowed with these arguments only: as many rows as there are ways. */
+struct argument_rule {
+        const char *system_call;
+        struct scmp_arg_cmp compare;
+};
+
+static const struct argument_rule argument_rules[] = {
+        { "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0) }, /* workers, never new namespaces */
+        { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace to lock a mount in */
+        { "setns", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
+        { "setns", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
+        { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
+        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE) },
+        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG) },
+        { "ioctl/namespace", SCMP_A1(SCMP_CMP_EQ, NS_GET_MNTNS_ID) },
+        /* what libblkid asks of a device, and the C library of any file it opens by name: all of them only look */
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, TCGETS) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKROGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKSSZGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKPBSZGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKIOMIN) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKIOOPT) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKALIGNOFF) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETZONESZ) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKREPORTZONE) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, HDIO_GETGEO) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_GET_CAPABILITY) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_LAST_WRITTEN) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_DRIVE_STATUS) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROMMULTISESSION) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, FDGETFDCSTAT) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS64) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, IOC_OPAL_GET_STATUS) },
+#ifndef SANITIZE
+        { "mmap", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) }, /* no new code, ever */
+        { "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+#endif
+};
+
+#ifdef SANITIZE
+/* What the sanitizers' runtime does on its own account. */
+static const char *const sanitizer_calls[] = { "sigaltstack", "rt_sigaction", "rt_sigprocmask", "sched_yield",
+                                               "prlimit64",   "getrlimit",    "tgkill",         "getuid" };
+#endif
+
+static void check(int r, const char *what)
+{
+        if (r < 0) {
+                (void)fprintf(stderr, "export-privileges: %s: %s\n", what, strerror(-r));
+                exit(1);
+        }
+}
+
+/* name: a system call, or one of the ways above to make it, "call/way". */
+static void allow(scmp_filter_ctx filter, const char *name)
+{
+        char call[64];
+        int number;
+        int rules = 0;
+
+        (void)snprintf(call, sizeof call, "%.*s", (int)strcspn(name, "/"), name);
+        number = seccomp_syscall_resolve_name(call);
+
+        if (number == __NR_SCMP_ERROR && strcmp(name, "statmount") == 0)
+                number = SYS_statmount; /* newer than Debian 12's libseccomp */
+        if (number < 0)
+                return; /* not a system call of this architecture */
+        for (size_t i = 0; i < sizeof argument_rules / sizeof argument_rules[0]; i++)
+                if (strcmp(name, argument_rules[i].system_call) == 0) {
+                        check(seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &argument_rules[i].compare),
+                              name);
+                        rules++;
+                }
+        if (rules == 0)
+                check(seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0), name);
+}
+
+static void print_filter(scmp_filter_ctx filter)
+{
+        FILE *file = tmpfile();
+        struct sock_filter instruction;
+
+        if (file == NULL)
+                check(-errno, "tmpfile");
+        check(seccomp_export_bpf(filter, fileno(file)), "seccomp_export_bpf");
+        rewind(file);
+        (void)printf("static const struct sock_filter privileges_filter[] = {\n");
+        while (fread(&instruction, sizeof instruction, 1, file) == 1)
+                (void)printf("        { 0x%02x, %u, %u, 0x%08x },\n", instruction.code, instruction.jt, instruction.jf,
+                             instruction.k);
+        (void)printf("};\n\n");
+        (void)fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+        const struct privilege_row *row = NULL;
+        scmp_filter_ctx filter;
+
+        for (size_t i = 0; argc == 2 && i < sizeof privilege_table / sizeof privilege_table[0]; i++)
+                if (strcmp(argv[1], privilege_table[i].program) == 0)
+                        row = &privilege_table[i];
+        if (row == NULL) {
+                (void)fprintf(stderr, "usage: export-privileges PROGRAM (one of privilege_table.h)\n");
+                return 1;
+        }
+
+        filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+        if (filter == NULL)
+                check(-ENOMEM, "seccomp_init");
+        check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "SCMP_FLTATR_CTL_OPTIMIZE");
+        for (size_t i = 0; row->system_calls[i] != NULL; i++)
+                allow(filter, row->system_calls[i]);
+#ifdef SANITIZE
+        for (size_t i = 0; i < sizeof sanitizer_calls / sizeof sanitizer_calls[0]; i++)
+                allow(filter, sanitizer_calls[i]);
+#endif
+
+        (void)printf("/* Made by export-privileges from privilege_table.h. */\n");
+        (void)printf("#include \"common/privileges.h\"\n\n");
+        print_filter(filter);
+        (void)printf("static const int privileges_capabilities[] = {");
+        int count = 0;
+        for (; row->capabilities[count] >= 0; count++)
+                (void)printf(" %d,", row->capabilities[count]);
+        (void)printf(" };\n\n");
+        (void)printf("static const struct privileges PRIVILEGES = { privileges_capabilities, %d, privileges_filter,\n"
+                     "        (unsigned short)(sizeof privileges_filter / sizeof privileges_filter[0]) };\n",
+                     count);
+        seccomp_release(filter);
+        return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * privilege_table.h - the capabilities each program keeps and the system calls it may make. Nothing else says so.
+ *
+ * "name/way" is a call that is allowed in that way only, by the rules of export-privileges.c.
+ *
+ * A system call that is not in a program's groups kills it (SECCOMP_RET_KILL_PROCESS). Calls that could do more than
+ * the program needs are allowed by their arguments alone: see the rules in export-privileges.c.
+ */
+#ifndef FLEXGRAFT_PRIVILEGE_TABLE_H
+#define FLEXGRAFT_PRIVILEGE_TABLE_H
+
+#include <linux/capability.h>
+#include <stddef.h>
+
+/* What every program does: memory, files of the node, a supervised worker, an answer. */
+#define GROUP_BASE                                                                                                     \
+        "read", "write", "close", "openat", "newfstatat", "fcntl", "readlinkat", "unlinkat", "renameat", "mkdirat",    \
+                "fchmod", "lseek", "brk", "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn",            \
+                "restart_syscall", "ppoll", "clone", "waitid", "pidfd_send_signal", "sched_setaffinity", "getrandom",  \
+                "clock_gettime", "geteuid", "getdents64"
+
+/* A container: pinned, looked into from outside, its paths resolved beneath its root. */
+#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink"
+
+/* Inside a container's mount namespace: put a mount there or take one away, and its mount point. */
+#define GROUP_PLACE "setns", "move_mount", "umount2", "fchdir", "setfsuid", "setfsgid", "prctl", "mknodat"
+
+/* A mount nobody sees yet: clone one, set its attributes; lock them in a private namespace of our own. */
+#define GROUP_DETACHED                                                                                                 \
+        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "socketpair", "sendmsg", "recvmsg",  \
+                "wait4", "setresuid", "setresgid", "setgroups", "close_range"
+
+/* Ask the kernel about one mount. */
+#define GROUP_QUESTION "statmount"
+
+/* A list that is put in order: qsort() of the C library asks how much memory there is. */
+#define GROUP_SORT "sysinfo"
+
+/* libblkid reads devices. */
+#define GROUP_PROBE                                                                                                    \
+        "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
+                "uname", "sysinfo"
+
+struct privilege_row {
+        const char *program;
+        int capabilities[12];          /* ended by -1 */
+        const char *system_calls[128]; /* ended by NULL */
+};
+
+/*
+ * SYS_ADMIN     setns(mnt), move_mount, open_tree, mount_setattr, fsopen, umount2; statmount of another namespace
+ * SYS_CHROOT    setns(mnt)
+ * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace
+ * DAC_OVERRIDE  make a mount point in directories that belong to the container's users
+ * DAC_READ_SEARCH  look into such directories
+ * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
+ */
+static const struct privilege_row privilege_table[] = {
+        { "mount-bind",
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_DETACHED, GROUP_QUESTION } },
+        { "mount-block",
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_DETACHED, GROUP_QUESTION, GROUP_PROBE } },
+        { "mount-remove",
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_QUESTION } },
+        { "mount-list",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },
+};
+
+#endif
