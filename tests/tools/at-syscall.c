@@ -19,18 +19,19 @@
  *
  * CMD's environment: AT_PID (the caller), AT_MAIN_PID, AT_SYSCALL (the call's number in this count), AT_NAME.
  * Its output goes to --run-output (appended), or nowhere.
- * --report FILE gets one line when all is over: "TOTAL REACHED NAME": how many calls there were, 1 or 0, and the name of the
- * call that --at met. --log FILE gets one line per call: number, pid, name, six arguments.
+ * --report FILE gets one line when all is over: "TOTAL REACHED NAME": how many calls there were, 1 or 0, and the name
+ * of the call that --at met. --log FILE gets one line per call: number, pid, name, six arguments.
  *
- * stdin, stdout, stderr and the exit status are PROGRAM's own (128+N when a signal ended it); 125 when this program itself
- * failed. When this program dies, every tracee dies.
+ * stdin, stdout, stderr and the exit status are PROGRAM's own (128+N when a signal ended it); 125 when this program
+ * itself failed. When this program dies, every tracee dies.
  *
- * A failed call is replaced by close(-1), not by call number -1: a seccomp filter sees the replacement, and an allow list would
- * kill the caller for number -1.
+ * A failed call is replaced by close(-1), not by call number -1: a seccomp filter sees the replacement, and an allow
+ * list would kill the caller for number -1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ptrace.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,7 +43,6 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <linux/ptrace.h>
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
@@ -54,7 +54,7 @@ enum action { ACTION_COUNT, ACTION_RUN, ACTION_KILL, ACTION_KILL_MAIN, ACTION_FA
 
 struct tracee {
         pid_t tid;
-        bool failing;                   /* between the entry and the exit of a call that must fail */
+        bool failing; /* between the entry and the exit of a call that must fail */
         struct user_regs_struct saved;
 };
 
@@ -86,33 +86,201 @@ static struct {
         int exit_status;
 } run;
 
-static const struct { const char *name; long nr; } known_calls[] = {
-#define S(n) { #n, SYS_##n }
-        S(read), S(write), S(close), S(fstat), S(lseek), S(mmap), S(mprotect), S(munmap), S(brk), S(rt_sigaction),
-        S(rt_sigprocmask), S(rt_sigreturn), S(rt_sigsuspend), S(rt_sigtimedwait), S(ioctl), S(pread64), S(pwrite64), S(readv), S(writev), S(pipe),
-        S(pipe2), S(poll), S(ppoll), S(select), S(pselect6), S(sched_yield), S(dup), S(dup2), S(dup3), S(pause), S(nanosleep),
-        S(clock_nanosleep), S(clock_gettime), S(getpid), S(gettid), S(socket), S(socketpair), S(sendmsg), S(recvmsg), S(clone), S(clone3), S(fork),
-        S(vfork), S(execve), S(execveat), S(exit), S(exit_group), S(wait4), S(waitid), S(kill), S(tgkill), S(tkill), S(fcntl),
-        S(flock), S(fsync), S(fdatasync), S(truncate), S(ftruncate), S(getdents64), S(getcwd), S(chdir), S(fchdir), S(rename),
-        S(renameat), S(renameat2), S(mkdir), S(mkdirat), S(rmdir), S(unlink), S(unlinkat), S(symlinkat), S(linkat), S(mknodat), S(readlink),
-        S(readlinkat), S(chmod), S(fchmod), S(fchmodat), S(chown), S(fchown), S(fchownat), S(umask), S(getuid), S(geteuid),
-        S(getgid), S(getegid), S(setuid), S(setgid), S(setresuid), S(setresgid), S(setfsuid), S(setfsgid), S(setgroups),
-        S(capget), S(capset), S(prctl), S(arch_prctl), S(prlimit64), S(getrlimit), S(setrlimit), S(statfs), S(fstatfs), S(mount), S(umount2),
-        S(pivot_root), S(chroot), S(gettimeofday), S(time), S(futex), S(set_tid_address), S(set_robust_list), S(rseq), S(getrandom),
-        S(open), S(openat), S(openat2), S(open_tree), S(move_mount), S(fsopen), S(fsconfig), S(fsmount), S(fspick),
-        S(mount_setattr), S(newfstatat), S(stat), S(lstat), S(statx), S(access), S(faccessat), S(faccessat2), S(setns), S(unshare), S(seccomp), S(ptrace),
-        S(pidfd_open), S(pidfd_send_signal), S(pidfd_getfd), S(close_range), S(memfd_create), S(eventfd2), S(timerfd_create),
-        S(timerfd_settime), S(setitimer), S(alarm), S(timer_create), S(timer_settime), S(signalfd4), S(epoll_create1), S(epoll_ctl), S(epoll_wait), S(epoll_pwait), S(sigaltstack),
-        S(sysinfo), S(uname), S(copy_file_range), S(sendfile), S(fallocate), S(setpriority), S(setsid), S(process_vm_readv),
-        S(sched_getaffinity), S(madvise), S(mremap), S(personality), S(getppid), S(utimensat), S(getxattr), S(fgetxattr), S(bpf), S(fadvise64),
+static const struct {
+        const char *name;
+        long nr;
+} known_calls[] = {
+#define S(n)                                                                                                           \
+        {                                                                                                              \
+#n, SYS_##n                                                                                            \
+        }
+        S(read),
+        S(write),
+        S(close),
+        S(fstat),
+        S(lseek),
+        S(mmap),
+        S(mprotect),
+        S(munmap),
+        S(brk),
+        S(rt_sigaction),
+        S(rt_sigprocmask),
+        S(rt_sigreturn),
+        S(rt_sigsuspend),
+        S(rt_sigtimedwait),
+        S(ioctl),
+        S(pread64),
+        S(pwrite64),
+        S(readv),
+        S(writev),
+        S(pipe),
+        S(pipe2),
+        S(poll),
+        S(ppoll),
+        S(select),
+        S(pselect6),
+        S(sched_yield),
+        S(dup),
+        S(dup2),
+        S(dup3),
+        S(pause),
+        S(nanosleep),
+        S(clock_nanosleep),
+        S(clock_gettime),
+        S(getpid),
+        S(gettid),
+        S(socket),
+        S(socketpair),
+        S(sendmsg),
+        S(recvmsg),
+        S(clone),
+        S(clone3),
+        S(fork),
+        S(vfork),
+        S(execve),
+        S(execveat),
+        S(exit),
+        S(exit_group),
+        S(wait4),
+        S(waitid),
+        S(kill),
+        S(tgkill),
+        S(tkill),
+        S(fcntl),
+        S(flock),
+        S(fsync),
+        S(fdatasync),
+        S(truncate),
+        S(ftruncate),
+        S(getdents64),
+        S(getcwd),
+        S(chdir),
+        S(fchdir),
+        S(rename),
+        S(renameat),
+        S(renameat2),
+        S(mkdir),
+        S(mkdirat),
+        S(rmdir),
+        S(unlink),
+        S(unlinkat),
+        S(symlinkat),
+        S(linkat),
+        S(mknodat),
+        S(readlink),
+        S(readlinkat),
+        S(chmod),
+        S(fchmod),
+        S(fchmodat),
+        S(chown),
+        S(fchown),
+        S(fchownat),
+        S(umask),
+        S(getuid),
+        S(geteuid),
+        S(getgid),
+        S(getegid),
+        S(setuid),
+        S(setgid),
+        S(setresuid),
+        S(setresgid),
+        S(setfsuid),
+        S(setfsgid),
+        S(setgroups),
+        S(capget),
+        S(capset),
+        S(prctl),
+        S(arch_prctl),
+        S(prlimit64),
+        S(getrlimit),
+        S(setrlimit),
+        S(statfs),
+        S(fstatfs),
+        S(mount),
+        S(umount2),
+        S(pivot_root),
+        S(chroot),
+        S(gettimeofday),
+        S(time),
+        S(futex),
+        S(set_tid_address),
+        S(set_robust_list),
+        S(rseq),
+        S(getrandom),
+        S(open),
+        S(openat),
+        S(openat2),
+        S(open_tree),
+        S(move_mount),
+        S(fsopen),
+        S(fsconfig),
+        S(fsmount),
+        S(fspick),
+        S(mount_setattr),
+        S(newfstatat),
+        S(stat),
+        S(lstat),
+        S(statx),
+        S(access),
+        S(faccessat),
+        S(faccessat2),
+        S(setns),
+        S(unshare),
+        S(seccomp),
+        S(ptrace),
+        S(pidfd_open),
+        S(pidfd_send_signal),
+        S(pidfd_getfd),
+        S(close_range),
+        S(memfd_create),
+        S(eventfd2),
+        S(timerfd_create),
+        S(timerfd_settime),
+        S(setitimer),
+        S(alarm),
+        S(timer_create),
+        S(timer_settime),
+        S(signalfd4),
+        S(epoll_create1),
+        S(epoll_ctl),
+        S(epoll_wait),
+        S(epoll_pwait),
+        S(sigaltstack),
+        S(sysinfo),
+        S(uname),
+        S(copy_file_range),
+        S(sendfile),
+        S(fallocate),
+        S(setpriority),
+        S(setsid),
+        S(process_vm_readv),
+        S(sched_getaffinity),
+        S(madvise),
+        S(mremap),
+        S(personality),
+        S(getppid),
+        S(utimensat),
+        S(getxattr),
+        S(fgetxattr),
+        S(bpf),
+        S(fadvise64),
 #undef S
-        { "open_tree_attr", 467 }, { "statmount", 457 }, { "listmount", 458 },
+        { "open_tree_attr", 467 },
+        { "statmount", 457 },
+        { "listmount", 458 },
 };
 
-static const struct { const char *name; int number; } known_errors[] = {
-#define E(n) { #n, n }
-        E(EPERM), E(ENOENT), E(EINTR), E(EIO), E(ENXIO), E(EAGAIN), E(ENOMEM), E(EACCES), E(EBUSY), E(EEXIST), E(ENODEV), E(EINVAL),
-        E(ENFILE), E(EMFILE), E(ENOSPC), E(EROFS), E(ENOSYS), E(ESRCH), E(ELOOP), E(ESTALE), E(EOPNOTSUPP), E(ETIMEDOUT),
+static const struct {
+        const char *name;
+        int number;
+} known_errors[] = {
+#define E(n)                                                                                                           \
+        {                                                                                                              \
+#n, n                                                                                                  \
+        }
+        E(EPERM),  E(ENOENT), E(EINTR),  E(EIO),    E(ENXIO),      E(EAGAIN),    E(ENOMEM), E(EACCES),
+        E(EBUSY),  E(EEXIST), E(ENODEV), E(EINVAL), E(ENFILE),     E(EMFILE),    E(ENOSPC), E(EROFS),
+        E(ENOSYS), E(ESRCH),  E(ELOOP),  E(ESTALE), E(EOPNOTSUPP), E(ETIMEDOUT),
 #undef E
 };
 
@@ -124,8 +292,10 @@ static void die(const char *what)
 
 static void usage(const char *why)
 {
-        fprintf(stderr, "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
-                " [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each CMD] [--] PROGRAM [ARG...]\n", why);
+        fprintf(stderr,
+                "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
+                " [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each CMD] [--] PROGRAM [ARG...]\n",
+                why);
         exit(125);
 }
 
@@ -158,7 +328,7 @@ static struct tracee *tracee_get(pid_t tid)
         if (!grown)
                 die("realloc");
         tracees = grown;
-        tracees[tracees_len] = (struct tracee) { .tid = tid };
+        tracees[tracees_len] = (struct tracee){ .tid = tid };
         return &tracees[tracees_len++];
 }
 
@@ -207,7 +377,7 @@ static void kill_all(void)
 {
         run.killing = true;
         for (size_t i = 0; i < tracees_len; i++)
-                (void) kill(tracees[i].tid, SIGKILL);   /* gone already is as good */
+                (void)kill(tracees[i].tid, SIGKILL); /* gone already is as good */
 }
 
 static void fail_call(struct tracee *t, uint64_t nr)
@@ -217,12 +387,12 @@ static void fail_call(struct tracee *t, uint64_t nr)
         if (nr == SYS_exit || nr == SYS_exit_group || nr == SYS_rt_sigreturn)
                 return;
         if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
-                return;         /* it was killed meanwhile */
+                return; /* it was killed meanwhile */
         t->saved = regs;
         t->failing = true;
         regs.orig_rax = SYS_close;
         regs.rdi = (unsigned long long)-1;
-        (void) ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
+        (void)ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
 }
 
 static void finish_failed_call(struct tracee *t)
@@ -235,7 +405,7 @@ static void finish_failed_call(struct tracee *t)
         regs.rax = (unsigned long long)-(long long)opt.fail_errno;
         regs.orig_rax = t->saved.orig_rax;
         regs.rdi = t->saved.rdi;
-        (void) ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
+        (void)ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
 }
 
 static bool is_the_one(const char *name)
@@ -253,7 +423,7 @@ static void on_syscall_stop(struct tracee *t)
         char buffer[32];
 
         if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, sizeof(info), &info) < 0)
-                return;         /* killed in the middle */
+                return; /* killed in the middle */
         if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
                 if (t->failing)
                         finish_failed_call(t);
@@ -288,7 +458,7 @@ static void on_syscall_stop(struct tracee *t)
                 kill_all();
                 break;
         case ACTION_KILL_MAIN:
-                (void) kill(run.main_pid, SIGKILL);
+                (void)kill(run.main_pid, SIGKILL);
                 break;
         case ACTION_FAIL:
                 fail_call(t, info.entry.nr);
@@ -305,7 +475,7 @@ static void on_stop(pid_t tid, int status)
         int request = PTRACE_SYSCALL;
 
         if (run.killing)
-                (void) kill(tid, SIGKILL);      /* born while the others were being killed */
+                (void)kill(tid, SIGKILL); /* born while the others were being killed */
 
         if (sig == (SIGTRAP | 0x80)) {
                 on_syscall_stop(t);
@@ -319,7 +489,7 @@ static void on_stop(pid_t tid, int status)
         } else if (event == 0) {
                 deliver = sig;
         }
-        (void) ptrace(request, tid, 0, deliver);        /* ESRCH: it died, and waitpid will say so */
+        (void)ptrace(request, tid, 0, deliver); /* ESRCH: it died, and waitpid will say so */
 }
 
 static void trace(void)
@@ -331,7 +501,7 @@ static void trace(void)
                 if (tid < 0 && errno == EINTR)
                         continue;
                 if (tid < 0)
-                        return;         /* ECHILD: all are gone */
+                        return; /* ECHILD: all are gone */
                 if (WIFSTOPPED(status)) {
                         on_stop(tid, status);
                         continue;
@@ -361,7 +531,7 @@ static void start(void)
         }
         if (ptrace(PTRACE_SEIZE, run.main_pid, 0,
                    PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-                   PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
+                           PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) < 0) {
                 int saved = errno;
                 kill(run.main_pid, SIGKILL);
                 errno = saved;

@@ -4,14 +4,16 @@
  *
  *   clone-at-pid [--kill] [--snapshot FILE] PID PROGRAM [ARG...]
  *
- * The new process has a mount namespace of its own, a copy of the caller's. --kill first ends the process that has the pid
- * now. While the number is taken (the old process awaits its parent) this tries again, for up to 10 seconds.
+ * The new process has a mount namespace of its own, a copy of the caller's. --kill first ends the process that has the
+ * pid now. While the number is taken (the old process awaits its parent) this tries again, for up to 10 seconds.
  * --snapshot writes the new process's mountinfo to FILE before PROGRAM begins.
- * Returns as soon as the new process runs, leaving it behind; prints its pid. Exit status 1 when the pid could not be had.
+ * Returns as soon as the new process runs, leaving it behind; prints its pid. Exit status 1 when the pid could not be
+ * had.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,7 +23,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/sched.h>
 
 static void die(const char *what)
 {
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
                 pid = syscall(SYS_clone3, &args, sizeof(args));
                 if (pid >= 0 || errno != EEXIST)
                         break;
-                nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+                nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         }
         if (pid < 0)
                 die("clone3");

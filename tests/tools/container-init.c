@@ -5,9 +5,9 @@
  *   container-init [--base N] [--no-userns] [--host-pid] [--propagation private|slave|shared] ROOTFS
  *
  * Makes mount, UTS, IPC, network and cgroup namespaces, a pid namespace unless --host-pid, and a user namespace mapping
- * 0 -> N (65536 ids, default 100000) unless --no-userns. Mounts proc, sys, dev (null zero full random urandom tty fuse) and
- * tmp in ROOTFS (a device node in ROOTFS/.devices comes before the node's own), pivots into it, and prints the pid of the container's first process when all that is done. ROOTFS needs the
- * directories proc, sys, dev, tmp.
+ * 0 -> N (65536 ids, default 100000) unless --no-userns. Mounts proc, sys, dev (null zero full random urandom tty fuse)
+ * and tmp in ROOTFS (a device node in ROOTFS/.devices comes before the node's own), pivots into it, and prints the pid
+ * of the container's first process when all that is done. ROOTFS needs the directories proc, sys, dev, tmp.
  *
  * Stays in the foreground as the parent of that process and ends with it (exit status 0), so a dead container's
  * pid is free at once. Dies with its own parent, and the container with it.
@@ -61,7 +61,8 @@ static void write_file(pid_t pid, const char *name, const char *text)
         close(fd);
 }
 
-static void mount_or_die(const char *source, const char *target, const char *type, unsigned long flags, const char *data)
+static void mount_or_die(const char *source, const char *target, const char *type, unsigned long flags,
+                         const char *data)
 {
         if (mount(source, target, type, flags, data) < 0)
                 die("mount %s", target);
@@ -129,7 +130,7 @@ static void container(int go_fd, int ready_fd)
         else
                 mount_or_die("/proc", "proc", NULL, MS_BIND | MS_REC, NULL);
         mount_or_die("sysfs", "sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-        (void) mount("cgroup2", "sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+        (void)mount("cgroup2", "sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
         mount_or_die("tmpfs", "dev", "tmpfs", MS_NOSUID, "mode=755,size=1m");
         umask(0);
         for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
@@ -140,9 +141,9 @@ static void container(int go_fd, int ready_fd)
         if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 die("pivot_root");
         mount_or_die(NULL, "/", NULL, MS_REC | opt.propagation, NULL);
-        (void) sethostname("container", 9);
+        (void)sethostname("container", 9);
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL);       /* again: a change of ids takes it back */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* again: a change of ids takes it back */
 
         /* A real execve, as every container's first program has had one: it decides who may trace the process. */
         snprintf(number, sizeof(number), "%d", ready_fd);
@@ -160,7 +161,8 @@ static void container(int go_fd, int ready_fd)
 
 static void usage(void)
 {
-        fprintf(stderr, "usage: container-init [--base N] [--no-userns] [--host-pid] [--propagation private|slave|shared] ROOTFS\n");
+        fprintf(stderr, "usage: container-init [--base N] [--no-userns] [--host-pid] [--propagation "
+                        "private|slave|shared] ROOTFS\n");
         exit(125);
 }
 
@@ -176,8 +178,9 @@ static void parse(int argc, char **argv)
                         opt.base = (unsigned)strtoul(next, NULL, 10);
                         i++;
                 } else if (strcmp(argv[i], "--propagation") == 0 && next) {
-                        opt.propagation = strcmp(next, "shared") == 0 ? MS_SHARED :
-                                          strcmp(next, "slave") == 0 ? MS_SLAVE : MS_PRIVATE;
+                        opt.propagation = strcmp(next, "shared") == 0  ? MS_SHARED
+                                          : strcmp(next, "slave") == 0 ? MS_SLAVE
+                                                                       : MS_PRIVATE;
                         i++;
                 } else if (argv[i][0] != '-' && !next) {
                         opt.rootfs = argv[i];
@@ -198,7 +201,7 @@ int main(int argc, char **argv)
                 return pause_forever(atoi(argv[2]));
         parse(argc, argv);
 
-        close_range(3, ~0U, 0);         /* what the caller has open is no business of the container */
+        close_range(3, ~0U, 0); /* what the caller has open is no business of the container */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
                 die("pipe2");

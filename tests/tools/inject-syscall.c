@@ -4,12 +4,10 @@
  *
  *   inject-syscall PID NR [ARG...]
  *
- * PID must be blocked in a system call (read from a pipe, say); that call is started again afterwards. NR is a number or one
- * of the few names below; up to six numeric ARGs, 0 where not given. Prints one line:
- *   result N                the call returned N (negative: -errno)
- *   killed by signal N      the call cost the process its life (31 is SIGSYS: seccomp)
- *   exited with status N
- * Exit status: 0 when one of these was printed, 125 otherwise.
+ * PID must be blocked in a system call (read from a pipe, say); that call is started again afterwards. NR is a number
+ * or one of the few names below; up to six numeric ARGs, 0 where not given. Prints one line: result N the call returned
+ * N (negative: -errno) killed by signal N      the call cost the process its life (31 is SIGSYS: seccomp) exited with
+ * status N Exit status: 0 when one of these was printed, 125 otherwise.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,12 +21,55 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct { const char *name; long nr; } names[] = {
-#define S(n) { #n, SYS_##n }
-        S(socket), S(connect), S(execve), S(execveat), S(ptrace), S(getpid), S(getppid), S(bpf), S(kexec_load), S(init_module), S(finit_module),
-        S(delete_module), S(reboot), S(swapon), S(perf_event_open), S(process_vm_readv), S(process_vm_writev), S(io_uring_setup),
-        S(userfaultfd), S(keyctl), S(add_key), S(mknod), S(mknodat), S(chroot), S(pivot_root), S(bind), S(listen), S(accept4), S(settimeofday), S(personality),
-        S(unshare), S(iopl), S(open_by_handle_at), S(setuid), S(symlink), S(link), S(mount), S(sethostname), S(pidfd_getfd), S(acct), S(quotactl),
+static const struct {
+        const char *name;
+        long nr;
+} names[] = {
+#define S(n)                                                                                                           \
+        {                                                                                                              \
+#n, SYS_##n                                                                                            \
+        }
+        S(socket),
+        S(connect),
+        S(execve),
+        S(execveat),
+        S(ptrace),
+        S(getpid),
+        S(getppid),
+        S(bpf),
+        S(kexec_load),
+        S(init_module),
+        S(finit_module),
+        S(delete_module),
+        S(reboot),
+        S(swapon),
+        S(perf_event_open),
+        S(process_vm_readv),
+        S(process_vm_writev),
+        S(io_uring_setup),
+        S(userfaultfd),
+        S(keyctl),
+        S(add_key),
+        S(mknod),
+        S(mknodat),
+        S(chroot),
+        S(pivot_root),
+        S(bind),
+        S(listen),
+        S(accept4),
+        S(settimeofday),
+        S(personality),
+        S(unshare),
+        S(iopl),
+        S(open_by_handle_at),
+        S(setuid),
+        S(symlink),
+        S(link),
+        S(mount),
+        S(sethostname),
+        S(pidfd_getfd),
+        S(acct),
+        S(quotactl),
 #undef S
 };
 

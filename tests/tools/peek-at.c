@@ -4,8 +4,8 @@
  *
  *   peek-at PID
  *
- * Prints one line per way that worked: root cwd exe ns/mnt fd fdinfo map_files environ maps auxv mem process_vm_readv pidfd_getfd
- * ptrace. Prints nothing for a process that is gone or out of reach. Meant to run as a container's root.
+ * Prints one line per way that worked: root cwd exe ns/mnt fd fdinfo map_files environ maps auxv mem process_vm_readv
+ * pidfd_getfd ptrace. Prints nothing for a process that is gone or out of reach. Meant to run as a container's root.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -77,9 +77,9 @@ int main(int argc, char **argv)
                 printf("pidfd_getfd\n");
         if (ptrace(PTRACE_SEIZE, pid, 0, 0) == 0) {
                 printf("ptrace\n");
-                (void) ptrace(PTRACE_INTERRUPT, pid, 0, 0);
-                (void) waitpid(pid, NULL, __WALL);
-                (void) ptrace(PTRACE_DETACH, pid, 0, 0);
+                (void)ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+                (void)waitpid(pid, NULL, __WALL);
+                (void)ptrace(PTRACE_DETACH, pid, 0, 0);
         }
         return 0;
 }

@@ -4,9 +4,9 @@
  *
  *   run-loop [--times N] [--seconds S] [--parallel P] -- PROGRAM [ARG...] [-- PROGRAM [ARG...]]...
  *
- * One round runs each program once, in order (--parallel: P such loops at once, which share the N rounds). Ends after N rounds or
- * S seconds. Output of the programs is dropped. Prints "ROUNDS", then for each program "OK FAILED ODD": exit status 0, exit status
- * 1, and everything else; all in one line.
+ * One round runs each program once, in order (--parallel: P such loops at once, which share the N rounds). Ends after N
+ * rounds or S seconds. Output of the programs is dropped. Prints "ROUNDS", then for each program "OK FAILED ODD": exit
+ * status 0, exit status 1, and everything else; all in one line.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -82,7 +82,8 @@ int main(int argc, char **argv)
                         programs[programs_len++] = argv + i + 1;
                 }
         if (programs_len == 0 || !programs[programs_len - 1][0]) {
-                fprintf(stderr, "usage: run-loop [--times N] [--seconds S] [--parallel P] -- PROGRAM [ARG...] [-- PROGRAM...]\n");
+                fprintf(stderr, "usage: run-loop [--times N] [--seconds S] [--parallel P] -- PROGRAM [ARG...] [-- "
+                                "PROGRAM...]\n");
                 return 125;
         }
         posix_spawn_file_actions_init(&actions);

@@ -4,20 +4,21 @@
  *
  *   silent-fuse MOUNTPOINT [--read]
  *
- * Mounts with allow_other, answers INIT, prints "ready", and from then on answers nothing: without --read requests are not even
- * read, with --read they are read (so they cannot be taken back) and forgotten. Speaks the kernel's protocol itself. Ends
- * when killed; the kernel then aborts the connection, and whoever waited gets ENOTCONN. The mount stays until unmounted.
+ * Mounts with allow_other, answers INIT, prints "ready", and from then on answers nothing: without --read requests are
+ * not even read, with --read they are read (so they cannot be taken back) and forgotten. Speaks the kernel's protocol
+ * itself. Ends when killed; the kernel then aborts the connection, and whoever waited gets ENOTCONN. The mount stays
+ * until unmounted.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <linux/fuse.h>
 
 static void die(const char *what)
 {
@@ -38,7 +39,8 @@ int main(int argc, char **argv)
         int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
         if (dev < 0)
                 die("/dev/fuse");
-        snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", dev, getuid(), getgid());
+        snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other", dev, getuid(),
+                 getgid());
         if (mount("silent", argv[1], "fuse", MS_NOSUID | MS_NODEV, options) < 0)
                 die("mount");
 
@@ -70,6 +72,6 @@ int main(int argc, char **argv)
                 if (!reads)
                         pause();
                 else if (read(dev, buffer, sizeof(buffer)) < 0 && errno == ENODEV)
-                        return 0;       /* unmounted */
+                        return 0; /* unmounted */
         }
 }

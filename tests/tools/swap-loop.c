@@ -4,8 +4,8 @@
  *
  *   swap-loop DIRECTORY NAME_A NAME_B
  *
- * Prints "ready" when the loop begins. A refused exchange (EBUSY: one of the two is a mount point) is tried again. On SIGTERM
- * prints how many exchanges there were and leaves with 0.
+ * Prints "ready" when the loop begins. A refused exchange (EBUSY: one of the two is a mount point) is tried again. On
+ * SIGTERM prints how many exchanges there were and leaves with 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@ static volatile sig_atomic_t stop;
 
 static void on_term(int sig)
 {
-        (void) sig;
+        (void)sig;
         stop = 1;
 }
 
