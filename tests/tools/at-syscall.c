@@ -31,7 +31,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ptrace.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +42,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* After sys/ptrace.h, whose names it would otherwise define away. */
+#include <linux/ptrace.h>
 
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
