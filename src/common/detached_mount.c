@@ -29,7 +29,7 @@ int detached_mount_dress(int mount_fd, const char *source, const struct mount_at
                                    .attr_clr = attributes->clear,
                                    .propagation = attributes->propagation };
 
-        if (attributes->propagation == MS_SHARED && user_ns_fd >= 0) {
+        if (attributes->propagation == MS_SHARED && attributes->apart) {
                 /* Never a peer of the node's: what the container mounts below must not appear there. A slave of the
                  * source that is then shared again travels on to the container's own namespaces alone. */
                 struct mount_attr slave = { .propagation = MS_SLAVE };

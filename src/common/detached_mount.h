@@ -17,6 +17,7 @@ struct mount_attributes {
         uint64_t clear;
         uint64_t propagation; /* MS_PRIVATE, MS_SLAVE, MS_SHARED, MS_UNBINDABLE */
         bool recursive;       /* the mounts below it, too */
+        bool apart;           /* never a peer of the node's mounts: for a container with a user namespace of its own */
 };
 
 /*

@@ -197,6 +197,7 @@ int injection_make_mount(struct injection *injection, struct error *error)
 
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
+        injection->attributes.apart = injection->container.own_user_ns;
         return detached_mount_dress(injection->mount_fd, injection->request->source, &injection->attributes,
                                     mapped ? injection->container.user_ns_fd : -1, error);
 }

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "mount_table.h"
 #include "namespace.h"
 #include "syscalls.h"
 #include "text.h"
@@ -65,29 +65,15 @@ static int ask_statmount(const struct container *container, const struct mount_i
         return errno == ENOENT ? 0 : -errno;
 }
 
-static int read_mountinfo(const struct container *container, const struct mount_identity *identity)
+static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
 {
-        cleanup_close int fd = openat(container->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
-        bool start = true; /* of a line: where the mount id is */
-        uint64_t id = 0;
-        char text[16384];
-        ssize_t n;
+        cleanup_mount_table struct mount_table table = {};
+        int r = mount_table_open(&table, container->proc_fd);
 
-        if (fd < 0)
-                return -errno;
-        while ((n = read(fd, text, sizeof text)) > 0)
-                for (ssize_t i = 0; i < n; i++)
-                        if (text[i] == '\n') {
-                                start = true;
-                                id = 0;
-                        } else if (start && text[i] >= '0' && text[i] <= '9')
-                                id = id * 10 + (uint64_t)(text[i] - '0');
-                        else if (start) {
-                                if (id == identity->id)
-                                        return 1;
-                                start = false;
-                        }
-        return n < 0 ? -errno : 0;
+        while (r == 0 && mount_table_next(&table))
+                if (table.id == identity->id)
+                        return 1;
+        return r;
 }
 
 int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
@@ -103,80 +89,24 @@ int placement_find(const struct container *container, const char *path, const st
         }
         there = ask_statmount(container, identity);
         if (there < 0)
-                there = read_mountinfo(container, identity);
+                there = ask_mount_table(container, identity);
         if (there < 0)
                 return fail_inside(container, -there, "statmount", path, error);
         *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
         return 0;
 }
 
-/* A container's mountinfo, line by line. */
-struct mount_line {
-        FILE *file;
-        char *text;
-        size_t size;
-        const char *mount_point; /* of this line, in the container's words, not escaped */
-};
-
-#define MOUNT_LINE_NONE                                                                                                \
-        {                                                                                                              \
-        }
-
-static int mount_lines_open(const struct container *container, struct mount_line *line, struct error *error)
-{
-        int fd = openat(container->proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
-
-        line->file = fd < 0 ? NULL : fdopen(fd, "re");
-        return line->file == NULL ? fail_inside(container, errno, "read", "mountinfo", error) : 0;
-}
-
-static bool mount_lines_next(struct mount_line *line)
-{
-        char *field;
-        char *out;
-
-        if (getline(&line->text, &line->size, line->file) < 0)
-                return false;
-        /* the fifth field, with blanks and backslashes as \ooo (proc(5)) */
-        field = line->text;
-        for (int i = 0; i < 4; i++) {
-                field = strchr(field, ' ');
-                if (field == NULL)
-                        return false;
-                field++;
-        }
-        field[strcspn(field, " ")] = '\0';
-        line->mount_point = field;
-        out = field;
-        for (const char *in = field; *in != '\0'; out++)
-                if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
-                        *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
-                        in += 4;
-                } else
-                        *out = *in++;
-        *out = '\0';
-        return true;
-}
-
-static void mount_lines_close(struct mount_line *line)
-{
-        free(line->text);
-        if (line->file != NULL)
-                (void)fclose(line->file);
-}
-
 int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
 {
-        struct mount_line line = MOUNT_LINE_NONE;
+        cleanup_mount_table struct mount_table table = {};
         size_t length = strlen(path);
         unsigned count = 0;
-        int r = mount_lines_open(container, &line, error);
+        int r = mount_table_open(&table, container->proc_fd);
 
         if (r < 0)
-                return r;
-        while (mount_lines_next(&line))
-                count += strncmp(line.mount_point, path, length) == 0 && line.mount_point[length] == '/';
-        mount_lines_close(&line);
+                return fail_inside(container, -r, "read", "mountinfo", error);
+        while (mount_table_next(&table))
+                count += strncmp(table.mount_point, path, length) == 0 && table.mount_point[length] == '/';
         *ret_count = count;
         return 0;
 }
@@ -204,27 +134,22 @@ int placement_take_back(int mount_fd, const struct container *container, const s
         return fail_inside(container, EBUSY, "umount2", "what was placed", error);
 }
 
-/* Where the container's tree has the mount, as its mountinfo says; ret_path holds PATH_MAX bytes. */
-static int locate(const struct container *container, const struct mount_identity *identity, char *ret_path,
-                  struct error *error)
+/* Where the container's tree has the mount on top; ret_path holds PATH_MAX bytes. Returns 0 or negative errno. */
+static int locate(const struct container *container, const struct mount_identity *identity, char *ret_path)
 {
-        struct mount_line line = MOUNT_LINE_NONE;
-        struct mount_seen seen;
-        int r = mount_lines_open(container, &line, error);
+        cleanup_mount_table struct mount_table table = {};
+        int r = mount_table_open(&table, container->proc_fd);
 
-        if (r < 0)
-                return r;
-        r = -ENOENT;
-        /* the ids in there are the short-lived ones, so each place is looked at; whatever covers ours hides it */
-        while (r < 0 && mount_lines_next(&line)) {
+        /* the ids in there are the reusable ones, so each place is looked at */
+        while (r == 0 && mount_table_next(&table)) {
+                struct mount_seen seen;
                 struct error ignored;
 
-                if (target_see(container, line.mount_point, &seen, &ignored) == 0 && seen.root &&
+                if (target_see(container, table.mount_point, &seen, &ignored) == 0 && seen.root &&
                     mount_identity_same(&seen.identity, identity))
-                        r = text_copy(ret_path, PATH_MAX, line.mount_point) ? 0 : -ENAMETOOLONG;
+                        return text_copy(ret_path, PATH_MAX, table.mount_point) ? 0 : -ENAMETOOLONG;
         }
-        mount_lines_close(&line);
-        return r;
+        return r < 0 ? r : -ENOENT;
 }
 
 /* The directory our mount is in and its name there, if it is on top at path; else EBUSY. */
@@ -249,7 +174,7 @@ int placement_remove(const struct container *container, const char *path, const 
         char moved[PATH_MAX];
         int r;
 
-        if (dirfd < 0 && locate(container, identity, moved, error) == 0)
+        if (dirfd < 0 && locate(container, identity, moved) == 0)
                 dirfd = open_ours(container, moved, identity, &name, error); /* the container moved it there */
         if (dirfd < 0)
                 return dirfd;

@@ -326,6 +326,30 @@ propagation_of() {
         assert_mounts_at /data/sub 1
 }
 
+never_reaches_back() {
+        mount --bind "$SOURCE" "$SOURCE"
+        mount --make-shared "$SOURCE"
+        mkdir "$SOURCE/sub" "$SOURCE/other"
+        start_container plain
+        helper mount-bind "$(bind_request /data '"propagation": "shared", "ids": "'"$1"'"')"
+        assert_success
+        is "$(propagation_of /data)" slave,shared
+        mount -t tmpfs tmpfs "$SOURCE/sub"
+        assert_mounts_at /data/sub 1
+        in_container mount -t tmpfs tmpfs /data/other
+        run ! mountpoint -q "$SOURCE/other"
+}
+
+@test "propagation shared never reaches back to the node from a user namespace" {
+        chmod 0777 "$SOURCE"
+        never_reaches_back auto
+}
+
+@test "propagation shared never reaches back to the node from a user namespace with ids host" {
+        chmod 0777 "$SOURCE"
+        never_reaches_back host
+}
+
 @test "propagation slave: what is mounted below on the node appears in the container, and not the other way" {
         mount --bind "$SOURCE" "$SOURCE"
         mount --make-shared "$SOURCE"

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fd.h"
+
+int mount_table_open(struct mount_table *ret_table, int proc_fd)
+{
+        cleanup_close int fd = openat(proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+        FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+        if (file == NULL)
+                return -errno;
+        (void)fd_take(&fd); /* the stream's now */
+        *ret_table = (struct mount_table){ .file = file };
+        return 0;
+}
+
+/* Blanks and backslashes stand as \ooo (proc(5)); undone in place. */
+static void unescape(char *text)
+{
+        char *out = text;
+
+        for (const char *in = text; *in != '\0'; out++)
+                if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
+                        *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+                        in += 4;
+                } else
+                        *out = *in++;
+        *out = '\0';
+}
+
+bool mount_table_next(struct mount_table *table)
+{
+        char *field;
+
+        if (getline(&table->line, &table->size, table->file) < 0)
+                return false;
+        table->id = strtoull(table->line, NULL, 10);
+        field = table->line;
+        for (int i = 0; i < 4; i++) { /* the mount point is the fifth field */
+                field = strchr(field, ' ');
+                if (field == NULL)
+                        return false;
+                field++;
+        }
+        field[strcspn(field, " ")] = '\0';
+        unescape(field);
+        table->mount_point = field;
+        return true;
+}
+
+void mount_table_close(struct mount_table *table)
+{
+        free(table->line);
+        table->line = NULL;
+        if (table->file != NULL)
+                (void)fclose(table->file); /* nothing was written */
+        table->file = NULL;
+}
