@@ -35,15 +35,16 @@
 struct argument_rule {
         const char *system_call;
         struct scmp_arg_cmp compare;
+        struct scmp_arg_cmp also; /* op 0: nothing */
 };
 
 static const struct argument_rule argument_rules[] = {
         { "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0) }, /* workers, never new namespaces */
         { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace to lock a mount in */
-        { "setns", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
-        { "setns", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
+        { "setns/mnt", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
+        { "setns/user", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
         { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
-        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE) },
+        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0) },
         { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG) },
         { "ioctl/namespace", SCMP_A1(SCMP_CMP_EQ, NS_GET_MNTNS_ID) },
         /* what libblkid asks of a device, and the C library of any file it opens by name: all of them only look */
@@ -76,7 +77,9 @@ static const struct argument_rule argument_rules[] = {
 #ifdef SANITIZE
 /* What the sanitizers' runtime does on its own account. */
 static const char *const sanitizer_calls[] = { "sigaltstack", "rt_sigaction", "rt_sigprocmask", "sched_yield",
-                                               "prlimit64",   "getrlimit",    "tgkill",         "getuid" };
+                                               "mprotect",    "madvise",      "futex",          "gettid",
+                                               "getpid",      "clone3",       "prlimit64",      "getrlimit",
+                                               "tgkill",      "getuid" };
 #endif
 
 static void check(int r, const char *what)
@@ -103,8 +106,10 @@ static void allow(scmp_filter_ctx filter, const char *name)
                 return; /* not a system call of this architecture */
         for (size_t i = 0; i < sizeof argument_rules / sizeof argument_rules[0]; i++)
                 if (strcmp(name, argument_rules[i].system_call) == 0) {
-                        check(seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &argument_rules[i].compare),
-                              name);
+                        const struct scmp_arg_cmp compare[] = { argument_rules[i].compare, argument_rules[i].also };
+                        unsigned count = argument_rules[i].also.op == 0 ? 1 : 2;
+
+                        check(seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, compare), name);
                         rules++;
                 }
         if (rules == 0)

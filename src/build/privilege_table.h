@@ -15,21 +15,25 @@
 
 /* What every program does: memory, files of the node, a supervised worker, an answer. */
 #define GROUP_BASE                                                                                                     \
-        "read", "write", "close", "openat", "newfstatat", "fcntl", "readlinkat", "unlinkat", "renameat", "mkdirat",    \
-                "fchmod", "lseek", "brk", "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn",            \
-                "restart_syscall", "ppoll", "clone", "waitid", "pidfd_send_signal", "sched_setaffinity", "getrandom",  \
-                "clock_gettime", "geteuid", "getdents64"
+        "read", "write", "close", "openat", "newfstatat", "fcntl", "unlinkat", "renameat", "fchmod", "lseek", "brk",   \
+                "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "ppoll", "clone", \
+                "waitid", "pidfd_send_signal", "sched_setaffinity", "getcpu", "getrandom", "clock_gettime", "geteuid", \
+                "getpid", "getppid", "prctl", "getdents64"
 
 /* A container: pinned, looked into from outside, its paths resolved beneath its root. */
-#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink"
+#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace"
 
-/* Inside a container's mount namespace: put a mount there or take one away, and its mount point. */
-#define GROUP_PLACE "setns", "move_mount", "umount2", "fchdir", "setfsuid", "setfsgid", "prctl", "mknodat"
+/* Make a mount point in it, or remove one, as its root. */
+#define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid", "readlink", "readlinkat"
+
+/* Inside its mount namespace: put a mount there, or take one away. */
+#define GROUP_PLACE "setns/mnt", "move_mount"
+#define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "setfsuid", "setfsgid"
 
 /* A mount nobody sees yet: clone one, set its attributes; lock them in a private namespace of our own. */
 #define GROUP_DETACHED                                                                                                 \
-        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "socketpair", "sendmsg", "recvmsg",  \
-                "wait4", "setresuid", "setresgid", "setgroups", "close_range"
+        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "setns/user", "socketpair",          \
+                "sendmsg", "recvmsg", "setresuid", "setresgid", "setgroups", "close_range"
 
 /* Ask the kernel about one mount. */
 #define GROUP_QUESTION "statmount"
@@ -40,7 +44,7 @@
 /* libblkid reads devices. */
 #define GROUP_PROBE                                                                                                    \
         "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
-                "uname", "sysinfo"
+                "uname", "sysinfo", "gettimeofday", "time"
 
 struct privilege_row {
         const char *program;
@@ -54,18 +58,20 @@ struct privilege_row {
  * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace
  * DAC_OVERRIDE  make a mount point in directories that belong to the container's users
  * DAC_READ_SEARCH  look into such directories
+ * KILL          end a child that has become the container's root and that the container has stopped
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
         { "mount-bind",
-          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_DETACHED, GROUP_QUESTION } },
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION } },
         { "mount-block",
-          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_DETACHED, GROUP_QUESTION, GROUP_PROBE } },
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL, -1 },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION,
+            GROUP_PROBE } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_PLACE, GROUP_QUESTION } },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION } },
         { "mount-list",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },

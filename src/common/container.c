@@ -12,12 +12,15 @@
 #include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "container_id.h"
 #include "fd.h"
 #include "file.h"
 #include "syscalls.h"
 #include "text.h"
+
+#define USER_HZ 100 /* what start times are counted in, on every architecture Debian has (sysconf(_SC_CLK_TCK)) */
 
 /* The process is gone, or never was: one error for both, since nobody can tell them apart. */
 static int fail_gone(const struct container *container, struct error *error)
@@ -155,18 +158,44 @@ static int open_namespaces(struct container *container, struct error *error)
                 r = is_ours(container->mnt_ns_fd, "/proc/self/ns/mnt", &ns);
         if (r < 0)
                 return fail(error, -r, "stat", "/proc/self/ns");
-        container->mnt_ns_inode = ns.st_ino;
+        container->mnt_ns.inode = ns.st_ino;
+        if (ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &container->mnt_ns.id) < 0)
+                container->mnt_ns.id = 0; /* before Linux 6.11 */
         if (r > 0)
                 return fail_because(error, EINVAL, "pin container", container->name,
                                     "the process is in the node's own mount namespace, so it is no container");
         return 0;
 }
 
+/*
+ * A runtime that wrote down a pid alone: is this still the process it meant? Yes if its control group's path holds the
+ * container's full id, or if it started before the pid was written down.
+ */
+static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
+{
+        char groups[16384];
+        struct timespec now;
+        struct timespec up;
+        int64_t started_s;
+        ssize_t n;
+
+        n = known->full_id[0] == '\0' ? 0 : file_read(container->proc_fd, "cgroup", groups, sizeof groups);
+        if (n > 0 && strstr(groups, known->full_id) != NULL)
+                return 0;
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* neither can fail for these clocks */
+        (void)clock_gettime(CLOCK_BOOTTIME, &up);
+        started_s = now.tv_sec - up.tv_sec + (int64_t)(container->start_time / USER_HZ);
+        if (started_s <= known->written_s + 2) /* both were rounded */
+                return 0;
+        return fail_because(error, ESRCH, "pin container", container->name,
+                            "the container is gone: pid %d is a process that started after it", container->pid);
+}
+
 int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)
 {
         cleanup_container struct container container = CONTAINER_NONE;
         struct container_reference process = *reference;
-        struct container_process known;
+        struct container_process known = {};
         int r;
 
         if (reference->id != NULL) {
@@ -181,15 +210,22 @@ int container_pin(const struct container_reference *reference, struct container 
         else
                 (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
 
-        if ((r = open_process(&container, &process, error)) < 0 || (r = open_namespaces(&container, error)) < 0 ||
-            (r = container_alive(&container, error)) < 0)
+        if ((r = open_process(&container, &process, error)) < 0 ||
+            (reference->id != NULL && known.start_time == 0 && (r = check_unsure(&container, &known, error)) < 0) ||
+            (r = open_namespaces(&container, error)) < 0 || (r = container_alive(&container, error)) < 0)
                 return r;
         *ret_container = container;
         container = (struct container)CONTAINER_NONE;
         return 0;
 }
 
-int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_container, struct error *error)
+bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other)
+{
+        return one->inode == other->inode && one->id == other->id;
+}
+
+int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
+                            struct error *error)
 {
         DIR *proc = opendir("/proc");
         const struct dirent *entry;
@@ -205,11 +241,12 @@ int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_contain
                 if (!text_number(entry->d_name, INT32_MAX, &pid))
                         continue;
                 (void)snprintf(path, sizeof path, "%s/ns/mnt", entry->d_name);
-                if (fstatat(dirfd(proc), path, &st, 0) == 0 && st.st_ino == mnt_ns_inode) {
+                if (fstatat(dirfd(proc), path, &st, 0) == 0 && st.st_ino == mnt_ns->inode) {
                         const struct container_reference reference = { .pid = (pid_t)pid };
 
                         r = container_pin(&reference, ret_container, error);
-                        if (r == 0 && ret_container->mnt_ns_inode != mnt_ns_inode) { /* it went elsewhere just now */
+                        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns,
+                                                                mnt_ns)) { /* another one of that number */
                                 container_release(ret_container);
                                 r = -ESRCH;
                         }
@@ -220,8 +257,11 @@ int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_contain
                      : 0;
 }
 
-/* The node's id that a uid_map or gid_map gives to 0. */
-static int mapped_root(int proc_fd, const char *map, uint32_t *ret_id)
+/*
+ * What a uid_map or gid_map says of an id: with inside, what 0 in there is out here (ret_id); else whether the id out
+ * here is anything in there. 0, or EINVAL for no, or another negative errno.
+ */
+static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
 {
         char text[16384]; /* at most 340 lines (user_namespaces(7)) of 33 characters */
         ssize_t n = file_read(proc_fd, map, text, sizeof text);
@@ -229,36 +269,52 @@ static int mapped_root(int proc_fd, const char *map, uint32_t *ret_id)
 
         if (n < 0)
                 return n == -ENOENT ? -ESRCH : (int)n;
-        for (char *next; line != NULL && *line != '\0'; line = next) {
-                unsigned long inside;
-                unsigned long outside;
-                char *end;
+        while (*line != '\0') {
+                unsigned long first_inside = strtoul(line, &line, 10);
+                unsigned long first_outside = strtoul(line, &line, 10);
+                unsigned long count = strtoul(line, &line, 10);
 
-                next = strchr(line, '\n');
-                if (next != NULL)
-                        *next++ = '\0';
-                inside = strtoul(line, &end, 10);
-                outside = strtoul(end, &end, 10);
-                if (inside == 0 && strtoul(end, NULL, 10) > 0) {
-                        *ret_id = (uint32_t)outside;
+                if (inside && first_inside == 0 && count > 0) {
+                        *id = (uint32_t)first_outside;
                         return 0;
                 }
+                if (!inside && *id >= first_outside && *id - first_outside < count)
+                        return 0;
+                line += strcspn(line, "\n");
+                line += *line == '\n';
         }
         return -EINVAL;
 }
 
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error)
 {
-        int r = mapped_root(container->proc_fd, "uid_map", ret_uid);
+        int r = ask_map(container->proc_fd, "uid_map", /* inside= */ true, ret_uid);
 
         if (r == 0)
-                r = mapped_root(container->proc_fd, "gid_map", ret_gid);
+                r = ask_map(container->proc_fd, "gid_map", /* inside= */ true, ret_gid);
         if (r == -EINVAL)
                 (void)fail_because(error, EINVAL, "read uid_map", container->name,
                                    "the container's user namespace has no root: id 0 is not mapped");
         else if (r < 0)
                 return fail_gone(container, error);
         return r < 0 ? error_where(error, container->name) : 0;
+}
+
+int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error)
+{
+        int r = 0;
+
+        if (container->own_user_ns)
+                r = ask_map(container->proc_fd, "uid_map", /* inside= */ false, &uid);
+        if (r == 0 && container->own_user_ns)
+                r = ask_map(container->proc_fd, "gid_map", /* inside= */ false, &gid);
+        if (r == -EINVAL) {
+                (void)fail_because(error, EACCES, "mkdir", container->name,
+                                   "the directory belongs to nobody in the container (uid %u, gid %u on the node)", uid,
+                                   gid);
+                return error_where(error, container->name);
+        }
+        return r < 0 ? fail_gone(container, error) : 0;
 }
 
 void container_release(struct container *container)

@@ -24,6 +24,12 @@ struct container_reference {
         uint64_t start_time;  /* of the process meant, in clock ticks since boot; 0: any */
 };
 
+/* A mount namespace: its inode number is used again after its end, its id (Linux 6.11) never. */
+struct namespace_identity {
+        uint64_t inode;
+        uint64_t id; /* 0: this kernel does not say */
+};
+
 struct container {
         pid_t pid;
         char name[CONTAINER_NAME_MAX]; /* its id, or "pid 4711": for people */
@@ -34,7 +40,7 @@ struct container {
         int root_fd;                   /* O_PATH on its root directory: what targets are resolved beneath */
         int mnt_ns_fd;
         int user_ns_fd;
-        uint64_t mnt_ns_inode;
+        struct namespace_identity mnt_ns;
         bool own_user_ns; /* false: it lives in the node's own user namespace, and nothing needs mapping */
 };
 
@@ -60,7 +66,10 @@ int container_pin(const struct container_reference *reference, struct container 
  *
  * Errors:  ESRCH there is none.
  */
-int container_pin_namespace(uint64_t mnt_ns_inode, struct container *ret_container, struct error *error);
+int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
+                            struct error *error);
+
+bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other);
 
 /* container_alive() - 0 while the pinned process runs, else ESRCH with the error filled. */
 int container_alive(const struct container *container, struct error *error);
@@ -71,6 +80,13 @@ int container_alive(const struct container *container, struct error *error);
  * Errors: EINVAL when its user namespace maps no id 0; ESRCH.
  */
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
+
+/*
+ * container_may_change() - whether the container's root, by its own capabilities, may change a directory of these
+ * owners: the kernel asks the same of it (capable_wrt_inode_uidgid()), that both are mapped in its user namespace. 0;
+ * or EACCES. Always 0 in the node's own user namespace.
+ */
+int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error);
 
 void container_release(struct container *container);
 #define cleanup_container __attribute__((cleanup(container_release)))

@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "file.h"
 #include "json_file.h"
 #include "text.h"
 
 #define SHORT_ID_LENGTH 12 /* what docker ps, podman ps and crictl print */
-#define FULL_ID_LENGTH 64
+#define FULL_ID_LENGTH CONTAINER_ID_FULL
 
 /* Each finder answers 1 found, 0 not known here, or a negative errno with the error filled. */
 typedef int finder(const char *id, struct container_process *ret_process, struct error *error);
@@ -49,8 +50,21 @@ static int read_state(const char *path, const char *pid_member, const char *star
         return 1;
 }
 
+/* A pid without a start time: what else tells whether it still means the same process. */
+static struct container_process unsure(uint64_t pid, const char *path, const char *full_id)
+{
+        struct container_process process = { .pid = (pid_t)pid };
+        struct stat st;
+
+        if (stat(path, &st) == 0)
+                process.written_s = st.st_mtim.tv_sec;
+        (void)text_copy(process.full_id, sizeof process.full_id, strlen(full_id) == FULL_ID_LENGTH ? full_id : "");
+        return process;
+}
+
 /* A file that holds a pid and nothing else. */
-static int read_pid_file(const char *path, struct container_process *ret_process, struct error *error)
+static int read_pid_file(const char *path, const char *full_id, struct container_process *ret_process,
+                         struct error *error)
 {
         char text[32];
         uint64_t pid;
@@ -63,7 +77,7 @@ static int read_pid_file(const char *path, struct container_process *ret_process
         text[strcspn(text, "\n")] = '\0';
         if (!text_number(text, INT32_MAX, &pid))
                 return fail_because(error, EBADMSG, "read container state", path, "it holds no pid");
-        *ret_process = (struct container_process){ .pid = (pid_t)pid };
+        *ret_process = unsure(pid, path, full_id);
         return 1;
 }
 
@@ -139,7 +153,7 @@ static int find_containerd_in(const char *ns, const char *id, struct container_p
         if (r != 0)
                 return r;
         (void)snprintf(path, sizeof path, "%s/%s/init.pid", directory, full);
-        return read_pid_file(path, ret_process, error);
+        return read_pid_file(path, full, ret_process, error);
 }
 
 static int find_containerd(const char *id, struct container_process *ret_process, struct error *error)
@@ -205,7 +219,8 @@ static int find_docker(const char *id, struct container_process *ret_process, st
                 return r == -ENOENT ? 0 : r;
         if (number_member(json_object_get(config, "State"), "Pid", &pid) < 0 || pid > INT32_MAX)
                 return fail_because(error, EBADMSG, "read container state", path, "it has no \"State\".\"Pid\"");
-        *ret_process = (struct container_process){ .pid = (pid_t)pid };
+        *ret_process = unsure(json_is_true(json_object_get(json_object_get(config, "State"), "Running")) ? pid : 0,
+                              path, full);
         return 1;
 }
 
@@ -264,7 +279,7 @@ static int find_podman(const char *id, struct container_process *ret_process, st
                         return r;
                 (void)snprintf(path, sizeof path, "/run/containers/storage/%s-containers/%s/userdata/pidfile",
                                drivers[i], full);
-                r = read_pid_file(path, ret_process, error);
+                r = read_pid_file(path, full, ret_process, error);
         }
         return r;
 }
@@ -287,7 +302,7 @@ static int find_machined(const char *id, struct container_process *ret_process, 
                 if (next != NULL)
                         *next++ = '\0';
                 if (text_starts(line, "LEADER=") && text_number(line + strlen("LEADER="), INT32_MAX, &pid)) {
-                        *ret_process = (struct container_process){ .pid = (pid_t)pid };
+                        *ret_process = unsure(pid, path, "");
                         return 1;
                 }
         }

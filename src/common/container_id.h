@@ -11,9 +11,13 @@
 
 #include "error.h"
 
+#define CONTAINER_ID_FULL 64 /* hexadecimal digits of a full id */
+
 struct container_process {
         pid_t pid;
-        uint64_t start_time; /* clock ticks since boot, where the runtime wrote it down; 0 where it did not */
+        uint64_t start_time; /* clock ticks since boot, where the runtime wrote it down; 0 where it did not: then */
+        int64_t written_s;   /* when the pid was written down, in seconds since 1970, */
+        char full_id[CONTAINER_ID_FULL + 1]; /* and the id that its control group's path may hold */
 };
 
 /* container_id_runtimes() - the runtimes known, separated by commas: for errors and help. */

@@ -91,7 +91,6 @@ static int lock_in_child(void *argument, struct error *error)
         /* from here on the container's root, in a process it may stop but not trace */
         if ((r = namespace_become_root_of(job->user_ns_fd, job->container, error)) < 0)
                 return r;
-        ns_worker_dies_with_parent();
         if ((r = namespace_new_mounts(error)) < 0) /* locks; our working directory is now in the copy */
                 return r;
         fd = open_tree(AT_FDCWD, "m", flags);

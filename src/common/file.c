@@ -66,12 +66,25 @@ static int write_temporary(int dirfd, const char *name, const char *bytes, size_
         return r;
 }
 
+static int temporary_name(const char *name, char *ret_temporary)
+{
+        return snprintf(ret_temporary, NAME_MAX + 1, ".%s.tmp", name) > NAME_MAX ? -ENAMETOOLONG : 0;
+}
+
+void file_remove_temporary(int dirfd, const char *name)
+{
+        char temporary[NAME_MAX + 1];
+
+        if (temporary_name(name, temporary) == 0)
+                (void)unlinkat(dirfd, temporary, 0); /* mostly there is none */
+}
+
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, bool durable)
 {
         char temporary[NAME_MAX + 1];
         int r;
 
-        if (snprintf(temporary, sizeof temporary, ".%s.tmp", name) >= (int)sizeof temporary)
+        if (temporary_name(name, temporary) < 0)
                 return -ENAMETOOLONG;
         r = write_temporary(dirfd, temporary, bytes, size, durable);
         if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)

@@ -28,6 +28,9 @@ ssize_t file_read_fd(int fd, char *buffer, size_t size);
  */
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, bool durable);
 
+/* file_remove_temporary() - what a process left that was killed within file_replace(). */
+void file_remove_temporary(int dirfd, const char *name);
+
 /* file_write_all() - write every byte, however many calls it takes. Returns 0 or negative errno. */
 int file_write_all(int fd, const char *bytes, size_t size);
 

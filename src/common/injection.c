@@ -29,9 +29,25 @@ void injection_begin(struct injection *injection, const struct request *request,
         injection->mount_fd = -EBADF;
 }
 
-/* Everything that makes two requests ask for different mounts, by name; never an option's value (secrets). */
-static uint64_t request_digest(const struct request *request)
+/* How much of an option may go into a record, as part of a hash: not the value of what could be a secret. */
+static size_t option_in_record(const char *option)
 {
+        static const char *const secrets[] = { "pass", "secret", "cred", "key", "token", "user" };
+        size_t name = strcspn(option, "=");
+
+        for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
+                const char *found = strstr(option, secrets[i]);
+
+                if (found != NULL && (size_t)(found - option) < name)
+                        return name;
+        }
+        return strlen(option);
+}
+
+/* Everything that makes two requests ask for different mounts, and where their sources lead. */
+static uint64_t request_digest(const struct injection *injection)
+{
+        const struct request *request = injection->request;
         const struct mount_options *options = &request->options;
         const uint64_t numbers[] = {
                 (uint64_t)request->kind, options->attr_set,
@@ -40,11 +56,12 @@ static uint64_t request_digest(const struct request *request)
         };
         uint64_t digest = text_hash(TEXT_HASH_SEED, numbers, sizeof numbers);
 
-        digest = text_hash(digest, request->source, strlen(request->source) + 1);
+        digest = text_hash(digest, injection->record.origin, strlen(injection->record.origin) + 1);
+        digest = text_hash(digest, &injection->device.number, sizeof injection->device.number);
         if (request->fs_type != NULL)
                 digest = text_hash(digest, request->fs_type, strlen(request->fs_type));
         for (size_t i = 0; i < options->fs_count; i++)
-                digest = text_hash(digest, options->fs_options[i], strcspn(options->fs_options[i], "=") + 1);
+                digest = text_hash(digest, options->fs_options[i], option_in_record(options->fs_options[i]));
         return digest;
 }
 
@@ -63,13 +80,12 @@ int injection_claim(struct injection *injection, struct error *error)
 
         record->pid = injection->container.pid;
         record->start_time = injection->container.start_time;
-        record->mnt_ns_inode = injection->container.mnt_ns_inode;
-        record->digest = request_digest(request);
+        record->mnt_ns = injection->container.mnt_ns;
         record->recursive = request->recursive;
         (void)text_copy(record->container_id, sizeof record->container_id, injection->container.id);
         (void)text_copy(record->source, sizeof record->source, request->source);
         (void)text_copy(record->target, sizeof record->target, request->target);
-        mount_record_default_id(&injection->container, request->target, record->id);
+        mount_record_default_id(&injection->container.mnt_ns, request->target, record->id);
         keys[0] = mount_record_key(record->id);
         if (request->id != NULL)
                 (void)text_copy(record->id, sizeof record->id, request->id);
@@ -95,10 +111,21 @@ int injection_claim(struct injection *injection, struct error *error)
 static int accept_present(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         const char *container = injection->container.name;
+        char options[sizeof earlier->options];
+        int r;
 
         if (earlier->digest != injection->record.digest) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
                                    "an earlier call (record %s) put another mount there", earlier->id);
+                return error_where(error, container);
+        }
+        r = placement_options(&injection->container, injection->request->target, options, sizeof options, error);
+        if (r < 0)
+                return r;
+        if (strcmp(options, earlier->options) != 0) {
+                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                                   "the mount is there, but inside the container it was remounted: %s, not %s", options,
+                                   earlier->options);
                 return error_where(error, container);
         }
         injection->record = *earlier;
@@ -133,17 +160,17 @@ int injection_look(struct injection *injection, struct error *error)
         bool known;
         int r;
 
+        record->digest = request_digest(injection);
         r = injection->state.dir_fd < 0 ? -ENOENT : mount_record_read(&injection->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, &injection->container, record->boot_id);
         if (r == 0 && !known && request->id != NULL && strcmp(earlier.boot_id, record->boot_id) == 0) {
                 /* the chosen name is another container's; it is free again once that one is gone */
-                const struct container_reference other = { .pid = earlier.pid, .start_time = earlier.start_time };
                 cleanup_container struct container alive = CONTAINER_NONE;
                 struct error ignored;
 
-                if (container_pin(&other, &alive, &ignored) == 0)
+                if (mount_record_reach(&earlier, record->boot_id, &alive, &ignored) == 0)
                         return fail_because(error, EEXIST, "read record", request->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
@@ -151,7 +178,7 @@ int injection_look(struct injection *injection, struct error *error)
         if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
                 /* look again, now that no other call makes or removes mount points in this container */
                 target_release(&injection->target);
-                r = state_lock(&injection->state, mount_record_tree_key(record->mnt_ns_inode), error);
+                r = state_lock(&injection->state, mount_record_tree_key(&record->mnt_ns), error);
                 if (r == 0)
                         r = target_look(&injection->container, request->target, &injection->target, error);
         }
@@ -172,6 +199,8 @@ int injection_look(struct injection *injection, struct error *error)
                 return r;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
                 injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
+        if (injection->made_before > 0)
+                injection->earlier = earlier; /* comes back if this call fails: it knows what was made */
         return 0;
 }
 
@@ -320,6 +349,10 @@ static int describe(struct injection *injection, struct error *error)
         if (fstatfs(injection->mount_fd, &fs) < 0)
                 return fail(error, errno, "fstatfs", record->source);
         record->identity = seen.identity;
+        record->below = record->recursive ? MOUNT_RECORD_NOT_COUNTED : 0;
+        r = mount_see_short_id(injection->mount_fd, &record->identity.short_id);
+        if (r < 0)
+                return fail(error, -r, "statx", record->source);
         mount_options_text((unsigned long)fs.f_flags, record->options, sizeof record->options);
         (void)text_copy(record->type, sizeof record->type, injection->fs_type[0] != '\0' ? injection->fs_type : "bind");
         return 0;
@@ -367,6 +400,7 @@ int injection_place(struct injection *injection, struct error *error)
 int injection_confirm(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
+        char options[sizeof injection->record.options];
         struct mount_seen seen = {};
         int r = container_alive(&injection->container, error);
 
@@ -377,6 +411,15 @@ int injection_confirm(struct injection *injection, struct error *error)
         if (!seen.root || !mount_identity_same(&seen.identity, &injection->record.identity)) {
                 (void)fail_because(error, ESTALE, "look again", request->target,
                                    "the target was moved, replaced or covered while the mount was placed");
+                return error_where(error, injection->container.name);
+        }
+        r = placement_options(&injection->container, request->target, options, sizeof options, error);
+        if (r < 0)
+                return r;
+        if (strcmp(options, injection->record.options) != 0) {
+                (void)fail_because(error, ESTALE, "look again", request->target,
+                                   "it was remounted inside the container meanwhile: %s, not %s", options,
+                                   injection->record.options);
                 return error_where(error, injection->container.name);
         }
         if (!request->recursive)
@@ -393,17 +436,16 @@ int injection_undo(struct injection *injection, struct error *error)
         int r = 0;
 
         if (injection->placed)
-                r = placement_take_back(injection->mount_fd, &injection->container, &injection->record.identity, error);
+                r = placement_take_back(injection->mount_fd, &injection->container, error);
         fd_close(&injection->target.fd);
         if (r == 0 && injection->recorded) {
-                unsigned skip = target->missing - target->made;
-                unsigned made = target->made;
                 unsigned left;
 
-                if (skip == 0 && injection->made_before > made)
-                        made = injection->made_before; /* what an earlier call made for this mount, too */
-                r = target_unmake(&injection->container, injection->record.mount_point, skip, made, &left, error);
-                if (r == 0)
+                r = target_unmake(&injection->container, injection->record.mount_point, target->missing - target->made,
+                                  target->made, &left, error);
+                if (r == 0 && injection->made_before > 0)
+                        r = mount_record_write(&injection->state, &injection->earlier, error);
+                else if (r == 0)
                         r = mount_record_remove(&injection->state, injection->record.id, error);
         }
         return r;

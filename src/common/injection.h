@@ -41,9 +41,10 @@ struct injection {
         bool already;   /* an earlier call did it: the rest of the plan is void */
         bool recorded;
         bool placed;
-        unsigned made_before;       /* what an earlier, killed call made of the target for us */
-        char fs_type[64];           /* for fsopen */
-        struct mount_record record; /* filled as the steps learn it; what the reply tells */
+        unsigned made_before;        /* what an earlier, killed call made of the target for us */
+        char fs_type[64];            /* for fsopen */
+        struct mount_record earlier; /* of that call; meaningless while made_before is 0 */
+        struct mount_record record;  /* filled as the steps learn it; what the reply tells */
 };
 
 /* injection_begin() - an empty one, of zeroed memory. */

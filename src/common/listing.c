@@ -9,31 +9,57 @@
 #include <string.h>
 
 #include "config.h"
-#include "removal.h"
+#include "placement.h"
 #include "text.h"
 #include "worker.h"
 
-struct listing_job {
-        struct listing *listing;
-        const struct request *request;
+/* How much of the whole time one container that does not answer may take. */
+#define SHARE 4
+
+struct question {
+        struct listing_entry *entry;
+        const char *boot_id;
 };
 
-/* Whether this entry's mount is where it was put. A container that is gone took it along. */
-static void ask_kernel(struct listing_entry *entry, const char *boot_id)
+/* Whether this entry's mount is where it was put, and how. A container that is gone took it along. */
+static int ask_kernel(void *argument, struct error *error)
 {
+        const struct question *question = argument;
+        struct listing_entry *entry = question->entry;
         cleanup_container struct container container = CONTAINER_NONE;
-        struct error error;
-        int r = removal_reach(&entry->record, boot_id, &container, &error);
+        int r = mount_record_reach(&entry->record, question->boot_id, &container, error);
 
-        entry->placement = PLACEMENT_GONE;
+        if (r == -ESRCH)
+                return 0;
         if (r == 0)
                 r = placement_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
-                                   &error);
-        if (r < 0 && r != -ESRCH)
+                                   error);
+        if (r == 0 && entry->placement == PLACEMENT_PRESENT)
+                r = placement_options(&container, entry->record.mount_point, entry->record.options,
+                                      sizeof entry->record.options, error);
+        return r;
+}
+
+/* Each in a worker of its own, so that one container that hangs takes only its own answer with it. */
+static void ask(struct listing_entry *entry, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+{
+        struct question question = { .entry = entry, .boot_id = boot_id };
+        int64_t until_ms = worker_now_ms() + share_ms;
+        struct error error = {};
+
+        entry->placement = PLACEMENT_GONE;
+        if (worker_run(ask_kernel, &question, until_ms < deadline_ms ? until_ms : deadline_ms, &error) < 0)
                 (void)snprintf(entry->problem, sizeof entry->problem, "%s: %s", error.operation,
                                strerrordesc_np(error.errnum));
 }
 
+static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
+{
+        if (*count < LISTING_NOTES_MAX)
+                (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
+}
+
+/* Reads one record; 1 added, 0 none of those asked for, or negative errno. */
 static int add_record(struct listing *listing, const struct state *state, const char *id,
                       const struct container *container, const char *boot_id, struct error *error)
 {
@@ -41,18 +67,18 @@ static int add_record(struct listing *listing, const struct state *state, const 
         struct listing_entry *entries;
         int r = mount_record_read(state, id, &record, error);
 
-        if (r == -EBADMSG && listing->set_aside_count < sizeof listing->set_aside / sizeof listing->set_aside[0])
-                (void)text_copy(listing->set_aside[listing->set_aside_count++], MOUNT_RECORD_ID_MAX, id);
+        if (r == -EBADMSG)
+                note(listing->set_aside, &listing->set_aside_count, id);
+        else if (r < 0 && r != -ENOENT)
+                note(listing->unreadable, &listing->unreadable_count, id);
         if (r < 0 || (container != NULL && !mount_record_is_of(&record, container, boot_id)))
-                return 0; /* torn, removed just now, or somebody else's */
+                return 0;
         entries = reallocarray(listing->entries, listing->count + 1, sizeof *entries);
         if (entries == NULL)
                 return fail(error, ENOMEM, "read record", id);
         listing->entries = entries;
-        entries[listing->count] = (struct listing_entry){ .record = record };
-        ask_kernel(&entries[listing->count], boot_id);
-        listing->count++;
-        return 0;
+        entries[listing->count++] = (struct listing_entry){ .record = record };
+        return 1;
 }
 
 static int by_target(const void *one, const void *other)
@@ -66,9 +92,10 @@ static int by_target(const void *one, const void *other)
         return r != 0 ? r : strcmp(a->record.target, b->record.target);
 }
 
-static int collect(void *argument, struct error *error)
+int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
 {
-        const struct listing_job *job = argument;
+        int64_t share_ms = (int64_t)request->timeout_seconds * 1000 / SHARE;
+        int64_t deadline_ms = worker_now_ms() + (int64_t)request->timeout_seconds * 1000;
         cleanup_container struct container container = CONTAINER_NONE;
         cleanup_state struct state state = STATE_NONE;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
@@ -80,7 +107,7 @@ static int collect(void *argument, struct error *error)
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
-        if (job->request->has_container && (r = container_pin(&job->request->container, &container, error)) < 0)
+        if (request->has_container && (r = container_pin(&request->container, &container, error)) < 0)
                 return r;
         if ((r = config_load(&config, error)) < 0)
                 return r;
@@ -91,20 +118,15 @@ static int collect(void *argument, struct error *error)
         directory = fd < 0 ? NULL : fdopendir(fd);
         if (directory == NULL)
                 return fail(error, errno, "open state", "mounts");
-        while (r == 0 && mount_record_next(directory, id))
-                r = add_record(job->listing, &state, id, job->request->has_container ? &container : NULL, boot_id,
-                               error);
+        while (r >= 0 && mount_record_next(directory, id)) {
+                r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
+                if (r > 0)
+                        ask(&ret_listing->entries[ret_listing->count - 1], boot_id, deadline_ms, share_ms);
+        }
         (void)closedir(directory);
-        if (r == 0 && job->listing->count > 0)
-                qsort(job->listing->entries, job->listing->count, sizeof *job->listing->entries, by_target);
-        return r;
-}
-
-int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
-{
-        struct listing_job job = { .listing = ret_listing, .request = request };
-
-        return worker_run(collect, &job, worker_now_ms() + (int64_t)request->timeout_seconds * 1000, error);
+        if (r >= 0 && ret_listing->count > 0)
+                qsort(ret_listing->entries, ret_listing->count, sizeof *ret_listing->entries, by_target);
+        return r < 0 ? r : 0;
 }
 
 void listing_release(struct listing *listing)

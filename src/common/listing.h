@@ -12,6 +12,8 @@
 #include "placement.h"
 #include "request.h"
 
+#define LISTING_NOTES_MAX 8
+
 struct listing_entry {
         struct mount_record record;
         enum placement placement;
@@ -21,12 +23,14 @@ struct listing_entry {
 struct listing {
         struct listing_entry *entries; /* owned */
         size_t count;
-        char set_aside[8][MOUNT_RECORD_ID_MAX]; /* torn or foreign records met on the way */
+        char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records met on the way */
         size_t set_aside_count;
+        char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or the disk is failing */
+        size_t unreadable_count;
 };
 
 /*
- * listing_make() - every record, or those of one container; in a worker that is given up on at the request's timeout.
+ * listing_make() - every record, or those of one container; what hangs is given up on within the request's timeout.
  * Errors: those of the state directory and of pinning the container asked for; a broken record is no error.
  */
 int listing_make(struct listing *ret_listing, const struct request *request, struct error *error);

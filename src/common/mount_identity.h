@@ -16,8 +16,9 @@
 struct mount_identity {
         bool unique;
         uint64_t id;
-        uint64_t device; /* makedev() of the filesystem; 0 with a unique id */
-        uint64_t inode;  /* of the mount's root; 0 with a unique id */
+        uint64_t short_id; /* the reusable one, which is what mountinfo shows; the same as id where there is no other */
+        uint64_t device;   /* makedev() of the filesystem, as mountinfo shows it where major is not 0 */
+        uint64_t inode;    /* of the mount's root; 0 with a unique id */
 };
 
 struct mount_seen {
@@ -32,6 +33,9 @@ struct mount_seen {
  * automounts not triggered, remote filesystems not asked. Returns 0 or negative errno.
  */
 int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen);
+
+/* mount_see_short_id() - the reusable id of the mount that fd is on, which mount_see() leaves out to save a call. */
+int mount_see_short_id(int fd, uint64_t *ret_short_id);
 
 bool mount_identity_same(const struct mount_identity *one, const struct mount_identity *other);
 

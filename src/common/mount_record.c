@@ -17,9 +17,9 @@
 #define RECORD_VERSION 1
 #define SUFFIX ".json"
 
-void mount_record_default_id(const struct container *container, const char *target, char *ret_id)
+void mount_record_default_id(const struct namespace_identity *mnt_ns, const char *target, char *ret_id)
 {
-        uint64_t hash = text_hash(TEXT_HASH_SEED, &container->mnt_ns_inode, sizeof container->mnt_ns_inode);
+        uint64_t hash = text_hash(TEXT_HASH_SEED, mnt_ns, sizeof *mnt_ns);
         const char *name = strrchr(target, '/') + 1;
         size_t length = 0;
 
@@ -36,9 +36,9 @@ uint64_t mount_record_key(const char *id)
         return text_hash(TEXT_HASH_SEED, id, strlen(id));
 }
 
-uint64_t mount_record_tree_key(uint64_t mnt_ns_inode)
+uint64_t mount_record_tree_key(const struct namespace_identity *mnt_ns)
 {
-        return text_hash(TEXT_HASH_SEED, &mnt_ns_inode, sizeof mnt_ns_inode);
+        return text_hash(TEXT_HASH_SEED, mnt_ns, sizeof *mnt_ns);
 }
 
 static void file_name(const char *id, char *ret_name)
@@ -97,23 +97,26 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
             !get_number(object, "device", &ret_record->identity.device) ||
             !get_number(object, "inode", &ret_record->identity.inode) ||
             !get_number(object, "startTime", &ret_record->start_time) ||
-            !get_number(object, "mountNamespace", &ret_record->mnt_ns_inode))
+            !get_number(object, "mountNamespace", &ret_record->mnt_ns.inode) ||
+            !get_number(object, "mountNamespaceId", &ret_record->mnt_ns.id) ||
+            !get_number(object, "mountShortId", &ret_record->identity.short_id) || pid == 0 || pid > INT_MAX)
                 return false;
         ret_record->made = (unsigned)made;
         ret_record->below = (unsigned)below;
         ret_record->pid = (pid_t)pid;
-        return ret_record->mount_point[0] == '/';
+        return ret_record->mount_point[0] == '/' && made <= text_count(ret_record->mount_point, '/');
 }
 
 static json_t *to_json(const struct mount_record *record)
 {
-        json_t *object =
-                json_pack("{s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I}", "version", RECORD_VERSION,
-                          "mountIdUnique", record->identity.unique, "recursive", record->recursive, "below",
-                          (json_int_t)record->below, "mountId", (json_int_t)record->identity.id, "device",
-                          (json_int_t)record->identity.device, "inode", (json_int_t)record->identity.inode, "made",
-                          (int)record->made, "digest", (json_int_t)record->digest, "pid", (int)record->pid, "startTime",
-                          (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns_inode);
+        json_t *object = json_pack(
+                "{s:i, s:b, s:b, s:I, s:I, s:I, s:I, s:i, s:I, s:i, s:I, s:I, s:I, s:I}", "version", RECORD_VERSION,
+                "mountIdUnique", record->identity.unique, "recursive", record->recursive, "below",
+                (json_int_t)record->below, "mountId", (json_int_t)record->identity.id, "device",
+                (json_int_t)record->identity.device, "inode", (json_int_t)record->identity.inode, "made",
+                (int)record->made, "digest", (json_int_t)record->digest, "pid", (int)record->pid, "startTime",
+                (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns.inode, "mountNamespaceId",
+                (json_int_t)record->mnt_ns.id, "mountShortId", (json_int_t)record->identity.short_id);
 
         for (size_t i = 0; object != NULL && i < sizeof strings / sizeof strings[0]; i++) {
                 json_t *value = json_string((const char *)record + strings[i].offset);
@@ -176,6 +179,7 @@ int mount_record_remove(const struct state *state, const char *id, struct error 
         char name[NAME_MAX + 1];
 
         file_name(id, name);
+        file_remove_temporary(state->dir_fd, name); /* of a call that was killed while it wrote */
         if (unlinkat(state->dir_fd, name, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "remove record", id);
         return 0;
@@ -200,5 +204,34 @@ bool mount_record_next(void *directory, char *ret_id)
 
 bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id)
 {
-        return record->mnt_ns_inode == container->mnt_ns_inode && strcmp(record->boot_id, boot_id) == 0;
+        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
+        cleanup_container struct container recorded = CONTAINER_NONE;
+        struct error ignored;
+
+        if (!container_same_namespace(&record->mnt_ns, &container->mnt_ns) || strcmp(record->boot_id, boot_id) != 0)
+                return false;
+        return record->mnt_ns.id != 0 ||
+               (container_pin(&process, &recorded, &ignored) == 0 && recorded.mnt_ns.inode == container->mnt_ns.inode);
+}
+
+int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
+                       struct error *error)
+{
+        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
+        int r;
+
+        if (strcmp(record->boot_id, boot_id) != 0)
+                return fail_because(error, ESRCH, "pin container", record->id, "the machine was started anew since");
+        r = container_pin(&process, ret_container, error);
+        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, &record->mnt_ns)) {
+                container_release(ret_container);
+                r = -ESRCH;
+        }
+        if (r == -ESRCH && record->mnt_ns.id != 0) /* a number that is used again proves nothing */
+                r = container_pin_namespace(&record->mnt_ns, ret_container, error);
+        if (r == 0 && record->container_id[0] != '\0') {
+                (void)text_copy(ret_container->id, sizeof ret_container->id, record->container_id);
+                (void)text_copy(ret_container->name, sizeof ret_container->name, record->container_id);
+        }
+        return r;
 }

@@ -16,6 +16,7 @@
 #include "state.h"
 
 #define MOUNT_RECORD_ID_MAX 129 /* terminated */
+#define MOUNT_RECORD_NOT_COUNTED UINT_MAX
 
 struct mount_record {
         char id[MOUNT_RECORD_ID_MAX];
@@ -28,13 +29,13 @@ struct mount_record {
         char id_mapping[16];
         unsigned made;   /* how many of mount_point's last components flexgraft meant to make */
         bool recursive;  /* the mounts below the source came with it */
-        unsigned below;  /* how many they are */
+        unsigned below;  /* how many they are, or MOUNT_RECORD_NOT_COUNTED */
         uint64_t digest; /* of what was asked for, to know the same request again */
         struct mount_identity identity;
         pid_t pid; /* of the container, and what tells it from others: */
         char container_id[CONTAINER_NAME_MAX];
         uint64_t start_time;
-        uint64_t mnt_ns_inode;
+        struct namespace_identity mnt_ns;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
 };
 
@@ -42,13 +43,13 @@ struct mount_record {
  * mount_record_default_id() - the id of a mount nobody named: from the target's last component, for people, and a hash
  * of the container's mount namespace and the target, so that it is the same whichever way the container was named.
  */
-void mount_record_default_id(const struct container *container, const char *target, char *ret_id);
+void mount_record_default_id(const struct namespace_identity *mnt_ns, const char *target, char *ret_id);
 
 /* mount_record_key() - the lock of a record. */
 uint64_t mount_record_key(const char *id);
 
 /* mount_record_tree_key() - the lock of all mount points made in one container; taken after a record's. */
-uint64_t mount_record_tree_key(uint64_t mnt_ns_inode);
+uint64_t mount_record_tree_key(const struct namespace_identity *mnt_ns);
 
 /*
  * mount_record_read() - one record. Errors: ENOENT; EBADMSG a torn or foreign file, which is set aside as ID.json.bad;
@@ -65,7 +66,17 @@ int mount_record_remove(const struct state *state, const char *id, struct error 
 /* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
 bool mount_record_next(void *directory, char *ret_id);
 
-/* mount_record_is_of() - whether the record's container is this one. */
+/*
+ * mount_record_is_of() - whether the record's container is this one. Where the kernel numbers mount namespaces anew and
+ * anew (before Linux 6.11), only while the process that was recorded still lives in it.
+ */
 bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id);
+
+/*
+ * mount_record_reach() - pin the container of a record: the process recorded, or another of the same mount namespace.
+ * Errors: ESRCH when the container is gone, and its mounts with it.
+ */
+int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
+                       struct error *error);
 
 #endif

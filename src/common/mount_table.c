@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "fd.h"
 
@@ -36,6 +37,7 @@ static void unescape(char *text)
 
 bool mount_table_next(struct mount_table *table)
 {
+        uint64_t device = 0;
         char *field;
 
         if (getline(&table->line, &table->size, table->file) < 0)
@@ -47,7 +49,14 @@ bool mount_table_next(struct mount_table *table)
                 if (field == NULL)
                         return false;
                 field++;
+                if (i == 1) { /* the third: major:minor */
+                        char *minor;
+                        unsigned long major = strtoul(field, &minor, 10);
+
+                        device = makedev(major, strtoul(minor + (*minor == ':'), NULL, 10));
+                }
         }
+        table->device = device;
         field[strcspn(field, " ")] = '\0';
         unescape(field);
         table->mount_point = field;

@@ -18,6 +18,7 @@ struct mount_table {
         char *line;
         size_t size;
         uint64_t id;             /* of this line: the reusable id, not the unique one */
+        uint64_t device;         /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
         const char *mount_point; /* of this line, in the container's words, not escaped */
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "privileges.h"
+#include "worker.h"
 
 int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *error)
 {
@@ -20,11 +21,14 @@ int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *e
 
 int namespace_become_root_of(int user_ns_fd, const char *container, struct error *error)
 {
+        int parent = getppid();
+
         privileges_stay_undumpable(); /* before we can be seen in there */
         if (setns(user_ns_fd, CLONE_NEWUSER) < 0) {
                 (void)fail(error, errno, "setns", "user namespace");
                 return error_where(error, container);
         }
+        privileges_stay_undumpable(); /* each change of credentials sets it anew */
         /* Groups first, then group id, then user id. setgroups may be denied in there (/proc/PID/setgroups), which
          * leaves us with root's groups of the node, unused for what follows. The raw calls: glibc's would look for
          * threads to tell. */
@@ -34,6 +38,7 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
                 return error_where(error, container);
         }
         privileges_stay_undumpable();
+        worker_dies_with_parent(parent);
         return 0;
 }
 

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,13 +12,9 @@
 
 #include "fd.h"
 #include "fd_pass.h"
+#include "worker.h"
 
 #define KEEP_MAX 8
-
-void ns_worker_dies_with_parent(void)
-{
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* cannot fail for a valid signal */
-}
 
 /* Close everything but these, which are put in ascending order on the way. */
 static int keep_only(int *fds, size_t count)
@@ -49,7 +45,6 @@ static void child_run(ns_worker_function *function, void *argument, const int *k
         int keep[KEEP_MAX + 1];
         int r;
 
-        ns_worker_dies_with_parent();
         for (size_t i = 0; i < keep_count; i++)
                 keep[i] = keep_fds[i];
         keep[keep_count] = socket_fd;
@@ -66,7 +61,10 @@ int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_
 {
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;
+        cleanup_close int pidfd = -EBADF;
+        int parent = (int)syscall(SYS_getpid);
         int sockets[2];
+        siginfo_t end;
         long pid;
         int r;
 
@@ -78,16 +76,19 @@ int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_
 
         /* The plain system call: glibc's fork() keeps books that this process, itself a worker sharing its parent's
          * memory (worker.c), must not touch. */
-        pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+        pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
         if (pid < 0)
                 return fail(error, errno, "clone", "a worker in the container");
         if (pid == 0) {
+                worker_dies_with_parent(parent);
                 child_run(function, argument, keep_fds, keep_count, theirs);
                 (void)syscall(SYS_exit_group, 0); /* no atexit handlers: they are the parent's */
         }
         fd_close(&theirs);
         r = fd_pass_receive(ours, error);
-        while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+        /* it has answered, or died; the container's root may have stopped it, and we do not wait for that */
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         return r;
 }

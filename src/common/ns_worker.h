@@ -25,7 +25,4 @@ typedef int ns_worker_function(void *argument, struct error *error);
 int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
                   struct error *error);
 
-/* ns_worker_dies_with_parent() - again after ids changed: the kernel then forgets it (commit_creds()). */
-void ns_worker_dies_with_parent(void);
-
 #endif

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "mount_options.h"
 #include "mount_table.h"
 #include "namespace.h"
 #include "syscalls.h"
@@ -27,6 +30,7 @@ static int fail_inside(const struct container *container, int errnum, const char
 int placement_place(int mount_fd, const struct container *container, const struct target *target,
                     const struct mount_attributes *attributes, struct error *error)
 {
+        struct mount_attr again = { .propagation = attributes->propagation };
         int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
 
         if (r < 0)
@@ -34,14 +38,10 @@ int placement_place(int mount_fd, const struct container *container, const struc
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
         if (move_mount(mount_fd, "", target->fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
                 return fail_inside(container, errno, "move_mount", target->path, error);
-        /* beneath a shared mount it became shared: once more what was asked for */
-        if (attributes->propagation != MS_SHARED) {
-                struct mount_attr again = { .propagation = attributes->propagation };
-                unsigned flags = AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0);
-
-                if (mount_setattr(mount_fd, "", flags, &again, sizeof again) < 0)
-                        return fail_inside(container, errno, "mount_setattr", target->path, error);
-        }
+        /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
+        if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
+                          sizeof again) < 0)
+                return fail_inside(container, errno, "mount_setattr", target->path, error);
         return 0;
 }
 
@@ -71,7 +71,9 @@ static int ask_mount_table(const struct container *container, const struct mount
         int r = mount_table_open(&table, container->proc_fd);
 
         while (r == 0 && mount_table_next(&table))
-                if (table.id == identity->id)
+                /* ids are used again, so the device must be the same, too, where it says anything */
+                if (table.id == identity->short_id &&
+                    (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
                         return 1;
         return r;
 }
@@ -96,6 +98,17 @@ int placement_find(const struct container *container, const char *path, const st
         return 0;
 }
 
+int placement_options(const struct container *container, const char *path, char *ret_text, size_t size,
+                      struct error *error)
+{
+        struct statfs fs;
+        int r = target_statfs(container, path, &fs, error);
+
+        if (r == 0)
+                mount_options_text((unsigned long)fs.f_flags, ret_text, size);
+        return r;
+}
+
 int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
 {
         cleanup_mount_table struct mount_table table = {};
@@ -111,8 +124,7 @@ int placement_count_below(const struct container *container, const char *path, u
         return 0;
 }
 
-int placement_take_back(int mount_fd, const struct container *container, const struct mount_identity *identity,
-                        struct error *error)
+int placement_take_back(int mount_fd, const struct container *container, struct error *error)
 {
         cleanup_close int fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
         char name[16];
@@ -126,10 +138,9 @@ int placement_take_back(int mount_fd, const struct container *container, const s
                 return fail(error, errno, "fchdir", "/proc/self/fd");
         (void)snprintf(name, sizeof name, "%d", mount_fd);
         for (int i = 0; i < COVERS_MAX; i++) {
+                /* until the kernel says that ours is in no tree any more */
                 if (umount2(name, MNT_DETACH) < 0)
                         return errno == EINVAL ? 0 : fail_inside(container, errno, "umount2", "what was placed", error);
-                if (ask_statmount(container, identity) <= 0)
-                        return 0;
         }
         return fail_inside(container, EBUSY, "umount2", "what was placed", error);
 }

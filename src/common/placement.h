@@ -48,6 +48,10 @@ const char *placement_word(enum placement placement);
 int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
                    enum placement *ret_placement, struct error *error);
 
+/* placement_options() - the mount on top at path, as it is now: "rw,nosuid,nodev,relatime". */
+int placement_options(const struct container *container, const char *path, char *ret_text, size_t size,
+                      struct error *error);
+
 /*
  * placement_take_back() - undo placement_place() by the mount's own descriptor, wherever the container has moved it
  * since. The kernel unmounts what is on top of it first (umount by descriptor names the topmost mount), so what was
@@ -55,8 +59,7 @@ int placement_find(const struct container *container, const char *path, const st
  *
  * Runs in: a worker in the node's mount namespace; it is in the container's afterwards.
  */
-int placement_take_back(int mount_fd, const struct container *container, const struct mount_identity *identity,
-                        struct error *error);
+int placement_take_back(int mount_fd, const struct container *container, struct error *error);
 
 /*
  * placement_remove() - unmount ours from path, or from where the container has moved it. Where something else

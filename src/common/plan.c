@@ -45,14 +45,9 @@ static void plan_injection(struct plan *plan, const struct request *request)
 {
         add(plan, STEP_PIN_CONTAINER);
         add(plan, STEP_CLAIM);
+        add(plan, request->kind == REQUEST_MOUNT_BLOCK ? STEP_FIND_DEVICE : STEP_OPEN_SOURCE);
         add(plan, STEP_LOOK);
-        if (request->kind == REQUEST_MOUNT_BLOCK) {
-                add(plan, STEP_FIND_DEVICE);
-                add(plan, STEP_CREATE_SUPERBLOCK);
-        } else {
-                add(plan, STEP_OPEN_SOURCE);
-                add(plan, STEP_CLONE);
-        }
+        add(plan, request->kind == REQUEST_MOUNT_BLOCK ? STEP_CREATE_SUPERBLOCK : STEP_CLONE);
         add(plan, STEP_DRESS);
         if (request->locked)
                 add(plan, STEP_LOCK);

@@ -7,9 +7,9 @@
  *      ----------------    ---------------------------------    ----------------------------------------
  *      PIN_CONTAINER       open /proc/PID/..., pidfd_open       closing
  *      CLAIM               fcntl(F_OFD_SETLKW), read            closing
- *      LOOK                openat2, statx                       -
  *      OPEN_SOURCE         openat2                              closing
  *      FIND_DEVICE         open, libblkid                       closing
+ *      LOOK                openat2, statx                       -
  *      CLONE               open_tree                            closing: nobody saw it
  *      CREATE_SUPERBLOCK   fsopen, fsconfig, fsmount            closing: nobody saw it
  *      DRESS               mount_setattr                        closing: nobody saw it

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "worker.h"
+
 /* No uid is special, setfsuid leaves capabilities alone, and nothing of this can be taken back. */
 #define SECUREBITS                                                                                                     \
         (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |               \
@@ -57,10 +59,13 @@ void privileges_stay_undumpable(void)
 
 int privileges_file_owner(uid_t uid, gid_t gid, struct error *error)
 {
+        int parent = getppid();
+
         /* group first; neither call reports failure, so each is asked again with an id that changes nothing */
         (void)setfsgid(gid);
         (void)setfsuid(uid);
         privileges_stay_undumpable();
+        worker_dies_with_parent(parent);
         if (setfsgid((gid_t)-1) != (int)gid || setfsuid((uid_t)-1) != (int)uid)
                 return fail(error, EPERM, "setfsuid", "the container's root");
         return 0;

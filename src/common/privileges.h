@@ -44,7 +44,7 @@ void privileges_stay_undumpable(void);
 /*
  * privileges_file_owner() - what this process makes from now on belongs to these ids (setfsuid, setfsgid), its
  * capabilities unchanged. This is how directories are made inside a container whose superblock the node's root has no
- * id on (EOVERFLOW otherwise), without entering the container's user namespace. 0, 0 goes back.
+ * id on (EOVERFLOW otherwise), without entering the container's user namespace. 0, 0 goes back. Runs in a worker.
  */
 int privileges_file_owner(uid_t uid, gid_t gid, struct error *error);
 

@@ -17,52 +17,31 @@ void removal_begin(struct removal *removal, const struct request *request)
         removal->state = (struct state)STATE_NONE;
 }
 
-int removal_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
-                  struct error *error)
-{
-        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
-        int r;
-
-        if (strcmp(record->boot_id, boot_id) != 0)
-                return fail_because(error, ESRCH, "pin container", record->id, "the machine was started anew since");
-        r = container_pin(&process, ret_container, error);
-        if (r == 0 && ret_container->mnt_ns_inode != record->mnt_ns_inode) {
-                container_release(ret_container);
-                r = -ESRCH;
-        }
-        if (r == -ESRCH)
-                r = container_pin_namespace(record->mnt_ns_inode, ret_container, error);
-        if (r == 0 && record->container_id[0] != '\0') {
-                (void)text_copy(ret_container->id, sizeof ret_container->id, record->container_id);
-                (void)text_copy(ret_container->name, sizeof ret_container->name, record->container_id);
-        }
-        return r;
-}
-
-/* The record of whatever we put at this target of this container, called what it may. */
+/* The record of what we put at this target of this container, called what it may: rather one whose mount is there. */
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
         const char *target = removal->request->target;
-        struct mount_record *record = &removal->record;
         char id[MOUNT_RECORD_ID_MAX];
-        DIR *directory;
-        int fd;
-        int r;
+        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        enum placement placement = PLACEMENT_GONE;
+        int r = -ENOENT;
 
-        mount_record_default_id(&removal->container, target, id);
-        r = mount_record_read(&removal->state, id, record, error);
-        if (r != -ENOENT && r != -EBADMSG)
-                return r;
-        fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
         if (directory == NULL)
                 return fail(error, errno, "open state", "mounts");
-        r = -ENOENT;
-        while (r < 0 && mount_record_next(directory, id))
-                if (mount_record_read(&removal->state, id, record, error) == 0 &&
-                    mount_record_is_of(record, &removal->container, boot_id) &&
-                    (strcmp(record->target, target) == 0 || strcmp(record->mount_point, target) == 0))
-                        r = 0;
+        while (placement == PLACEMENT_GONE && mount_record_next(directory, id)) {
+                struct mount_record record;
+                struct error ignored;
+
+                if (mount_record_read(&removal->state, id, &record, &ignored) < 0 ||
+                    (strcmp(record.target, target) != 0 && strcmp(record.mount_point, target) != 0) ||
+                    !mount_record_is_of(&record, &removal->container, boot_id))
+                        continue;
+                if (placement_find(&removal->container, record.mount_point, &record.identity, &placement, &ignored) < 0)
+                        placement = PLACEMENT_GONE;
+                removal->record = record;
+                r = 0;
+        }
         (void)closedir(directory);
         return r < 0 ? fail(error, ENOENT, "find record", target) : 0;
 }
@@ -70,12 +49,11 @@ static int find_by_target(struct removal *removal, const char *boot_id, struct e
 static int lock_record(struct removal *removal, struct error *error)
 {
         char target_id[MOUNT_RECORD_ID_MAX];
-        const struct container namespace = { .mnt_ns_inode = removal->record.mnt_ns_inode };
         uint64_t keys[2];
         int r;
 
         /* as injection_claim() does */
-        mount_record_default_id(&namespace, removal->record.target, target_id);
+        mount_record_default_id(&removal->record.mnt_ns, removal->record.target, target_id);
         keys[0] = mount_record_key(target_id);
         keys[1] = mount_record_key(removal->record.id);
         r = state_lock(&removal->state, keys[keys[0] > keys[1]], error);
@@ -115,7 +93,7 @@ int removal_find_record(struct removal *removal, struct error *error)
         }
         if (r < 0 || request->has_container)
                 return r;
-        r = removal_reach(&removal->record, boot_id, &removal->container, error);
+        r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
         removal->reachable = r == 0;
         return r == -ESRCH ? 0 : r; /* its mounts went with it; the record is what is left */
 }
@@ -147,7 +125,7 @@ int removal_unplace(struct removal *removal, struct error *error)
                 r = placement_count_below(&removal->container, record->mount_point, &below, error);
                 if (r < 0)
                         return r;
-                if (below > record->below) {
+                if (record->below != MOUNT_RECORD_NOT_COUNTED && below > record->below) {
                         (void)fail_because(error, EBUSY, "umount2", record->target,
                                            "the container has mounts of its own below it");
                         return error_where(error, removal->container.name);
@@ -157,15 +135,6 @@ int removal_unplace(struct removal *removal, struct error *error)
         return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
 }
 
-static unsigned count_components(const char *path)
-{
-        unsigned count = 0;
-
-        for (; *path != '\0'; path++)
-                count += *path == '/';
-        return count;
-}
-
 /*
  * Directories that flexgraft made for this mount, and that others of its mounts in the same container still lie in:
  * one of those takes them over, to remove them in its turn.
@@ -173,7 +142,7 @@ static unsigned count_components(const char *path)
 static void hand_over(struct removal *removal, unsigned left)
 {
         const struct mount_record *record = &removal->record;
-        unsigned depth = count_components(record->mount_point) - record->made; /* of what is not ours */
+        unsigned depth = (unsigned)text_count(record->mount_point, '/') - record->made; /* of what is not ours */
         int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *directory = fd < 0 ? NULL : fdopendir(fd);
         char id[MOUNT_RECORD_ID_MAX];
@@ -190,10 +159,11 @@ static void hand_over(struct removal *removal, unsigned left)
                 struct error ignored;
 
                 if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &heir, &ignored) < 0 ||
-                    heir.mnt_ns_inode != record->mnt_ns_inode || strcmp(heir.boot_id, record->boot_id) != 0 ||
-                    !text_starts(heir.mount_point, kept) || heir.mount_point[strlen(kept)] != '/')
+                    !container_same_namespace(&heir.mnt_ns, &record->mnt_ns) ||
+                    strcmp(heir.boot_id, record->boot_id) != 0 || !text_starts(heir.mount_point, kept) ||
+                    heir.mount_point[strlen(kept)] != '/')
                         continue;
-                heir.made = count_components(heir.mount_point) - depth;
+                heir.made = (unsigned)text_count(heir.mount_point, '/') - depth;
                 done = mount_record_write(&removal->state, &heir, &ignored) == 0;
         }
         (void)closedir(directory);
@@ -208,7 +178,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
         if (!removal->reachable)
                 return 0;
         /* from here on nobody makes or removes mount points in this container; somebody may just have handed us some */
-        r = state_lock(&removal->state, mount_record_tree_key(record->mnt_ns_inode), error);
+        r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
         if (r == 0)
                 r = mount_record_read(&removal->state, record->id, record, error);
         if (r < 0)

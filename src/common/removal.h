@@ -34,11 +34,4 @@ int removal_forget(struct removal *removal, struct error *error);
 
 void removal_release(struct removal *removal);
 
-/*
- * removal_reach() - pin the container of a record: the process recorded, or another of the same mount namespace.
- * Errors: ESRCH when the container is gone, and its mounts with it.
- */
-int removal_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
-                  struct error *error);
-
 #endif

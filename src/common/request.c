@@ -218,6 +218,14 @@ static int take_timeout(struct request *request, const char *key, const json_t *
         return 0;
 }
 
+static int take_replace(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        (void)request;
+        if (!json_is_boolean(value))
+                return refuse(error, key, "must be true or false");
+        return json_is_true(value) ? refuse(error, key, "true is not part of this version") : 0;
+}
+
 #define MOUNTS (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK)
 
 /* Every key, the requests it belongs to, and either who takes it or which flag it sets. */
@@ -236,6 +244,7 @@ static const struct {
         { "propagation", MOUNTS, take_propagation, 0 },
         { "ids", MOUNTS, take_ids, 0 },
         { "timeoutSeconds", MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST, take_timeout, 0 },
+        { "replace", MOUNTS, take_replace, 0 },
         { "readOnly", MOUNTS, NULL, offsetof(struct request, read_only) },
         { "recursive", REQUEST_MOUNT_BIND, NULL, offsetof(struct request, recursive) },
         { "mkdir", MOUNTS, NULL, offsetof(struct request, mkdir) },
@@ -271,8 +280,8 @@ static int check_whole(const struct request *request, struct error *error)
                 return refuse(error, "target", "is missing");
         if (request->kind == REQUEST_MOUNT_BIND && request->options.fs_count > 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options",
-                                    "options: \"%s\" is an option of a filesystem, and a bind mounts none",
-                                    request->options.fs_options[0]);
+                                    "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
+                                    (int)strcspn(request->options.fs_options[0], "="), request->options.fs_options[0]);
         if (request->kind == REQUEST_MOUNT_BLOCK && request->options.recursive)
                 return refuse(error, "options", "\"rbind\" is for mount-bind");
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&

@@ -113,6 +113,18 @@ int status_removed(const struct outcome *outcome)
                    EXIT_DONE);
 }
 
+static void add_notes(json_t *reply, const char *key, const char (*ids)[MOUNT_RECORD_ID_MAX], size_t count)
+{
+        json_t *list;
+
+        if (reply == NULL || count == 0)
+                return;
+        list = json_array();
+        for (size_t i = 0; i < count; i++)
+                (void)json_array_append_new(list, json_string(ids[i]));
+        (void)json_object_set_new(reply, key, list);
+}
+
 int status_listed(const struct listing *listing)
 {
         json_t *mounts = json_array();
@@ -130,13 +142,8 @@ int status_listed(const struct listing *listing)
                 (void)json_array_append_new(mounts, mount);
         }
         reply = json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts);
-        if (reply != NULL && listing->set_aside_count > 0) {
-                json_t *aside = json_array();
-
-                for (size_t i = 0; i < listing->set_aside_count; i++)
-                        (void)json_array_append_new(aside, json_string(listing->set_aside[i]));
-                (void)json_object_set_new(reply, "setAside", aside);
-        }
+        add_notes(reply, "setAside", listing->set_aside, listing->set_aside_count);
+        add_notes(reply, "unreadable", listing->unreadable, listing->unreadable_count);
         return say(reply, EXIT_DONE);
 }
 

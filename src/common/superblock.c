@@ -56,7 +56,6 @@ static int begin_in_child(void *argument, struct error *error)
 
         if ((r = namespace_become_root_of(job->container->user_ns_fd, job->container->name, error)) < 0)
                 return r;
-        ns_worker_dies_with_parent();
         /* fsopen asks for CAP_SYS_ADMIN over the mount namespace we are in, so it has to be the container's */
         if ((r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error)) < 0)
                 return r;

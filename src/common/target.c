@@ -161,6 +161,15 @@ int target_see(const struct container *container, const char *path, struct mount
         return r < 0 ? fail_inside(container, -r, "openat2", path, error) : 0;
 }
 
+int target_statfs(const struct container *container, const char *path, struct statfs *ret_fs, struct error *error)
+{
+        cleanup_close int fd = open_inside(container, path, 0, 0);
+
+        if (fd < 0)
+                return fail_inside(container, -fd, "openat2", path, error);
+        return fstatfs(fd, ret_fs) < 0 ? fail_inside(container, errno, "fstatfs", path, error) : 0;
+}
+
 /* One component, made and opened without following anything. Somebody else's directory of that name will do. */
 static int make_directory(int dirfd, const char *name, bool *ret_made)
 {
@@ -196,7 +205,26 @@ static const char *last_components(const char *path, unsigned count)
         return start + 1;
 }
 
-static int make_components(struct target *target, bool directory, const char **ret_part)
+/* One more component beneath dirfd, by the rights that the container's root has there. */
+static int make_component(const struct container *container, int dirfd, const char *name, bool directory,
+                          bool *ret_made, struct error *error)
+{
+        struct stat st;
+        int r;
+
+        *ret_made = false;
+        /* our capability is the node's; the container's root could not do this where its own does not reach */
+        if (fstat(dirfd, &st) < 0)
+                return fail_inside(container, errno, "fstat", name, error);
+        r = container_may_change(container, st.st_uid, st.st_gid, error);
+        if (r < 0)
+                return r;
+        r = directory ? make_directory(dirfd, name, ret_made) : make_file(dirfd, name, ret_made);
+        return r < 0 ? fail_inside(container, -r, "mkdir", name, error) : r;
+}
+
+static int make_components(const struct container *container, struct target *target, bool directory,
+                           struct error *error)
 {
         const char *rest = last_components(target->path, target->missing);
         cleanup_close int fd = fd_take(&target->base_fd);
@@ -207,14 +235,13 @@ static int make_components(struct target *target, bool directory, const char **r
                 bool made;
                 int next;
 
-                *ret_part = rest;
                 (void)memcpy(name, rest, length); /* no component is longer: text_path_normal() */
                 name[length] = '\0';
                 rest += length + (left > 1 ? 1 : 0);
-                next = left > 1 || directory ? make_directory(fd, name, &made) : make_file(fd, name, &made);
+                next = make_component(container, fd, name, left > 1 || directory, &made, error);
                 if (made || target->made > 0)
                         target->made++;
-                else
+                else if (next >= 0)
                         target->missing--; /* somebody else just made it, and it is theirs */
                 if (next < 0)
                         return next;
@@ -227,7 +254,6 @@ static int make_components(struct target *target, bool directory, const char **r
 
 int target_make(const struct container *container, struct target *target, bool directory, struct error *error)
 {
-        const char *part = target->path;
         struct mount_seen seen;
         uid_t uid;
         gid_t gid;
@@ -242,9 +268,7 @@ int target_make(const struct container *container, struct target *target, bool d
         if (r < 0)
                 return r;
         /* as the container's root, with the node's capabilities, beneath descriptors only */
-        r = make_components(target, directory, &part);
-        if (r < 0)
-                (void)fail_inside(container, -r, "mkdir", part, error);
+        r = make_components(container, target, directory, error);
         (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
         if (r < 0)
                 return r;
@@ -266,7 +290,7 @@ int target_open_parent(const struct container *container, const char *path, cons
 
         (void)text_copy(parent, sizeof parent, path);
         parent[name - path > 1 ? name - path - 1 : 1] = '\0';
-        fd = open_inside(container, parent, O_DIRECTORY, 0);
+        fd = open_inside(container, parent, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
         if (fd < 0)
                 return fail_inside(container, -fd, "openat2", parent, error);
         *ret_name = name;
@@ -286,7 +310,10 @@ static int remove_unused(const struct container *container, const char *path, st
         const char *name = last_components(path, 1);
         cleanup_close int dirfd = target_open_parent(container, path, &name, error);
         struct mount_seen seen;
+        struct stat parent;
         struct stat st;
+        uid_t uid;
+        gid_t gid;
         int r;
 
         if (dirfd < 0)
@@ -298,7 +325,12 @@ static int remove_unused(const struct container *container, const char *path, st
         r = mount_see(dirfd, name, &seen);
         if (r < 0)
                 return fail_inside(container, -r, "statx", path, error);
-        if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
+        if (container_root_ids(container, &uid, &gid, error) < 0) {
+                uid = st.st_uid; /* it just ended, and with it whoever could have put another there */
+        } else if (fstat(dirfd, &parent) < 0 ||
+                   container_may_change(container, parent.st_uid, parent.st_gid, error) < 0)
+                return 1;
+        if (seen.root || st.st_uid != uid || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
                 return 1;
         if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;

@@ -46,6 +46,10 @@ int target_look(const struct container *container, const char *path, struct targ
 /* target_see() - the mount that is on top at this path now. Errors: those of openat2, ENOENT among them. */
 int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen, struct error *error);
 
+/* target_statfs() - statfs(2) of what is on top at this path now. */
+struct statfs;
+int target_statfs(const struct container *container, const char *path, struct statfs *ret_fs, struct error *error);
+
 /*
  * target_make() - make what is missing: directories of mode 0755, and as the last component a directory or an empty
  * file of mode 0644, owned by the container's root. Counts in target->made what it made, also when it fails half way.
@@ -65,7 +69,7 @@ int target_make(const struct container *container, struct target *target, bool d
 int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
                   unsigned *ret_left, struct error *error);
 
-/* target_open_parent() - O_PATH on the directory of the path's last component, and that component. */
+/* target_open_parent() - O_PATH on the directory of a resolved path's last component, and that component. */
 int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error);
 
 void target_release(struct target *target);

@@ -39,6 +39,15 @@ bool text_starts(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+size_t text_count(const char *text, char character)
+{
+        size_t count = 0;
+
+        for (; *text != '\0'; text++)
+                count += *text == character;
+        return count;
+}
+
 uint64_t text_hash(uint64_t seed, const void *bytes, size_t size)
 {
         const unsigned char *byte = bytes;

@@ -18,6 +18,9 @@ bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 /* text_starts() - whether text begins with prefix. */
 bool text_starts(const char *text, const char *prefix);
 
+/* text_count() - how often a character is in a text. */
+size_t text_count(const char *text, char character);
+
 /*
  * text_hash() - FNV-1a, 64 bit: stable across runs and machines, so that it may stand in file names. Continue a hash
  * by handing the last result as seed; start with TEXT_HASH_SEED. Not for anything an attacker must not collide.

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,16 +21,25 @@
 #define GRACE_MS 500 /* how long a killed child may take to go before it is left where it hangs */
 
 struct job {
+        int parent_pid;
         worker_function *function;
         void *argument;
         struct error *error;
         int result;
 };
 
+void worker_dies_with_parent(int parent_pid)
+{
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* cannot fail for a valid signal */
+        if (getppid() != parent_pid)
+                (void)syscall(SYS_exit_group, 1); /* too late: nobody waits for what this process would do */
+}
+
 static int child_main(void *argument)
 {
         struct job *job = argument;
 
+        worker_dies_with_parent(job->parent_pid);
         job->result = job->function(job->argument, job->error);
         return 0; /* glibc's clone() turns this into a plain exit of this task */
 }
@@ -93,7 +103,7 @@ static bool wait_until(int pidfd, int64_t deadline_ms)
 
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
 {
-        struct job job = { .function = function, .argument = argument, .error = error };
+        struct job job = { .parent_pid = getpid(), .function = function, .argument = argument, .error = error };
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool in_time;

@@ -14,6 +14,13 @@
 
 typedef int worker_function(void *argument, struct error *error);
 
+/*
+ * worker_dies_with_parent() - SIGKILL for this process when its parent ends; at once if it has ended already. To be
+ * said again after every change of ids, which makes the kernel forget it (commit_creds()). Needs parent_pid, as the
+ * parent knew it of itself before it made this process.
+ */
+void worker_dies_with_parent(int parent_pid);
+
 /* worker_now_ms() - the monotonic clock, for deadlines. */
 int64_t worker_now_ms(void);
 
