@@ -14,16 +14,8 @@
 #include "fd.h"
 #include "text.h"
 
-/* The tags a source may be named by, and where udev keeps a link for each. */
-static const struct {
-        const char *tag;
-        const char *link_directory;
-} tags[] = {
-        { "UUID", "/dev/disk/by-uuid" },
-        { "LABEL", "/dev/disk/by-label" },
-        { "PARTUUID", "/dev/disk/by-partuuid" },
-        { "PARTLABEL", "/dev/disk/by-partlabel" },
-};
+/* The tags a source may be named by. */
+static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
 
 static void probe_drop(blkid_probe *probe)
 {
@@ -55,23 +47,11 @@ static int open_device(const char *path, struct error *error)
         return fd < 0 ? fail(error, errno, "open", path) : fd;
 }
 
-/* Whether the device at path carries this tag: udev's links are hints, the device is the truth. */
-static bool carries_tag(const char *path, const char *tag, const char *value)
-{
-        cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        cleanup_probe blkid_probe probe = NULL;
-        const char *name = strcmp(tag, "PARTUUID") == 0    ? "PART_ENTRY_UUID"
-                           : strcmp(tag, "PARTLABEL") == 0 ? "PART_ENTRY_NAME"
-                                                           : tag;
-        const char *found = NULL;
-        struct stat st;
-
-        return fd >= 0 && fstat(fd, &st) == 0 && S_ISBLK(st.st_mode) && probe_begin(fd, &probe) == 0 &&
-               blkid_do_safeprobe(probe) == 0 && blkid_probe_lookup_value(probe, name, &found, NULL) == 0 &&
-               strcmp(found, value) == 0;
-}
-
-/* Look at every block device. A btrfs of several devices has one UUID on all of them: any will do. */
+/*
+ * Look at every block device, and not at udev's links: whoever may write to a disk chooses its tags, and a link says
+ * nothing of a second device with the same one. A btrfs of several devices has one UUID on all of
+ * them: any will do.
+ */
 static int scan_for_tag(const char *source, const char *tag, const char *value, char *ret_path, struct error *error)
 {
         blkid_cache cache = NULL;
@@ -106,24 +86,6 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
         return 0;
 }
 
-static int find_by_tag(const char *source, const char *tag, const char *link_directory, const char *value,
-                       char *ret_path, struct error *error)
-{
-        char encoded[1024];
-        char link[PATH_MAX];
-
-        if (value[0] == '\0')
-                return fail_because(error, ENOENT, "find device", source, "the tag has no value");
-        if (blkid_encode_string(value, encoded, sizeof encoded) == 0) {
-                (void)snprintf(link, sizeof link, "%s/%s", link_directory, encoded);
-                if (carries_tag(link, tag, value)) {
-                        (void)text_copy(ret_path, PATH_MAX, link);
-                        return 0;
-                }
-        }
-        return scan_for_tag(source, tag, value, ret_path, error);
-}
-
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
 {
         const char *equals = strchr(source, '=');
@@ -133,8 +95,10 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 
         (void)text_copy(path, sizeof path, source);
         for (size_t i = 0; source[0] != '/' && equals != NULL && i < sizeof tags / sizeof tags[0]; i++)
-                if (strlen(tags[i].tag) == (size_t)(equals - source) && text_starts(source, tags[i].tag)) {
-                        int r = find_by_tag(source, tags[i].tag, tags[i].link_directory, equals + 1, path, error);
+                if (strlen(tags[i]) == (size_t)(equals - source) && text_starts(source, tags[i])) {
+                        int r = equals[1] == '\0'
+                                        ? fail_because(error, ENOENT, "find device", source, "the tag has no value")
+                                        : scan_for_tag(source, tags[i], equals + 1, path, error);
 
                         if (r < 0)
                                 return r;

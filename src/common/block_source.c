@@ -129,4 +129,6 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         return 0;
 }
 
-const struct source_kind block_source = { .open = find_device, .make = make_filesystem, .ownable = true };
+const struct source_kind block_source = {
+        .open = find_device, .make = make_filesystem, .ownable = true, .foreign = true
+};

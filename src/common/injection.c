@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -226,8 +227,15 @@ int injection_make_mount(struct injection *injection, struct error *error)
 
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
+        const struct request *request = injection->request;
+        struct mount_attributes attributes;
+
         injection->attributes.apart = injection->container.own_user_ns;
-        return detached_mount_dress(injection->mount_fd, injection->request->source, &injection->attributes,
+        attributes = injection->attributes;
+        /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
+        if (injection->kind->foreign && !request->locked && injection->container.own_user_ns)
+                attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+        return detached_mount_dress(injection->mount_fd, request->source, &attributes,
                                     mapped ? injection->container.user_ns_fd : -1, error);
 }
 
@@ -306,18 +314,29 @@ int injection_dress(struct injection *injection, struct error *error)
 
 int injection_lock(struct injection *injection, struct error *error)
 {
+        const struct request *request = injection->request;
+        struct mount_attributes rest;
         int fd;
 
+        if (!injection->container.own_user_ns && !request->locked)
+                return 0; /* its root is the node's: nothing binds it */
         if (!injection->container.own_user_ns)
-                return fail_because(error, EINVAL, "lock attributes", injection->request->target,
+                return fail_because(error, EINVAL, "lock attributes", request->target,
                                     "the container has no user namespace of its own, so its root can undo everything");
-        fd = detached_mount_lock(injection->mount_fd, &injection->container, injection->directory,
-                                 injection->request->recursive, error);
+        fd = detached_mount_lock(injection->mount_fd, &injection->container, injection->directory, request->recursive,
+                                 error);
         if (fd < 0)
                 return fd;
         fd_close(&injection->mount_fd);
         injection->mount_fd = fd;
-        return 0;
+        if (request->locked)
+                return 0;
+        rest = (struct mount_attributes){
+                .set = injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC),
+                .propagation = injection->attributes.propagation,
+                .recursive = request->recursive,
+        };
+        return detached_mount_dress(fd, request->source, &rest, -1, error);
 }
 
 /* Whether a mount may be put on what is there now. */

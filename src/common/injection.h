@@ -25,6 +25,7 @@ struct source_kind {
         /* fill mount_fd; owned: with a superblock that the container's user namespace owns */
         int (*make)(struct injection *injection, bool owned, struct error *error);
         bool ownable; /* whether make() knows how to do that */
+        bool foreign; /* its content may be the container's own work: nosuid and nodev are locked always */
 };
 
 struct injection {

@@ -15,7 +15,9 @@ static const struct {
         [STEP_CLONE] = { "clone the source as a detached mount", "drop it" },
         [STEP_CREATE_SUPERBLOCK] = { "mount the filesystem, detached", "drop it" },
         [STEP_DRESS] = { "set attributes, propagation and the id mapping", "" },
-        [STEP_LOCK] = { "lock the attributes against the container's root", "drop it" },
+        [STEP_LOCK] = { "lock attributes against the container's root: all that were asked for to be, else nosuid and "
+                        "nodev",
+                        "drop it" },
         [STEP_RECORD] = { "record the intent", "remove the record" },
         [STEP_MAKE_TARGET] = { "make the mount point, owned by the container's root", "remove what was made" },
         [STEP_PLACE] = { "enter the container's mount namespace and place the mount", "take it back" },
@@ -49,7 +51,8 @@ static void plan_injection(struct plan *plan, const struct request *request)
         add(plan, STEP_LOOK);
         add(plan, request->kind == REQUEST_MOUNT_BLOCK ? STEP_CREATE_SUPERBLOCK : STEP_CLONE);
         add(plan, STEP_DRESS);
-        if (request->locked)
+        /* what is on a disk may be the container's own work, device files included: nodev has to hold */
+        if (request->locked || request->kind == REQUEST_MOUNT_BLOCK)
                 add(plan, STEP_LOCK);
         add(plan, STEP_RECORD);
         if (request->mkdir)
