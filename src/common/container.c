@@ -159,8 +159,11 @@ static int open_namespaces(struct container *container, struct error *error)
         if (r < 0)
                 return fail(error, -r, "stat", "/proc/self/ns");
         container->mnt_ns.inode = ns.st_ino;
-        if (ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &container->mnt_ns.id) < 0)
+        if (ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &container->mnt_ns.id) < 0) {
+                if (errno != ENOTTY)
+                        return fail(error, errno, "ioctl", "mount namespace");
                 container->mnt_ns.id = 0; /* before Linux 6.11 */
+        }
         if (r > 0)
                 return fail_because(error, EINVAL, "pin container", container->name,
                                     "the process is in the node's own mount namespace, so it is no container");

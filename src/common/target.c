@@ -325,13 +325,17 @@ static int remove_unused(const struct container *container, const char *path, st
         r = mount_see(dirfd, name, &seen);
         if (r < 0)
                 return fail_inside(container, -r, "statx", path, error);
-        if (container_root_ids(container, &uid, &gid, error) < 0) {
-                uid = st.st_uid; /* it just ended, and with it whoever could have put another there */
-        } else if (fstat(dirfd, &parent) < 0 ||
-                   container_may_change(container, parent.st_uid, parent.st_gid, error) < 0)
+        if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
                 return 1;
-        if (seen.root || st.st_uid != uid || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
+        r = container_root_ids(container, &uid, &gid, error);
+        if (r == 0 && fstat(dirfd, &parent) < 0)
+                r = fail_inside(container, errno, "fstat", path, error);
+        if (r == 0)
+                r = container_may_change(container, parent.st_uid, parent.st_gid, error);
+        if (r == -EACCES || (r == 0 && st.st_uid != uid))
                 return 1;
+        if (r < 0 && r != -ESRCH) /* it just ended, and with it whoever could have put another there */
+                return r;
         if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;
         return is_in_use(errno) ? 1 : fail_inside(container, errno, "unlinkat", path, error);

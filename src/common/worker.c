@@ -26,6 +26,7 @@ struct job {
         void *argument;
         struct error *error;
         int result;
+        bool finished;
 };
 
 void worker_dies_with_parent(int parent_pid)
@@ -41,6 +42,7 @@ static int child_main(void *argument)
 
         worker_dies_with_parent(job->parent_pid);
         job->result = job->function(job->argument, job->error);
+        job->finished = true;
         return 0; /* glibc's clone() turns this into a plain exit of this task */
 }
 
@@ -133,5 +135,7 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (end.si_code != CLD_EXITED)
                 return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
                                     end.si_status, sigabbrev_np(end.si_status) ?: "unknown");
+        if (!job.finished) /* it took us for dead, and ended before it began */
+                return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
         return job.result;
 }

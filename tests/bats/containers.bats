@@ -282,6 +282,19 @@ docker_config() {
         refuses_container '"web"'
 }
 
+@test "a Docker container that is marked as stopped is refused, whoever has its pid now" {
+        started
+        put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config | sed 's/"Running": true/"Running": false/')"
+        refuses_container '"web"' ESRCH
+}
+
+@test "a pid that was written down before its process started is refused" {
+        started
+        put "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        in_node_view touch -d 2020-01-01 "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid"
+        refuses_container "\"$ID\"" ESRCH
+}
+
 @test "Docker's state with another start time is refused" {
         started
         put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config)"
