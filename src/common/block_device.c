@@ -14,6 +14,8 @@
 #include "fd.h"
 #include "text.h"
 
+#define TYPE_SIZE 64
+
 /* The tags a source may be named by. */
 static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
 
@@ -23,21 +25,30 @@ static void probe_drop(blkid_probe *probe)
 }
 #define cleanup_probe __attribute__((cleanup(probe_drop)))
 
-/* A probe of this device's superblocks. The fd stays open with the caller, who closes it after the probe. */
-static int probe_begin(int fd, blkid_probe *ret_probe)
+/*
+ * What of one sort (BLKID_USAGE_*) is on the device: 1 found, 0 nothing, -ENOTUNIQ several, or another negative errno.
+ * ret_type holds TYPE_SIZE bytes. The sorts are asked one after the other, so that libblkid's buffers are never all of
+ * them in memory.
+ */
+static int probe_for(int fd, int filter, int usage, char *ret_type)
 {
-        blkid_probe probe = blkid_new_probe();
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        const char *type = NULL;
+        int r;
 
         if (probe == NULL)
                 return -ENOMEM;
-        *ret_probe = probe;
         if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
-            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID |
-                                                             BLKID_SUBLKS_LABEL | BLKID_SUBLKS_MAGIC) < 0 ||
-            blkid_probe_enable_partitions(probe, 1) < 0 ||
-            blkid_probe_set_partitions_flags(probe, BLKID_PARTS_ENTRY_DETAILS) < 0)
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
+            blkid_probe_filter_superblocks_usage(probe, filter, usage) < 0)
                 return -EIO;
-        return 0;
+        r = blkid_do_safeprobe(probe);
+        if (r != 0)
+                return r > 0 ? 0 : r == -2 ? -ENOTUNIQ : -EIO;
+        if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
+                return 0;
+        (void)text_copy(ret_type, TYPE_SIZE, type);
+        return 1;
 }
 
 static int open_device(const char *path, struct error *error)
@@ -121,32 +132,25 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
 {
         cleanup_close int fd = open_device(device->path, error);
-        cleanup_probe blkid_probe probe = NULL;
-        const char *type = NULL;
-        const char *usage = NULL;
-        const char *table = NULL;
+        char other[TYPE_SIZE];
         int r;
 
         if (fd < 0)
                 return fd;
-        r = probe_begin(fd, &probe);
-        if (r < 0)
-                return fail(error, -r, "probe", device->path);
-        r = blkid_do_safeprobe(probe);
-        if (r == -2)
+        /* First what would make a filesystem on it a part of something larger: RAID, LVM, encryption. */
+        r = probe_for(fd, BLKID_FLTR_NOTIN, BLKID_USAGE_FILESYSTEM, other);
+        if (r > 0)
+                return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", other);
+        if (r == 0)
+                r = probe_for(fd, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM, ret_fs_type);
+        if (r == -ENOTUNIQ)
                 return fail_because(error, ENOTUNIQ, "probe", device->path,
                                     "it carries the signatures of several filesystems; say which with \"fsType\"");
         if (r < 0)
-                return fail(error, errno != 0 ? errno : EIO, "probe", device->path);
-        if (r == 0 && blkid_probe_lookup_value(probe, "TYPE", &type, NULL) == 0 &&
-            blkid_probe_lookup_value(probe, "USAGE", &usage, NULL) == 0 && strcmp(usage, "filesystem") == 0) {
-                (void)text_copy(ret_fs_type, 64, type);
-                return 0;
-        }
-        if (type != NULL)
-                return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", type);
-        if (r == 0 && blkid_probe_lookup_value(probe, "PTTYPE", &table, NULL) == 0)
-                return fail_because(error, ENODATA, "probe", device->path,
-                                    "it holds no filesystem but a partition table (%s)", table);
-        return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem that could be recognised");
+                return fail(error, -r, "probe", device->path);
+        if (r == 0)
+                return fail_because(
+                        error, ENODATA, "probe", device->path,
+                        "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
+        return 0;
 }

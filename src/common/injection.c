@@ -120,7 +120,8 @@ static int accept_present(struct injection *injection, const struct mount_record
                                    "an earlier call (record %s) put another mount there", earlier->id);
                 return error_where(error, container);
         }
-        r = placement_options(&injection->container, injection->request->target, options, sizeof options, error);
+        r = placement_options(&injection->container, injection->request->target, &earlier->identity, options,
+                              sizeof options, error);
         if (r < 0)
                 return r;
         if (strcmp(options, earlier->options) != 0) {
@@ -228,10 +229,12 @@ int injection_make_mount(struct injection *injection, struct error *error)
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
-        struct mount_attributes attributes;
+        struct mount_attributes attributes = { .set = injection->attributes.set,
+                                               .clear = injection->attributes.clear,
+                                               .propagation = injection->attributes.propagation,
+                                               .recursive = injection->attributes.recursive,
+                                               .apart = injection->container.own_user_ns };
 
-        injection->attributes.apart = injection->container.own_user_ns;
-        attributes = injection->attributes;
         /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
         if (injection->kind->foreign && !request->locked && injection->container.own_user_ns)
                 attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
@@ -420,19 +423,11 @@ int injection_confirm(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         char options[sizeof injection->record.options];
-        struct mount_seen seen = {};
         int r = container_alive(&injection->container, error);
 
         if (r == 0)
-                r = target_see(&injection->container, request->target, &seen, error);
-        if (r < 0)
-                return r;
-        if (!seen.root || !mount_identity_same(&seen.identity, &injection->record.identity)) {
-                (void)fail_because(error, ESTALE, "look again", request->target,
-                                   "the target was moved, replaced or covered while the mount was placed");
-                return error_where(error, injection->container.name);
-        }
-        r = placement_options(&injection->container, request->target, options, sizeof options, error);
+                r = placement_options(&injection->container, request->target, &injection->record.identity, options,
+                                      sizeof options, error);
         if (r < 0)
                 return r;
         if (strcmp(options, injection->record.options) != 0) {

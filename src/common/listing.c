@@ -35,8 +35,8 @@ static int ask_kernel(void *argument, struct error *error)
                 r = placement_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
                                    error);
         if (r == 0 && entry->placement == PLACEMENT_PRESENT)
-                r = placement_options(&container, entry->record.mount_point, entry->record.options,
-                                      sizeof entry->record.options, error);
+                r = placement_options(&container, entry->record.mount_point, &entry->record.identity,
+                                      entry->record.options, sizeof entry->record.options, error);
         return r;
 }
 

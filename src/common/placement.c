@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -82,7 +81,7 @@ int placement_find(const struct container *container, const char *path, const st
                    enum placement *ret_placement, struct error *error)
 {
         struct mount_seen seen;
-        int r = target_see(container, path, &seen, error);
+        int r = target_see(container, path, &seen, NULL, error);
         int there;
 
         if (r == 0 && seen.root && mount_identity_same(&seen.identity, identity)) {
@@ -98,15 +97,22 @@ int placement_find(const struct container *container, const char *path, const st
         return 0;
 }
 
-int placement_options(const struct container *container, const char *path, char *ret_text, size_t size,
-                      struct error *error)
+int placement_options(const struct container *container, const char *path, const struct mount_identity *identity,
+                      char *ret_text, size_t size, struct error *error)
 {
-        struct statfs fs;
-        int r = target_statfs(container, path, &fs, error);
+        struct mount_seen seen = {};
+        unsigned long flags;
+        int r = target_see(container, path, &seen, &flags, error);
 
-        if (r == 0)
-                mount_options_text((unsigned long)fs.f_flags, ret_text, size);
-        return r;
+        if (r < 0)
+                return r;
+        if (!seen.root || !mount_identity_same(&seen.identity, identity)) {
+                (void)fail_because(error, ESTALE, "look again", path,
+                                   "the target was moved, replaced or covered while the mount was placed");
+                return error_where(error, container->name);
+        }
+        mount_options_text(flags, ret_text, size);
+        return 0;
 }
 
 int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
@@ -156,7 +162,7 @@ static int locate(const struct container *container, const struct mount_identity
                 struct mount_seen seen;
                 struct error ignored;
 
-                if (target_see(container, table.mount_point, &seen, &ignored) == 0 && seen.root &&
+                if (target_see(container, table.mount_point, &seen, NULL, &ignored) == 0 && seen.root &&
                     mount_identity_same(&seen.identity, identity))
                         return text_copy(ret_path, PATH_MAX, table.mount_point) ? 0 : -ENAMETOOLONG;
         }

@@ -48,9 +48,12 @@ const char *placement_word(enum placement placement);
 int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
                    enum placement *ret_placement, struct error *error);
 
-/* placement_options() - the mount on top at path, as it is now: "rw,nosuid,nodev,relatime". */
-int placement_options(const struct container *container, const char *path, char *ret_text, size_t size,
-                      struct error *error);
+/*
+ * placement_options() - our mount at path as it is now: "rw,nosuid,nodev,relatime".
+ * Errors:  ESTALE ours is not on top there.
+ */
+int placement_options(const struct container *container, const char *path, const struct mount_identity *identity,
+                      char *ret_text, size_t size, struct error *error);
 
 /*
  * placement_take_back() - undo placement_place() by the mount's own descriptor, wherever the container has moved it

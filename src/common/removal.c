@@ -17,33 +17,51 @@ void removal_begin(struct removal *removal, const struct request *request)
         removal->state = (struct state)STATE_NONE;
 }
 
+/* Whether this record is of what we put at the request's target: 1 and its mount is there, 0 and it is gone, or ENOENT.
+ */
+static int match_target(struct removal *removal, const char *id, const char *boot_id, struct mount_record *ret_record)
+{
+        const char *target = removal->request->target;
+        enum placement placement;
+        struct error ignored; /* one that cannot be read, or asked about, is not the one */
+
+        if (mount_record_read(&removal->state, id, ret_record, &ignored) < 0 ||
+            (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
+            !mount_record_is_of(ret_record, &removal->container, boot_id))
+                return -ENOENT;
+        if (placement_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement, &ignored) <
+            0)
+                return 0;
+        return placement != PLACEMENT_GONE;
+}
+
 /* The record of what we put at this target of this container, called what it may: rather one whose mount is there. */
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
-        const char *target = removal->request->target;
+        static struct mount_record other;
         char id[MOUNT_RECORD_ID_MAX];
-        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-        enum placement placement = PLACEMENT_GONE;
-        int r = -ENOENT;
+        DIR *directory;
+        int there;
+        int fd;
 
+        mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
+        there = match_target(removal, id, boot_id, &removal->record);
+        if (there > 0)
+                return 0; /* as nearly always */
+        fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        directory = fd < 0 ? NULL : fdopendir(fd);
         if (directory == NULL)
                 return fail(error, errno, "open state", "mounts");
-        while (placement == PLACEMENT_GONE && mount_record_next(directory, id)) {
-                struct mount_record record;
-                struct error ignored;
+        while (there <= 0 && mount_record_next(directory, id)) {
+                int r = match_target(removal, id, boot_id, &other);
 
-                if (mount_record_read(&removal->state, id, &record, &ignored) < 0 ||
-                    (strcmp(record.target, target) != 0 && strcmp(record.mount_point, target) != 0) ||
-                    !mount_record_is_of(&record, &removal->container, boot_id))
-                        continue;
-                if (placement_find(&removal->container, record.mount_point, &record.identity, &placement, &ignored) < 0)
-                        placement = PLACEMENT_GONE;
-                removal->record = record;
-                r = 0;
+                if (r > 0 || (r == 0 && there < 0)) {
+                        removal->record = other;
+                        there = r;
+                }
         }
         (void)closedir(directory);
-        return r < 0 ? fail(error, ENOENT, "find record", target) : 0;
+        return there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
 }
 
 static int lock_record(struct removal *removal, struct error *error)

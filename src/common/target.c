@@ -153,21 +153,21 @@ int target_look(const struct container *container, const char *path, struct targ
         return 0;
 }
 
-int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen, struct error *error)
+int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,
+               unsigned long *ret_statfs_flags, struct error *error)
 {
         cleanup_close int fd = open_inside(container, path, 0, 0);
         int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
+        struct statfs fs;
 
-        return r < 0 ? fail_inside(container, -r, "openat2", path, error) : 0;
-}
-
-int target_statfs(const struct container *container, const char *path, struct statfs *ret_fs, struct error *error)
-{
-        cleanup_close int fd = open_inside(container, path, 0, 0);
-
-        if (fd < 0)
-                return fail_inside(container, -fd, "openat2", path, error);
-        return fstatfs(fd, ret_fs) < 0 ? fail_inside(container, errno, "fstatfs", path, error) : 0;
+        if (r < 0)
+                return fail_inside(container, -r, "openat2", path, error);
+        if (ret_statfs_flags == NULL)
+                return 0;
+        if (fstatfs(fd, &fs) < 0)
+                return fail_inside(container, errno, "fstatfs", path, error);
+        *ret_statfs_flags = (unsigned long)fs.f_flags;
+        return 0;
 }
 
 /* One component, made and opened without following anything. Somebody else's directory of that name will do. */

@@ -43,12 +43,12 @@ struct target {
  */
 int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error);
 
-/* target_see() - the mount that is on top at this path now. Errors: those of openat2, ENOENT among them. */
-int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen, struct error *error);
-
-/* target_statfs() - statfs(2) of what is on top at this path now. */
-struct statfs;
-int target_statfs(const struct container *container, const char *path, struct statfs *ret_fs, struct error *error);
+/*
+ * target_see() - the mount that is on top at this path now, and with ret_statfs_flags statfs(2)'s f_flags of it.
+ * Errors: those of openat2, ENOENT among them.
+ */
+int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,
+               unsigned long *ret_statfs_flags, struct error *error);
 
 /*
  * target_make() - make what is missing: directories of mode 0755, and as the last component a directory or an empty

@@ -25,7 +25,9 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -109,6 +111,63 @@ static int steps(void)
         return target < 0 ? 1 : place(mount_fd, target, mnt_ns);
 }
 
+/* Lock the attributes of a disk's mount, as the helper does. */
+static int lock_mount(int mount_fd, int user_ns)
+{
+        struct mount_attr private = { .propagation = MS_PRIVATE };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = {};
+        struct iovec part = { .iov_base = bytes, .iov_len = 1 };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
+        };
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        int sockets[2];
+        int locked = -1;
+        int pidfd = -1;
+        siginfo_t end;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+                return -1;
+        if (syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL) == 0) {
+                int context;
+                int stage;
+
+                close_range(100, ~0U, 0);
+                unshare(CLONE_NEWNS);
+                mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private);
+                context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+                fsconfig(context, FSCONFIG_SET_STRING, "size", "64k", 0);
+                fsconfig(context, FSCONFIG_SET_STRING, "mode", "0755", 0);
+                fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+                stage = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+                move_mount(stage, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
+                fchdir(stage);
+                mkdirat(AT_FDCWD, "m", 0755);
+                move_mount(mount_fd, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH);
+                prctl(PR_SET_DUMPABLE, 0);
+                setns(user_ns, CLONE_NEWUSER);
+                syscall(SYS_setresgid, 0, 0, 0);
+                syscall(SYS_setresuid, 0, 0, 0);
+                unshare(CLONE_NEWNS);
+                locked = open_tree(AT_FDCWD, "m", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+                header->cmsg_level = SOL_SOCKET;
+                header->cmsg_type = SCM_RIGHTS;
+                header->cmsg_len = CMSG_LEN(sizeof locked);
+                memcpy(CMSG_DATA(header), &locked, sizeof locked);
+                sendmsg(sockets[1], &message, MSG_NOSIGNAL);
+                syscall(SYS_exit_group, 0);
+        }
+        if (recvmsg(sockets[0], &message, MSG_CMSG_CLOEXEC) != 1 || CMSG_FIRSTHDR(&message) == NULL)
+                return -1;
+        memcpy(&locked, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof locked);
+        waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED);
+        close(mount_fd);
+        return locked;
+}
+
 static int worker(void *unused)
 {
         char path[64];
@@ -121,6 +180,8 @@ static int worker(void *unused)
         int proc, root, mnt_ns, user_ns, dir, mounts, lock_fd, target, source_fd, mount_fd, record;
 
         (void)unused;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)getppid();
         proc = open_beneath(AT_FDCWD, strcat(strcpy(path, "/proc/"), pid_text), O_PATH | O_DIRECTORY,
                             RESOLVE_NO_MAGICLINKS);
         read_file(proc, "stat");
@@ -132,6 +193,7 @@ static int worker(void *unused)
         stat("/proc/self/ns/user", &st);
         fstat(mnt_ns, &st);
         stat("/proc/self/ns/mnt", &st);
+        ioctl(mnt_ns, _IOR(0xb7, 0x5, uint64_t), &(uint64_t){ 0 });
         ppoll(&alive, 1, &(struct timespec){}, NULL);
         read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id");
         (void)open("/etc/flexgraft/config.json", O_RDONLY | O_CLOEXEC);
@@ -142,11 +204,6 @@ static int worker(void *unused)
         close(dir);
         lock_fd = openat(mounts, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         fcntl(lock_fd, F_OFD_SETLKW, &lock);
-        (void)openat(mounts, "floor.json", O_RDONLY | O_CLOEXEC);
-        target = open_beneath(root, target_path + 1, O_PATH,
-                              RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
-        fstatfs(target, &fs);
-        look(target);
         if (strcmp(kind, "bind") == 0) {
                 source_fd = open_beneath(AT_FDCWD, source, O_PATH, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
                 fstat(source_fd, &st);
@@ -156,12 +213,20 @@ static int worker(void *unused)
                 ioctl(source_fd, BLKROGET, &(int){ 0 });
                 close(source_fd);
         }
+        (void)openat(mounts, "floor.json", O_RDONLY | O_CLOEXEC);
+        target = open_beneath(root, target_path + 1, O_PATH,
+                              RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+        fstatfs(target, &fs);
+        look(target);
         mount_fd = make_mount(source_fd);
         attr = attributes(user_ns);
         if (mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return 1;
+        if (strcmp(kind, "block") == 0)
+                mount_fd = lock_mount(mount_fd, user_ns);
         look(mount_fd);
         fstatfs(mount_fd, &fs);
+        look(mount_fd);
         record = openat(mounts, ".floor.json.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (write(record, bytes, 440) != 440)
                 return 1;
@@ -175,6 +240,7 @@ static int worker(void *unused)
         ppoll(&alive, 1, &(struct timespec){}, NULL);
         target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
         look(target);
+        fstatfs(target, &fs);
         close(target);
         return 0;
 }
@@ -196,6 +262,7 @@ static int calls(void)
         CPU_ZERO(&cpu);
         CPU_SET(sched_getcpu(), &cpu);
         sched_setaffinity(0, sizeof cpu, &cpu);
+        (void)getpid();
         clone(worker, stack + 65536, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, &end.fd);
         ppoll(&end, 1, &timeout, NULL);
         if (waitid(P_PIDFD, (id_t)end.fd, &info, WEXITED) < 0 || info.si_status != 0)

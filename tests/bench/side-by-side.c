@@ -4,7 +4,7 @@
  *
  *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          floor, bare steps, mount-bind, nsenter + mount,
  *                                                         mount --namespace
- *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  floor, mount-block
+ *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  floor, mount-block told the type, and finding it
  *   side-by-side crowd ROUNDS MOUNTS BIN FLOOR WORK         mount-bind with 10 mounts in the container and with MOUNTS
  *   side-by-side workers ROUNDS 0 BIN FLOOR WORK            mount-bind by one worker, and by two at once
  *
@@ -271,7 +271,7 @@ static double throughput(const char *program, const char *work, int workers, int
 int main(int argc, char **argv)
 {
         static char source[512], target[512], bind[512], block[512], removal[512], record[512], request[4][2048],
-                undo[4][2048];
+                undo[4][2048], typed[2200];
         struct contender contenders[PROGRAMS_MAX] = {};
         struct agent agents[2] = {};
         int count = 0;
@@ -323,7 +323,14 @@ int main(int argc, char **argv)
                                             .undo = { "rm", record },
                                             .agent = &agents[0],
                                             .mapped = true };
-                contenders[count++] = (struct contender){ .name = "mount-block",
+                snprintf(typed, sizeof typed, "%.*s,\"fsType\":\"ext4\"}", (int)strlen(request[0]) - 1, request[0]);
+                contenders[count++] = (struct contender){ .name = "mount-block, fsType",
+                                                          .argv = { block, typed },
+                                                          .undo = { removal, undo[0] },
+                                                          .removes = true,
+                                                          .agent = &agents[0],
+                                                          .mapped = true };
+                contenders[count++] = (struct contender){ .name = "mount-block, probing",
                                                           .argv = { block, request[0] },
                                                           .undo = { removal, undo[0] },
                                                           .removes = true,
