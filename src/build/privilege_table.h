@@ -21,10 +21,10 @@
                 "getpid", "getppid", "prctl", "getdents64"
 
 /* A container: pinned, looked into from outside, its paths resolved beneath its root. */
-#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace"
+#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink", "readlinkat"
 
 /* Make a mount point in it, or remove one, as its root. */
-#define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid", "readlink", "readlinkat"
+#define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid"
 
 /* Inside its mount namespace: put a mount there, or take one away. */
 #define GROUP_PLACE "setns/mnt", "move_mount"

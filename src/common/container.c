@@ -227,6 +227,30 @@ bool container_same_namespace(const struct namespace_identity *one, const struct
         return one->inode == other->inode && one->id == other->id;
 }
 
+/* One process of /proc, if it is of this mount namespace, and with whole only if its root is the namespace's. */
+static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_identity *mnt_ns, bool whole,
+                         struct container *ret_container, struct error *error)
+{
+        const struct container_reference reference = { .pid = (pid_t)pid };
+        char path[64];
+        char root[2];
+        struct stat st;
+        int r;
+
+        (void)snprintf(path, sizeof path, "%llu/ns/mnt", (unsigned long long)pid);
+        if (fstatat(proc_fd, path, &st, 0) < 0 || st.st_ino != mnt_ns->inode)
+                return -ESRCH;
+        (void)snprintf(path, sizeof path, "%llu/root", (unsigned long long)pid);
+        if (whole && (readlinkat(proc_fd, path, root, sizeof root) != 1 || root[0] != '/'))
+                return -ESRCH;
+        r = container_pin(&reference, ret_container, error);
+        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, mnt_ns)) { /* another one of that number */
+                container_release(ret_container);
+                r = -ESRCH;
+        }
+        return r;
+}
+
 int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
                             struct error *error)
 {
@@ -236,28 +260,20 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
 
         if (proc == NULL)
                 return fail(error, errno, "open", "/proc");
-        while (r < 0 && (entry = readdir(proc)) != NULL) {
-                char path[NAME_MAX + sizeof "/ns/mnt"];
-                struct stat st;
-                uint64_t pid;
+        /* rather one that sees the whole tree than one in a chroot of its own */
+        for (int whole = 1; r < 0 && whole >= 0; whole--) {
+                rewinddir(proc);
+                while (r < 0 && (entry = readdir(proc)) != NULL) {
+                        uint64_t pid;
 
-                if (!text_number(entry->d_name, INT32_MAX, &pid))
-                        continue;
-                (void)snprintf(path, sizeof path, "%s/ns/mnt", entry->d_name);
-                if (fstatat(dirfd(proc), path, &st, 0) == 0 && st.st_ino == mnt_ns->inode) {
-                        const struct container_reference reference = { .pid = (pid_t)pid };
-
-                        r = container_pin(&reference, ret_container, error);
-                        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns,
-                                                                mnt_ns)) { /* another one of that number */
-                                container_release(ret_container);
-                                r = -ESRCH;
-                        }
+                        if (text_number(entry->d_name, INT32_MAX, &pid))
+                                r = pin_if_member(dirfd(proc), pid, mnt_ns, whole, ret_container, error);
                 }
         }
         (void)closedir(proc);
-        return r < 0 ? fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running")
-                     : 0;
+        if (r < 0)
+                return fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running");
+        return 0;
 }
 
 /*

@@ -418,11 +418,6 @@ int request_parse(struct request *ret_request, enum request_kind kind, int argc,
         return r;
 }
 
-const char *request_ids_word(enum request_ids ids)
-{
-        return ids_words[ids];
-}
-
 void request_release(struct request *request)
 {
         json_decref(request->json);

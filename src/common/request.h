@@ -52,9 +52,6 @@ struct request {
  */
 int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error);
 
-/* request_ids_word() - the request's word for it: "auto", "idmapped", ... */
-const char *request_ids_word(enum request_ids ids);
-
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))
 

@@ -238,3 +238,23 @@ waits_for_lock() {
         [[ $json != *hunter2* ]]
         [[ $json == *password* ]]
 }
+
+@test "a mount is found again through another process of the container when the one that was named has ended" {
+        start_container plain
+        local child
+        background nsenter --target "$CONTAINER_PID" --user --mount --pid --root -- /bin/sleep 1000000
+        wait_until 5 pgrep -P "$BACKGROUND_PID"
+        child=$(pgrep -P "$BACKGROUND_PID")
+        helper mount-bind "{\"container\": $child, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        local id
+        id=$(jq -r .mount.id <<<"$json")
+        kill -KILL "$child"
+        wait_until 5 process_is_gone "$child"
+        helper mount-list '{}'
+        assert_field '.mounts[0].state' present
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_success
+        assert_field .alreadyRemoved false
+        assert_mounts_at /data 0
+}
