@@ -102,8 +102,8 @@ refuses_container() {
 
 @test "a zombie is refused" {
         start_container plain
-        # Its parent does not wait for it.
-        background_ready sh -c '(exec true) & echo ready; exec sleep 1000000'
+        # Its parent does not wait for it: it ends once the shell that made it, and would, has become something else.
+        background_ready sh -c '(while [ "$(cat /proc/$$/comm)" = sh ]; do :; done) & echo ready; exec sleep 1000000'
         local zombie
         find_zombie() {
                 zombie=$(ps --ppid "$BACKGROUND_PID" -o pid= -o stat= | awk '$2 ~ /Z/ {print $1}')
