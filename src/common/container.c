@@ -82,10 +82,8 @@ static int open_link(const struct container *container, const char *name, int fl
 
         if (fd < 0 && (errno == ENOENT || errno == ESRCH))
                 return fail_gone(container, error);
-        if (fd < 0) {
-                (void)fail(error, errno, "open", name);
-                return error_where(error, container->name);
-        }
+        if (fd < 0)
+                return container_fail(container, errno, "open", name, error);
         *ret_fd = fd;
         return 0;
 }

@@ -88,6 +88,14 @@ int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t 
  */
 int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error);
 
+/* container_fail() - fail(), for a path or a call that concerns the container rather than the node. */
+static inline int container_fail(const struct container *container, int errnum, const char *operation,
+                                 const char *subject, struct error *error)
+{
+        (void)fail(error, errnum, operation, subject);
+        return error_where(error, container->name);
+}
+
 void container_release(struct container *container);
 #define cleanup_container __attribute__((cleanup(container_release)))
 

@@ -193,10 +193,8 @@ int injection_look(struct injection *injection, struct error *error)
                 (void)fail_because(error, EBUSY, "find target", request->target, "something is mounted there already");
                 return error_where(error, injection->container.name);
         }
-        if (injection->target.missing > 0 && !request->mkdir) {
-                (void)fail(error, ENOENT, "find target", request->target);
-                return error_where(error, injection->container.name);
-        }
+        if (injection->target.missing > 0 && !request->mkdir)
+                return container_fail(&injection->container, ENOENT, "find target", request->target, error);
         if (known && (r = check_earlier(injection, &earlier, error)) < 0)
                 return r;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)

@@ -46,3 +46,8 @@ bool mount_identity_same(const struct mount_identity *one, const struct mount_id
                 return false;
         return one->unique || (one->device == other->device && one->inode == other->inode);
 }
+
+bool mount_seen_is(const struct mount_seen *seen, const struct mount_identity *identity)
+{
+        return seen->root && mount_identity_same(&seen->identity, identity);
+}

@@ -37,6 +37,9 @@ int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen);
 /* mount_see_short_id() - the reusable id of the mount that fd is on, which mount_see() leaves out to save a call. */
 int mount_see_short_id(int fd, uint64_t *ret_short_id);
 
+/* mount_seen_is() - whether what was seen is the root of this very mount. */
+bool mount_seen_is(const struct mount_seen *seen, const struct mount_identity *identity);
+
 bool mount_identity_same(const struct mount_identity *one, const struct mount_identity *other);
 
 #endif

@@ -19,13 +19,6 @@
 /* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
 #define COVERS_MAX 16
 
-static int fail_inside(const struct container *container, int errnum, const char *operation, const char *path,
-                       struct error *error)
-{
-        (void)fail(error, errnum, operation, path);
-        return error_where(error, container->name);
-}
-
 int placement_place(int mount_fd, const struct container *container, const struct target *target,
                     const struct mount_attributes *attributes, struct error *error)
 {
@@ -36,11 +29,11 @@ int placement_place(int mount_fd, const struct container *container, const struc
                 return r;
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
         if (move_mount(mount_fd, "", target->fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-                return fail_inside(container, errno, "move_mount", target->path, error);
+                return container_fail(container, errno, "move_mount", target->path, error);
         /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
         if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
-                return fail_inside(container, errno, "mount_setattr", target->path, error);
+                return container_fail(container, errno, "mount_setattr", target->path, error);
         return 0;
 }
 
@@ -54,10 +47,12 @@ const char *placement_word(enum placement placement)
 /* Whether the container's mount namespace holds the mount, wherever: 1, 0, or negative errno. */
 static int ask_statmount(const struct container *container, const struct mount_identity *identity)
 {
-        struct mnt_id_request request = { .size = sizeof request, .mnt_id = identity->id };
+        struct mnt_id_request request = { .size = sizeof request,
+                                          .mnt_id = identity->id,
+                                          .mnt_ns_id = container->mnt_ns.id };
         uint64_t answer[64]; /* a struct statmount, of which nothing was asked but whether there is one */
 
-        if (!identity->unique || ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &request.mnt_ns_id) < 0)
+        if (!identity->unique || container->mnt_ns.id == 0)
                 return -ENOSYS;
         if (sys_statmount(&request, answer, sizeof answer) == 0)
                 return 1;
@@ -84,7 +79,7 @@ int placement_find(const struct container *container, const char *path, const st
         int r = target_see(container, path, &seen, NULL, error);
         int there;
 
-        if (r == 0 && seen.root && mount_identity_same(&seen.identity, identity)) {
+        if (r == 0 && mount_seen_is(&seen, identity)) {
                 *ret_placement = PLACEMENT_PRESENT;
                 return 0;
         }
@@ -92,7 +87,7 @@ int placement_find(const struct container *container, const char *path, const st
         if (there < 0)
                 there = ask_mount_table(container, identity);
         if (there < 0)
-                return fail_inside(container, -there, "statmount", path, error);
+                return container_fail(container, -there, "statmount", path, error);
         *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
         return 0;
 }
@@ -106,7 +101,7 @@ int placement_options(const struct container *container, const char *path, const
 
         if (r < 0)
                 return r;
-        if (!seen.root || !mount_identity_same(&seen.identity, identity)) {
+        if (!mount_seen_is(&seen, identity)) {
                 (void)fail_because(error, ESTALE, "look again", path,
                                    "the target was moved, replaced or covered while the mount was placed");
                 return error_where(error, container->name);
@@ -123,7 +118,7 @@ int placement_count_below(const struct container *container, const char *path, u
         int r = mount_table_open(&table, container->proc_fd);
 
         if (r < 0)
-                return fail_inside(container, -r, "read", "mountinfo", error);
+                return container_fail(container, -r, "read", "mountinfo", error);
         while (mount_table_next(&table))
                 count += strncmp(table.mount_point, path, length) == 0 && table.mount_point[length] == '/';
         *ret_count = count;
@@ -146,9 +141,10 @@ int placement_take_back(int mount_fd, const struct container *container, struct 
         for (int i = 0; i < COVERS_MAX; i++) {
                 /* until the kernel says that ours is in no tree any more */
                 if (umount2(name, MNT_DETACH) < 0)
-                        return errno == EINVAL ? 0 : fail_inside(container, errno, "umount2", "what was placed", error);
+                        return errno == EINVAL ? 0
+                                               : container_fail(container, errno, "umount2", "what was placed", error);
         }
-        return fail_inside(container, EBUSY, "umount2", "what was placed", error);
+        return container_fail(container, EBUSY, "umount2", "what was placed", error);
 }
 
 /* Where the container's tree has the mount on top; ret_path holds PATH_MAX bytes. Returns 0 or negative errno. */
@@ -162,8 +158,8 @@ static int locate(const struct container *container, const struct mount_identity
                 struct mount_seen seen;
                 struct error ignored;
 
-                if (target_see(container, table.mount_point, &seen, NULL, &ignored) == 0 && seen.root &&
-                    mount_identity_same(&seen.identity, identity))
+                if (target_see(container, table.mount_point, &seen, NULL, &ignored) == 0 &&
+                    mount_seen_is(&seen, identity))
                         return text_copy(ret_path, PATH_MAX, table.mount_point) ? 0 : -ENAMETOOLONG;
         }
         return r < 0 ? r : -ENOENT;
@@ -176,8 +172,7 @@ static int open_ours(const struct container *container, const char *path, const 
         cleanup_close int dirfd = target_open_parent(container, path, ret_name, error);
         struct mount_seen seen = {};
 
-        if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && seen.root &&
-            mount_identity_same(&seen.identity, identity))
+        if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && mount_seen_is(&seen, identity))
                 return fd_take(&dirfd);
         (void)fail_because(error, EBUSY, "umount2", path, "another mount covers the one that flexgraft put there");
         return error_where(error, container->name);
@@ -200,8 +195,8 @@ int placement_remove(const struct container *container, const char *path, const 
         /* By its name in its directory's descriptor, never following a link. The container's root could put another
          * mount there just now; all it can make us do is take that away from itself. */
         if (fchdir(dirfd) < 0)
-                return fail_inside(container, errno, "fchdir", path, error);
+                return container_fail(container, errno, "fchdir", path, error);
         if (umount2(name, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0)) < 0)
-                return fail_inside(container, errno, "umount2", path, error);
+                return container_fail(container, errno, "umount2", path, error);
         return 0;
 }

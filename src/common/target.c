@@ -40,13 +40,6 @@ static const unsigned kernel_filesystems[] = {
         0x62656570 /* configfs */,
 };
 
-static int fail_inside(const struct container *container, int errnum, const char *operation, const char *path,
-                       struct error *error)
-{
-        (void)fail(error, errnum, operation, path);
-        return error_where(error, container->name);
-}
-
 /* O_PATH on a path of the container, or negative errno. resolve: what RESOLVE_TARGET does not refuse already. */
 static int open_inside(const struct container *container, const char *path, uint64_t flags, uint64_t resolve)
 {
@@ -116,13 +109,13 @@ int target_look(const struct container *container, const char *path, struct targ
                 char *slash = strrchr(existing, '/');
 
                 if (strcmp(slash, "/..") == 0)
-                        return fail_inside(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
+                        return container_fail(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
                 slash[slash == existing ? 1 : 0] = '\0';
                 target.missing++;
                 fd = open_inside(container, existing, 0, 0);
         }
         if (fd < 0)
-                return fail_inside(container, -fd, "openat2", path, error);
+                return container_fail(container, -fd, "openat2", path, error);
         length = strcmp(existing, "/") == 0 ? 0 : strlen(existing); /* where the missing part begins */
 
         if (is_kernel_filesystem(fd)) {
@@ -132,9 +125,9 @@ int target_look(const struct container *container, const char *path, struct targ
         }
         r = mount_see(fd, "", &seen);
         if (r < 0)
-                return fail_inside(container, -r, "statx", path, error);
+                return container_fail(container, -r, "statx", path, error);
         if (target.missing > 0 && !seen.directory)
-                return fail_inside(container, ENOTDIR, "openat2", path, error);
+                return container_fail(container, ENOTDIR, "openat2", path, error);
 
         if (straight || container_path(container, fd, target.path) < 0 ||
             strlen(target.path) + strlen(path + length) >= sizeof target.path)
@@ -161,11 +154,11 @@ int target_see(const struct container *container, const char *path, struct mount
         struct statfs fs;
 
         if (r < 0)
-                return fail_inside(container, -r, "openat2", path, error);
+                return container_fail(container, -r, "openat2", path, error);
         if (ret_statfs_flags == NULL)
                 return 0;
         if (fstatfs(fd, &fs) < 0)
-                return fail_inside(container, errno, "fstatfs", path, error);
+                return container_fail(container, errno, "fstatfs", path, error);
         *ret_statfs_flags = (unsigned long)fs.f_flags;
         return 0;
 }
@@ -215,12 +208,12 @@ static int make_component(const struct container *container, int dirfd, const ch
         *ret_made = false;
         /* our capability is the node's; the container's root could not do this where its own does not reach */
         if (fstat(dirfd, &st) < 0)
-                return fail_inside(container, errno, "fstat", name, error);
+                return container_fail(container, errno, "fstat", name, error);
         r = container_may_change(container, st.st_uid, st.st_gid, error);
         if (r < 0)
                 return r;
         r = directory ? make_directory(dirfd, name, ret_made) : make_file(dirfd, name, ret_made);
-        return r < 0 ? fail_inside(container, -r, "mkdir", name, error) : r;
+        return r < 0 ? container_fail(container, -r, "mkdir", name, error) : r;
 }
 
 static int make_components(const struct container *container, struct target *target, bool directory,
@@ -275,7 +268,7 @@ int target_make(const struct container *container, struct target *target, bool d
 
         r = mount_see(target->fd, "", &seen);
         if (r < 0)
-                return fail_inside(container, -r, "statx", target->path, error);
+                return container_fail(container, -r, "statx", target->path, error);
         target->directory = seen.directory;
         target->mount_root = seen.root;
         target->mount = seen.identity;
@@ -292,7 +285,7 @@ int target_open_parent(const struct container *container, const char *path, cons
         parent[name - path > 1 ? name - path - 1 : 1] = '\0';
         fd = open_inside(container, parent, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
         if (fd < 0)
-                return fail_inside(container, -fd, "openat2", parent, error);
+                return container_fail(container, -fd, "openat2", parent, error);
         *ret_name = name;
         return fd;
 }
@@ -319,17 +312,17 @@ static int remove_unused(const struct container *container, const char *path, st
         if (dirfd < 0)
                 return dirfd == -ENOENT ? 0 : is_in_use(-dirfd) ? 1 : dirfd;
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-                return errno == ENOENT ? 0 : fail_inside(container, errno, "stat", path, error);
+                return errno == ENOENT ? 0 : container_fail(container, errno, "stat", path, error);
         /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it (since
          * Linux 3.18); we are in the node's, so it is for us to see. */
         r = mount_see(dirfd, name, &seen);
         if (r < 0)
-                return fail_inside(container, -r, "statx", path, error);
+                return container_fail(container, -r, "statx", path, error);
         if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
                 return 1;
         r = container_root_ids(container, &uid, &gid, error);
         if (r == 0 && fstat(dirfd, &parent) < 0)
-                r = fail_inside(container, errno, "fstat", path, error);
+                r = container_fail(container, errno, "fstat", path, error);
         if (r == 0)
                 r = container_may_change(container, parent.st_uid, parent.st_gid, error);
         if (r == -EACCES || (r == 0 && st.st_uid != uid))
@@ -338,7 +331,7 @@ static int remove_unused(const struct container *container, const char *path, st
                 return r;
         if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;
-        return is_in_use(errno) ? 1 : fail_inside(container, errno, "unlinkat", path, error);
+        return is_in_use(errno) ? 1 : container_fail(container, errno, "unlinkat", path, error);
 }
 
 int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,

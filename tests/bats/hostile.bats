@@ -563,3 +563,24 @@ watched() {
                 assert_one_json_line
         done
 }
+
+@test "a fifo at the target, or a link to one, neither blocks nor takes a directory" {
+        start_container plain
+        in_container sh -c 'mkfifo /fifo && ln -s /fifo /link'
+        node_snapshot
+        local t began=$SECONDS
+        for t in /fifo /link /fifo/x; do
+                helper mount-bind "$(bind_request $t '"timeoutSeconds": 3')"
+                assert_failure
+        done
+        echo x >"$SOURCE/f"; SOURCE=$SOURCE/f
+        helper mount-bind "$(bind_request /link)"
+        assert_success
+        is "$(in_container cat /fifo)" x
+        helper mount-remove "$(remove_request /link)"
+        assert_success
+        in_container test -p /fifo
+        ((SECONDS - began <= 3))
+        assert_no_records
+        assert_node_unchanged
+}
