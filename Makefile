@@ -17,7 +17,8 @@ CC ?= gcc
 BUILD := build$(if $(SANITIZE),/sanitize)
 BIN := bin$(if $(SANITIZE),/sanitize)
 
-HELPERS := mount-bind mount-block mount-list mount-remove
+HELPERS := mount-bind mount-block mount-container-to-container mount-tmpfs mount-overlay mount-batch mount-hook \
+	mount-list mount-remove
 PROGRAMS := $(HELPERS:%=$(BIN)/%)
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
@@ -41,6 +42,8 @@ LDFLAGS_ALL += -static
 endif
 
 LIBS_mount-block := -lblkid -luuid
+LIBS_mount-batch := $(LIBS_mount-block)
+LIBS_mount-hook := $(LIBS_mount-block)
 LIBS := -ljansson -lcap
 
 all: $(PROGRAMS)

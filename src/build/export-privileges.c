@@ -8,6 +8,7 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <linux/blkzoned.h>
+#include <linux/bpf.h>
 #include <linux/cdrom.h>
 #include <linux/fd.h>
 #include <linux/filter.h>
@@ -41,6 +42,12 @@ struct argument_rule {
 static const struct argument_rule argument_rules[] = {
         { "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0) }, /* workers, never new namespaces */
         { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace to lock a mount in */
+        { "unshare/user", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUSER) }, /* one that nobody is ever in: a mapping */
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_QUERY) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_GET_FD_BY_ID) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_OBJ_GET_INFO_BY_FD) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_LOAD) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_ATTACH) },
         { "setns/mnt", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
         { "setns/user", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
         { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
@@ -102,6 +109,8 @@ static void allow(scmp_filter_ctx filter, const char *name)
 
         if (number == __NR_SCMP_ERROR && strcmp(name, "statmount") == 0)
                 number = SYS_statmount; /* newer than Debian 12's libseccomp */
+        if (number == __NR_SCMP_ERROR && strcmp(name, "open_tree_attr") == 0)
+                number = SYS_open_tree_attr;
         if (number < 0)
                 return; /* not a system call of this architecture */
         for (size_t i = 0; i < sizeof argument_rules / sizeof argument_rules[0]; i++)

@@ -29,11 +29,19 @@
 /* Inside its mount namespace: put a mount there, or take one away. */
 #define GROUP_PLACE "setns/mnt", "move_mount"
 #define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "setfsuid", "setfsgid"
+#define GROUP_INJECT                                                                                                   \
+        GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION
 
 /* A mount nobody sees yet: clone one, set its attributes; lock them in a private namespace of our own. */
 #define GROUP_DETACHED                                                                                                 \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "setns/user", "socketpair",          \
                 "sendmsg", "recvmsg", "setresuid", "setresgid", "setgroups", "close_range"
+
+/* A mapping of our own (id_mapping.c), and clones with it. */
+#define GROUP_MAPPING "unshare/user", "open_tree_attr"
+
+/* Device programs of control groups: looked at, added to, replaced. */
+#define GROUP_DEVICES "bpf", "umask", "fstat"
 
 /* Ask the kernel about one mount. */
 #define GROUP_QUESTION "statmount"
@@ -46,9 +54,16 @@
         "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
                 "uname", "sysinfo", "gettimeofday", "time"
 
+/* What putting any mount into a container takes. */
+#define CAPABILITIES_INJECT                                                                                            \
+        CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL
+
+/* What whoever made an overlay must be allowed, for as long as it is used: the kernel acts on its layers as that. */
+#define CAPABILITIES_OVERLAY CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP, CAP_MKNOD
+
 struct privilege_row {
         const char *program;
-        int capabilities[12];          /* ended by -1 */
+        int capabilities[16];          /* ended by -1 */
         const char *system_calls[128]; /* ended by NULL */
 };
 
@@ -59,19 +74,26 @@ struct privilege_row {
  * DAC_OVERRIDE  make a mount point in directories that belong to the container's users
  * DAC_READ_SEARCH  look into such directories
  * KILL          end a child that has become the container's root and that the container has stopped
+ * MKNOD         a device node for a raw device; whiteouts of an overlay
+ * SETFCAP       a mapping that shows something as the node's own root (Linux 5.12); copy file capabilities up
+ * CHOWN, FOWNER, FSETID  an overlay copies files up, and keeps their owners and modes
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
-        { "mount-bind",
-          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION } },
-        { "mount-block",
-          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION,
-            GROUP_PROBE } },
+        { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
+        { "mount-block", { CAPABILITIES_INJECT, CAP_MKNOD, -1 }, { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES } },
+        { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
+        { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
+        { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
+        { "mount-batch",
+          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
+        { "mount-hook",
+          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION } },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION, GROUP_DEVICES } },
         { "mount-list",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },

@@ -2,122 +2,23 @@
 #include "bind_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include "detached_mount.h"
-#include "fd.h"
-#include "syscalls.h"
-#include "text.h"
-
-#define LINKS_MAX 40 /* as the kernel's own limit */
-
-/* What a symbolic link says, if root made it; it is put in front of what is left of the path. */
-static int splice_link(int fd, const char *path, char *rest, struct error *error)
-{
-        char link[PATH_MAX];
-        char behind[PATH_MAX];
-        struct statfs fs;
-        struct stat st;
-        ssize_t n;
-
-        if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
-                return fail(error, errno, "open source", path);
-        if (fs.f_type == PROC_SUPER_MAGIC)
-                return fail_because(error, ELOOP, "open source", path, "%s is a link of the kernel's, not followed",
-                                    path);
-        if (st.st_uid != 0)
-                return fail_because(error, ELOOP, "open source", path,
-                                    "the symbolic link %s belongs to uid %u and not to root", path, st.st_uid);
-        n = readlinkat(fd, "", link, sizeof link - 1);
-        if (n < 0)
-                return fail(error, errno, "open source", path);
-        link[n] = '\0';
-        (void)text_copy(behind, sizeof behind, rest);
-        if (snprintf(rest, PATH_MAX, "%s/%s", link, behind) >= PATH_MAX)
-                return fail(error, ENAMETOOLONG, "open source", path);
-        return 0;
-}
-
-/*
- * The source's path with its symbolic links replaced by what they say. Links that are not root's are refused: a
- * container that may write to a volume could lead us from there to any directory of the node. ret_path holds PATH_MAX.
- */
-static int resolve_links(const char *source, char *ret_path, struct error *error)
-{
-        char rest[PATH_MAX];
-        unsigned links = 0;
-        size_t length = 0; /* of what is resolved; it has no link and no ".." */
-
-        (void)text_copy(rest, sizeof rest, source);
-        ret_path[0] = '\0';
-        while (rest[strspn(rest, "/")] != '\0') {
-                cleanup_close int fd = -EBADF;
-                size_t start = strspn(rest, "/");
-                size_t part = strcspn(rest + start, "/");
-                const char *name = rest + start;
-                struct stat st;
-
-                if (part == 2 && name[0] == '.' && name[1] == '.') {
-                        while (length > 0 && ret_path[--length] != '/')
-                                ;
-                        ret_path[length] = '\0';
-                } else if (!(part == 1 && name[0] == '.')) {
-                        size_t before = length;
-
-                        if (length + 1 + part >= PATH_MAX)
-                                return fail(error, ENAMETOOLONG, "open source", source);
-                        length += (size_t)snprintf(ret_path + length, PATH_MAX - length, "/%.*s", (int)part, name);
-                        fd = sys_openat2(AT_FDCWD, ret_path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
-                        if (fd < 0 || fstat(fd, &st) < 0)
-                                return fail(error, errno, "open source", source);
-                        if (S_ISLNK(st.st_mode)) {
-                                int r;
-
-                                (void)memmove(rest, name + part, strlen(name + part) + 1);
-                                if (++links > LINKS_MAX)
-                                        return fail(error, ELOOP, "open source", source);
-                                if ((r = splice_link(fd, ret_path, rest, error)) < 0)
-                                        return r;
-                                length = rest[0] == '/' ? 0 : before;
-                                ret_path[length] = '\0';
-                                continue;
-                        }
-                }
-                (void)memmove(rest, name + part, strlen(name + part) + 1);
-        }
-        if (length == 0)
-                (void)text_copy(ret_path, PATH_MAX, "/");
-        return 0;
-}
+#include "node_path.h"
 
 static int open_source(struct injection *injection, struct error *error)
 {
         const char *source = injection->request->source;
-        char *origin = injection->record.origin;
         struct stat st;
-        int r;
 
-        /* Opened once, and never through a link unless each of them was looked at: beneath /proc/PID/root a container's
-         * absolute links would lead into the node's tree. */
-        (void)text_copy(origin, sizeof injection->record.origin, source);
-        injection->source_fd = sys_openat2(AT_FDCWD, origin, O_PATH, 0, RESOLVE_NO_SYMLINKS);
-        if (injection->source_fd < 0 && errno == ELOOP) {
-                if ((r = resolve_links(source, origin, error)) < 0)
-                        return r;
-                injection->source_fd = sys_openat2(AT_FDCWD, origin, O_PATH, 0, RESOLVE_NO_SYMLINKS);
-        }
+        injection->source_fd = node_path_open(source, injection->record.origin, error);
         if (injection->source_fd < 0)
-                return fail(error, errno, "open source", source);
+                return injection->source_fd;
         if (fstat(injection->source_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
         injection->directory = S_ISDIR(st.st_mode);
-        return 0;
+        return injection_check_policy(injection, error);
 }
 
 static int make_clone(struct injection *injection, bool owned, struct error *error)

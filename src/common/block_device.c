@@ -154,3 +154,14 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
                         "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
         return 0;
 }
+
+int block_device_check_unused(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 && errno == EBUSY)
+                return fail_because(
+                        error, EBUSY, "find device", device->path,
+                        "the device is in use on the node: mounted, part of something, or opened exclusively");
+        return fd < 0 ? fail(error, errno, "open", device->path) : 0;
+}

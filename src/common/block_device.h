@@ -32,4 +32,10 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
 
+/*
+ * block_device_check_unused() - that nobody on the node has it: mounted, in a volume group or a RAID, opened
+ * exclusively. Errors: EBUSY.
+ */
+int block_device_check_unused(const struct block_device *device, struct error *error);
+
 #endif

@@ -22,6 +22,8 @@ static int find_device(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
+        if ((r = injection_check_policy(injection, error)) < 0)
+                return r;
         injection->directory = true;
         if (request->fs_type != NULL) {
                 (void)text_copy(injection->fs_type, sizeof injection->fs_type, request->fs_type);
@@ -49,11 +51,10 @@ static int configure(int context_fd, const struct injection *injection, bool rea
 
         if ((r = superblock_set(context_fd, "source", injection->device.path, error)) < 0)
                 return r;
-        for (size_t i = 0; i < options->fs_count; i++) {
+        for (size_t i = 0; i < options->fs_count; i++)
                 errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
-                if ((r = superblock_option(context_fd, options->fs_options[i], error)) < 0)
-                        return r;
-        }
+        if ((r = superblock_options(context_fd, options, error)) < 0)
+                return r;
         /* A filesystem may say of itself that errors on it shall stop the whole machine ("tune2fs -e panic"), and
          * what is on a container's disk is the container's. */
         if (!errors_said && text_starts(injection->fs_type, "ext") &&
@@ -82,7 +83,7 @@ static int check_type(const char *fs_type, struct error *error)
 
 static int create_mount(struct injection *injection, bool owned, bool read_only, struct error *error)
 {
-        cleanup_close int context_fd = owned ? superblock_begin_owned(&injection->container, injection->fs_type, error)
+        cleanup_close int context_fd = owned ? superblock_begin_owned(injection->container, injection->fs_type, error)
                                              : superblock_begin(injection->fs_type, error);
         int fd;
         int r;

@@ -17,6 +17,7 @@
 #include "container_id.h"
 #include "fd.h"
 #include "file.h"
+#include "id_ranges.h"
 #include "syscalls.h"
 #include "text.h"
 
@@ -210,6 +211,10 @@ int container_pin(const struct container_reference *reference, struct container 
                 (void)text_copy(container.name, sizeof container.name, reference->proc_dir);
         else
                 (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
+        if (reference->known_as != NULL) {
+                (void)text_copy(container.id, sizeof container.id, reference->known_as);
+                (void)text_copy(container.name, sizeof container.name, reference->known_as);
+        }
 
         if ((r = open_process(&container, &process, error)) < 0 ||
             (reference->id != NULL && known.start_time == 0 && (r = check_unsure(&container, &known, error)) < 0) ||
@@ -218,6 +223,12 @@ int container_pin(const struct container_reference *reference, struct container 
         *ret_container = container;
         container = (struct container)CONTAINER_NONE;
         return 0;
+}
+
+bool container_same_reference(const struct container_reference *one, const struct container_reference *other)
+{
+        return one->pid == other->pid && text_same(one->id, other->id) && text_same(one->runtime, other->runtime) &&
+               text_same(one->proc_dir, other->proc_dir);
 }
 
 bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other)
@@ -275,46 +286,61 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
 }
 
 /*
- * What a uid_map or gid_map says of an id: with inside, what 0 in there is out here (ret_id); else whether the id out
- * here is anything in there. 0, or EINVAL for no, or another negative errno.
+ * What a uid_map or gid_map says of an id: with inside, what an id in there is out here, else what an id out here is in
+ * there; written over it. 0, or EINVAL for nothing, or another negative errno.
  */
 static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
 {
-        char text[16384]; /* at most 340 lines (user_namespaces(7)) of 33 characters */
-        ssize_t n = file_read(proc_fd, map, text, sizeof text);
-        char *line = text;
+        struct id_range ranges[ID_RANGES_MAX];
+        int count = id_ranges_read(proc_fd, map, ranges);
 
-        if (n < 0)
-                return n == -ENOENT ? -ESRCH : (int)n;
-        while (*line != '\0') {
-                unsigned long first_inside = strtoul(line, &line, 10);
-                unsigned long first_outside = strtoul(line, &line, 10);
-                unsigned long count = strtoul(line, &line, 10);
+        for (int i = 0; i < count; i++) {
+                uint32_t first = inside ? ranges[i].inside : ranges[i].outside;
 
-                if (inside && first_inside == 0 && count > 0) {
-                        *id = (uint32_t)first_outside;
-                        return 0;
-                }
-                if (!inside && *id >= first_outside && *id - first_outside < count)
-                        return 0;
-                line += strcspn(line, "\n");
-                line += *line == '\n';
+                if (*id < first || *id - first >= ranges[i].count)
+                        continue;
+                *id = (inside ? ranges[i].outside : ranges[i].inside) + (*id - first);
+                return 0;
         }
-        return -EINVAL;
+        return count < 0 ? count : -EINVAL;
+}
+
+int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
+                      struct error *error)
+{
+        int r = 0;
+
+        *ret_node_id = id;
+        if (container->own_user_ns)
+                r = ask_map(container->proc_fd, map, /* inside= */ true, ret_node_id);
+        if (r == -EINVAL) {
+                (void)fail_because(error, EINVAL, "read uid_map", container->name,
+                                   "the container's user namespace has no %s %u: it is not mapped",
+                                   map[0] == 'u' ? "user" : "group", id);
+                return error_where(error, container->name);
+        }
+        return r < 0 ? fail_gone(container, error) : 0;
+}
+
+int container_inside_id(const struct container *container, const char *map, uint32_t *id)
+{
+        return container->own_user_ns ? ask_map(container->proc_fd, map, /* inside= */ false, id) : 0;
+}
+
+bool container_same_user_ns(const struct container *one, const struct container *other)
+{
+        struct stat a;
+        struct stat b;
+
+        return fstat(one->user_ns_fd, &a) == 0 && fstat(other->user_ns_fd, &b) == 0 && a.st_ino == b.st_ino &&
+               a.st_dev == b.st_dev;
 }
 
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error)
 {
-        int r = ask_map(container->proc_fd, "uid_map", /* inside= */ true, ret_uid);
+        int r = container_node_id(container, "uid_map", 0, ret_uid, error);
 
-        if (r == 0)
-                r = ask_map(container->proc_fd, "gid_map", /* inside= */ true, ret_gid);
-        if (r == -EINVAL)
-                (void)fail_because(error, EINVAL, "read uid_map", container->name,
-                                   "the container's user namespace has no root: id 0 is not mapped");
-        else if (r < 0)
-                return fail_gone(container, error);
-        return r < 0 ? error_where(error, container->name) : 0;
+        return r < 0 ? r : container_node_id(container, "gid_map", 0, ret_gid, error);
 }
 
 int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error)

@@ -7,6 +7,7 @@
 #ifndef FLEXGRAFT_CONTAINER_H
 #define FLEXGRAFT_CONTAINER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,7 +23,12 @@ struct container_reference {
         const char *runtime;  /* NULL: whichever knows the id */
         const char *proc_dir; /* NULL: not by its directory in a procfs */
         uint64_t start_time;  /* of the process meant, in clock ticks since boot; 0: any */
+        const char *known_as; /* NULL; else its id, for people and records, where it is named by pid */
+        bool created;         /* a runtime is still making it: its process has not entered its root directory */
 };
+
+/* container_same_reference() - whether two requests name a container in the same way. */
+bool container_same_reference(const struct container_reference *one, const struct container_reference *other);
 
 /* A mount namespace: its inode number is used again after its end, its id (Linux 6.11) never. */
 struct namespace_identity {
@@ -41,7 +47,9 @@ struct container {
         int mnt_ns_fd;
         int user_ns_fd;
         struct namespace_identity mnt_ns;
-        bool own_user_ns; /* false: it lives in the node's own user namespace, and nothing needs mapping */
+        char root_prefix[PATH_MAX]; /* where root_fd is in its mount namespace; "" once it is the root, as always but in
+                                       hooks that run before pivot_root */
+        bool own_user_ns;           /* false: it lives in the node's own user namespace, and nothing needs mapping */
 };
 
 #define CONTAINER_NONE                                                                                                 \
@@ -80,6 +88,20 @@ int container_alive(const struct container *container, struct error *error);
  * Errors: EINVAL when its user namespace maps no id 0; ESRCH.
  */
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
+
+/*
+ * container_node_id() - what a user or group id of the container is on the node.
+ *
+ * Takes:   map, "uid_map" or "gid_map". Errors: EINVAL it is not mapped; ESRCH.
+ */
+int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
+                      struct error *error);
+
+/* container_inside_id() - the other way round, written over id. 0; -EINVAL it is nobody in there; negative errno. */
+int container_inside_id(const struct container *container, const char *map, uint32_t *id);
+
+/* container_same_user_ns() - whether the ids of two containers are the same by nature. */
+bool container_same_user_ns(const struct container *one, const struct container *other);
 
 /*
  * container_may_change() - whether the container's root, by its own capabilities, may change a directory of these

@@ -11,7 +11,8 @@
 #include "fd.h"
 #include "namespace.h"
 #include "ns_worker.h"
-#include "superblock.h"
+#include "stage.h"
+#include "syscalls.h"
 
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error)
 {
@@ -46,6 +47,53 @@ int detached_mount_dress(int mount_fd, const char *source, const struct mount_at
         return 0;
 }
 
+int detached_mount_map(int mount_fd, const char *source, bool recursive, int user_ns_fd, struct error *error)
+{
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_ns_fd };
+
+        if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof attr) < 0)
+                return fail(error, errno, "mount_setattr", source);
+        return 0;
+}
+
+struct clone_job {
+        int source_fd;
+        const struct container *container;
+        const char *source;
+        int user_ns_fd; /* a mapping for the clone, or -1 */
+        bool recursive;
+};
+
+static int clone_in_child(void *argument, struct error *error)
+{
+        const struct clone_job *job = argument;
+        unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (job->recursive ? AT_RECURSIVE : 0);
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)job->user_ns_fd };
+        int r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error);
+        int fd;
+
+        if (r < 0)
+                return r;
+        fd = job->user_ns_fd < 0 ? open_tree(job->source_fd, "", flags)
+                                 : sys_open_tree_attr(job->source_fd, "", flags, &attr, sizeof attr);
+        return fd < 0 ? container_fail(job->container, errno, job->user_ns_fd < 0 ? "open_tree" : "open_tree_attr",
+                                       job->source, error)
+                      : fd;
+}
+
+int detached_mount_clone_inside(int source_fd, const struct container *container, const char *source, bool recursive,
+                                int user_ns_fd, struct error *error)
+{
+        struct clone_job job = { .source_fd = source_fd,
+                                 .container = container,
+                                 .source = source,
+                                 .user_ns_fd = user_ns_fd,
+                                 .recursive = recursive };
+        const int keep[] = { source_fd, container->mnt_ns_fd, user_ns_fd };
+
+        return ns_worker_run(clone_in_child, &job, keep, user_ns_fd < 0 ? 2 : 3, error);
+}
+
 struct lock_job {
         int mount_fd;
         int user_ns_fd;
@@ -54,31 +102,6 @@ struct lock_job {
         bool recursive;
 };
 
-/* In a private copy of the node's mount namespace: a tmpfs over its root, the mount on it, as "./m". */
-static int expose_alone(const struct lock_job *job, struct error *error)
-{
-        struct mount_attr private = { .propagation = MS_PRIVATE };
-        cleanup_close int stage_fd = -EBADF;
-        int r;
-
-        if ((r = namespace_new_mounts(error)) < 0)
-                return r;
-        if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0)
-                return fail(error, errno, "mount_setattr", "/"); /* nothing of this may travel to the node */
-        stage_fd = superblock_new_tmpfs(error);
-        if (stage_fd < 0)
-                return stage_fd;
-        if (move_mount(stage_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", "a private namespace");
-        if (fchdir(stage_fd) < 0)
-                return fail(error, errno, "fchdir", "a private namespace");
-        if ((job->directory ? mkdirat(AT_FDCWD, "m", 0755) : mknodat(AT_FDCWD, "m", S_IFREG | 0644, 0)) < 0)
-                return fail(error, errno, "mkdir", "a private namespace");
-        if (move_mount(job->mount_fd, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", "a private namespace");
-        return 0;
-}
-
 static int lock_in_child(void *argument, struct error *error)
 {
         const struct lock_job *job = argument;
@@ -86,7 +109,7 @@ static int lock_in_child(void *argument, struct error *error)
         int r;
         int fd;
 
-        if ((r = expose_alone(job, error)) < 0)
+        if ((r = stage_enter(error)) < 0 || (r = stage_attach(job->mount_fd, "m", job->directory, error)) < 0)
                 return r;
         /* from here on the container's root, in a process it may stop but not trace */
         if ((r = namespace_become_root_of(job->user_ns_fd, job->container, error)) < 0)

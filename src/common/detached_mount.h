@@ -38,6 +38,21 @@ int detached_mount_clone(int source_fd, const char *source, bool recursive, stru
 int detached_mount_dress(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
                          struct error *error);
 
+/* detached_mount_map() - only the ids of that, on a mount nobody sees; errors as there. */
+int detached_mount_map(int mount_fd, const char *source, bool recursive, int user_ns_fd, struct error *error);
+
+/*
+ * detached_mount_clone_inside() - a clone of what source_fd is on in a container's mount namespace, where alone it can
+ * be cloned; made by a sealed child that enters that namespace and stays in the node's user namespace.
+ *
+ * Takes:   user_ns_fd, or -1: with it the clone gets this id mapping, also where the source has another (Linux 6.15,
+ *          open_tree_attr).
+ * Errors:  ENOSYS no open_tree_attr; EINVAL unbindable, or without recursive a mount below that is locked there;
+ *          those of detached_mount_dress().
+ */
+int detached_mount_clone_inside(int source_fd, const struct container *container, const char *source, bool recursive,
+                                int user_ns_fd, struct error *error);
+
 /*
  * detached_mount_lock() - the same mount, its attributes locked: root in the container's user namespace can no longer
  * remount read-only, nosuid, nodev and noexec away.

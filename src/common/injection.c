@@ -8,26 +8,41 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "config.h"
 #include "detached_mount.h"
 #include "fd.h"
 #include "placement.h"
 #include "text.h"
 
-void injection_begin(struct injection *injection, const struct request *request, const struct source_kind *kind)
+void injection_begin(struct injection *injection, struct call *call, const struct request *request,
+                     const struct source_kind *kind)
 {
         injection->kind = kind;
+        injection->call = call;
         injection->attributes = (struct mount_attributes){ .set = request->options.attr_set,
                                                            .clear = request->options.attr_clear,
                                                            .propagation = (uint64_t)request->options.propagation,
                                                            .recursive = request->recursive };
         injection->request = request;
-        injection->container = (struct container)CONTAINER_NONE;
-        injection->state = (struct state)STATE_NONE;
         injection->target.fd = -EBADF;
         injection->target.base_fd = -EBADF;
+        injection->source = injection->target;
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
+        injection->source_digest = TEXT_HASH_SEED;
+}
+
+void injection_digest_text(struct injection *injection, const char *text)
+{
+        injection->source_digest = text_hash(injection->source_digest, text, strlen(text) + 1);
+}
+
+int injection_check_policy(const struct injection *injection, struct error *error)
+{
+        const struct policy *policy = injection->call->policy;
+
+        if (policy == NULL)
+                return 0;
+        return policy_check_source(policy, injection->record.origin, !injection->request->read_only, error);
 }
 
 /* How much of an option may go into a record, as part of a hash: not the value of what could be a secret. */
@@ -53,7 +68,9 @@ static uint64_t request_digest(const struct injection *injection)
         const uint64_t numbers[] = {
                 (uint64_t)request->kind, options->attr_set,
                 options->attr_clear,     (uint64_t)options->propagation,
-                (uint64_t)request->ids,  (uint64_t)request->recursive << 1 | (uint64_t)request->locked
+                (uint64_t)request->ids,  (uint64_t)request->recursive << 1 | (uint64_t)request->locked,
+                (uint64_t)request->uid,  (uint64_t)request->gid,
+                (uint64_t)request->raw,  injection->source_digest
         };
         uint64_t digest = text_hash(TEXT_HASH_SEED, numbers, sizeof numbers);
 
@@ -68,50 +85,52 @@ static uint64_t request_digest(const struct injection *injection)
 
 int injection_pin_container(struct injection *injection, struct error *error)
 {
-        return container_pin(&injection->request->container, &injection->container, error);
+        const struct request *request = injection->request;
+        const struct policy *policy = injection->call->policy;
+        int r = policy == NULL ? 0 : policy_check_request(policy, request, error);
+
+        if (r == 0)
+                r = call_pin(injection->call, &request->container, &injection->container, error);
+        if (r == 0 && request->kind == REQUEST_MOUNT_CONTAINER)
+                r = call_pin(injection->call, &request->from, &injection->from, error);
+        return r;
 }
 
 int injection_claim(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
-        struct config config;
-        uint64_t keys[2];
-        int r;
+        int r = call_open_state(injection->call, error);
 
-        record->pid = injection->container.pid;
-        record->start_time = injection->container.start_time;
-        record->mnt_ns = injection->container.mnt_ns;
+        if (r < 0)
+                return r;
+        record->pid = injection->container->pid;
+        record->start_time = injection->container->start_time;
+        record->mnt_ns = injection->container->mnt_ns;
         record->recursive = request->recursive;
-        (void)text_copy(record->container_id, sizeof record->container_id, injection->container.id);
+        (void)text_copy(record->container_id, sizeof record->container_id, injection->container->id);
         (void)text_copy(record->source, sizeof record->source, request->source);
+        (void)text_copy(record->origin, sizeof record->origin, request->source); /* until its links are resolved */
         (void)text_copy(record->target, sizeof record->target, request->target);
-        mount_record_default_id(&injection->container.mnt_ns, request->target, record->id);
-        keys[0] = mount_record_key(record->id);
-        if (request->id != NULL)
+        (void)text_copy(record->boot_id, sizeof record->boot_id, injection->call->boot_id);
+        mount_record_default_id(&injection->container->mnt_ns, request->target, record->id);
+        /* the target's lock, whatever the record is called, and the record's */
+        injection->locks[injection->lock_count++] = mount_record_key(record->id);
+        if (request->id != NULL) {
                 (void)text_copy(record->id, sizeof record->id, request->id);
-        keys[1] = mount_record_key(record->id);
-        r = container_boot_id(record->boot_id);
-        if (r < 0)
-                return fail(error, -r, "read", "boot_id");
-
-        if ((r = config_load(&config, error)) < 0)
-                return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ !request->dry_run, &injection->state, error);
-        if (request->dry_run && (r == 0 || r == -ENOENT))
-                return 0; /* only looking: nobody waits for it, and it waits for nobody */
-        if (r < 0)
-                return r;
-        /* the target's lock, whatever the record is called, and the record's; lower key first */
-        if ((r = state_lock(&injection->state, keys[keys[0] > keys[1]], error)) < 0)
-                return r;
-        return keys[0] == keys[1] ? 0 : state_lock(&injection->state, keys[keys[0] <= keys[1]], error);
+                injection->locks[injection->lock_count++] = mount_record_key(record->id);
+        }
+        if (injection->from != NULL) {
+                record->from_pid = injection->from->pid;
+                (void)text_copy(record->from_id, sizeof record->from_id, injection->from->id);
+        }
+        return 0;
 }
 
 /* The record's mount is on top at the target: done already, if it is the one that is asked for. */
 static int accept_present(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
-        const char *container = injection->container.name;
+        const char *container = injection->container->name;
         char options[sizeof earlier->options];
         int r;
 
@@ -120,7 +139,7 @@ static int accept_present(struct injection *injection, const struct mount_record
                                    "an earlier call (record %s) put another mount there", earlier->id);
                 return error_where(error, container);
         }
-        r = placement_options(&injection->container, injection->request->target, &earlier->identity, options,
+        r = placement_options(injection->container, injection->request->target, &earlier->identity, options,
                               sizeof options, error);
         if (r < 0)
                 return r;
@@ -131,8 +150,9 @@ static int accept_present(struct injection *injection, const struct mount_record
                 return error_where(error, container);
         }
         injection->record = *earlier;
-        injection->record.pid = injection->container.pid; /* as this call named the container */
-        (void)text_copy(injection->record.container_id, sizeof injection->record.container_id, injection->container.id);
+        injection->record.pid = injection->container->pid; /* as this call named the container */
+        (void)text_copy(injection->record.container_id, sizeof injection->record.container_id,
+                        injection->container->id);
         injection->already = true;
         return 0;
 }
@@ -141,7 +161,7 @@ static int accept_present(struct injection *injection, const struct mount_record
 static int check_earlier(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         enum placement placement;
-        int r = placement_find(&injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+        int r = placement_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
 
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
@@ -151,7 +171,85 @@ static int check_earlier(struct injection *injection, const struct mount_record 
         (void)fail_because(error, EBUSY, "find target", injection->request->target,
                            "an earlier mount for it (record %s) was moved or covered inside the container",
                            earlier->id);
-        return error_where(error, injection->container.name);
+        return error_where(error, injection->container->name);
+}
+
+/* What is on top at the target is this record's: it gives way to what is asked for. */
+static int replace_record(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        if (strcmp(earlier->mount_point, injection->record.mount_point) != 0) {
+                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                                   "what is mounted there was moved inside the container, from %s",
+                                   earlier->mount_point);
+                return error_where(error, injection->container->name);
+        }
+        injection->replacing = true;
+        injection->replaced = *earlier;
+        injection->replaced.identity = injection->target.mount;
+        injection->record.replaces = injection->target.mount;
+        injection->made_before = earlier->made;
+        return 0;
+}
+
+/*
+ * An earlier call swapped mounts and was killed on the way: the new one lies beneath the old one. The old one goes now.
+ * 1 done, 0 there is nothing to finish, or negative errno.
+ */
+static int finish_swap(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        enum placement placement;
+        int r;
+
+        if (injection->request->dry_run || !mount_identity_same(&injection->target.mount, &earlier->replaces))
+                return 0;
+        r = placement_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+        if (r < 0 || placement == PLACEMENT_GONE)
+                return r;
+        if ((r = call_remember_home(injection->call, error)) < 0)
+                return r;
+        r = placement_remove(injection->container, earlier->mount_point, &earlier->replaces, /* lazily= */ true, error);
+        if (r == 0)
+                r = call_go_home(injection->call, error);
+        return r < 0 ? r : 1;
+}
+
+/* Something is mounted exactly at the target. */
+static int look_at_mount(struct injection *injection, const struct mount_record *known, struct error *error)
+{
+        const struct request *request = injection->request;
+        static struct mount_record other;
+        int r;
+
+        if (known != NULL && mount_identity_same(&injection->target.mount, &known->identity)) {
+                r = accept_present(injection, known, error);
+                return r == -EBUSY && request->replace ? replace_record(injection, known, error) : r;
+        }
+        if (request->replace && injection->call->state.dir_fd >= 0) {
+                r = mount_record_find(&injection->call->state, injection->container, injection->record.boot_id,
+                                      &injection->target.mount, /* by_root= */ true, &other, error);
+                if (r != -ENOENT)
+                        return r < 0 ? r : replace_record(injection, &other, error);
+        }
+        (void)fail_because(error, EBUSY, "find target", request->target, "something is mounted there already");
+        return error_where(error, injection->container->name);
+}
+
+/* The target, as it is now; with the tree lock held if something has to be made. */
+static int look_at_target(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r;
+
+        target_release(&injection->target);
+        r = target_look(injection->container, request->target, &injection->target, error);
+        if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
+                /* look again, now that no other call makes or removes mount points in this container */
+                target_release(&injection->target);
+                r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+                if (r == 0)
+                        r = target_look(injection->container, request->target, &injection->target, error);
+        }
+        return r;
 }
 
 int injection_look(struct injection *injection, struct error *error)
@@ -162,11 +260,15 @@ int injection_look(struct injection *injection, struct error *error)
         bool known;
         int r;
 
+        injection->replacing = false; /* a batch looks twice */
+        injection->made_before = 0;
+        record->replaces = (struct mount_identity){};
         record->digest = request_digest(injection);
-        r = injection->state.dir_fd < 0 ? -ENOENT : mount_record_read(&injection->state, record->id, &earlier, error);
+        r = injection->call->state.dir_fd < 0 ? -ENOENT
+                                              : mount_record_read(&injection->call->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
-        known = r == 0 && mount_record_is_of(&earlier, &injection->container, record->boot_id);
+        known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
         if (r == 0 && !known && request->id != NULL && strcmp(earlier.boot_id, record->boot_id) == 0) {
                 /* the chosen name is another container's; it is free again once that one is gone */
                 cleanup_container struct container alive = CONTAINER_NONE;
@@ -176,27 +278,20 @@ int injection_look(struct injection *injection, struct error *error)
                         return fail_because(error, EEXIST, "read record", request->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
-        r = target_look(&injection->container, request->target, &injection->target, error);
-        if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
-                /* look again, now that no other call makes or removes mount points in this container */
-                target_release(&injection->target);
-                r = state_lock(&injection->state, mount_record_tree_key(&record->mnt_ns), error);
-                if (r == 0)
-                        r = target_look(&injection->container, request->target, &injection->target, error);
-        }
-        if (r < 0)
+        if ((r = look_at_target(injection, error)) < 0)
                 return r;
-        (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
-        if (injection->target.mount_root) {
-                if (known && mount_identity_same(&injection->target.mount, &earlier.identity))
-                        return accept_present(injection, &earlier, error);
-                (void)fail_because(error, EBUSY, "find target", request->target, "something is mounted there already");
-                return error_where(error, injection->container.name);
+        if (known && injection->target.mount_root && (r = finish_swap(injection, &earlier, error)) != 0) {
+                if (r < 0 || (r = look_at_target(injection, error)) < 0)
+                        return r;
         }
+        (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
+        if (injection->target.mount_root)
+                return look_at_mount(injection, known ? &earlier : NULL, error);
         if (injection->target.missing > 0 && !request->mkdir)
-                return container_fail(&injection->container, ENOENT, "find target", request->target, error);
+                return container_fail(injection->container, ENOENT, "find target", request->target, error);
         if (known && (r = check_earlier(injection, &earlier, error)) < 0)
                 return r;
+        injection->raw_allowed_before = known && earlier.raw_allowed && earlier.raw_device == injection->device.number;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
                 injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
         if (injection->made_before > 0)
@@ -216,11 +311,13 @@ int injection_open_source(struct injection *injection, struct error *error)
 
 int injection_make_mount(struct injection *injection, struct error *error)
 {
-        bool owned = injection->container.own_user_ns && injection->request->ids == IDS_USERNS;
+        bool owned = injection->container->own_user_ns && injection->request->ids == IDS_USERNS;
 
         if (owned && !injection->kind->ownable)
                 return fail_strategy(
                         injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
+        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP)
+                return fail_strategy(injection, "the FUSE translator (\"remap\") is not part of this version", error);
         return injection->kind->make(injection, owned, error);
 }
 
@@ -231,13 +328,13 @@ static int dress(struct injection *injection, bool mapped, struct error *error)
                                                .clear = injection->attributes.clear,
                                                .propagation = injection->attributes.propagation,
                                                .recursive = injection->attributes.recursive,
-                                               .apart = injection->container.own_user_ns };
+                                               .apart = injection->container->own_user_ns };
 
         /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
-        if (injection->kind->foreign && !request->locked && injection->container.own_user_ns)
+        if (injection->kind->foreign && !request->locked && injection->container->own_user_ns)
                 attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
         return detached_mount_dress(injection->mount_fd, request->source, &attributes,
-                                    mapped ? injection->container.user_ns_fd : -1, error);
+                                    mapped ? injection->container->user_ns_fd : -1, error);
 }
 
 /* Whether owners come out right on a superblock that the container's user namespace owns; btrfs on 6.1 shows 65534. */
@@ -282,12 +379,12 @@ int injection_dress(struct injection *injection, struct error *error)
         const char *word = NULL;
         int r;
 
-        if (!injection->container.own_user_ns)
+        if (injection->kind->maps)
+                return dress(injection, /* mapped= */ false, error);
+        if (!injection->container->own_user_ns)
                 word = "none";
         else if (request->ids == IDS_HOST)
                 word = "host";
-        else if (request->ids == IDS_REMAP)
-                return fail_strategy(injection, "the FUSE translator (\"remap\") is not part of this version", error);
         else if (request->ids == IDS_USERNS) {
                 if ((r = check_owner(injection, error)) < 0)
                         return r;
@@ -319,12 +416,12 @@ int injection_lock(struct injection *injection, struct error *error)
         struct mount_attributes rest;
         int fd;
 
-        if (!injection->container.own_user_ns && !request->locked)
+        if (!injection->container->own_user_ns && !request->locked)
                 return 0; /* its root is the node's: nothing binds it */
-        if (!injection->container.own_user_ns)
+        if (!injection->container->own_user_ns)
                 return fail_because(error, EINVAL, "lock attributes", request->target,
                                     "the container has no user namespace of its own, so its root can undo everything");
-        fd = detached_mount_lock(injection->mount_fd, &injection->container, injection->directory, request->recursive,
+        fd = detached_mount_lock(injection->mount_fd, injection->container, injection->directory, request->recursive,
                                  error);
         if (fd < 0)
                 return fd;
@@ -346,7 +443,7 @@ static int check_target(struct injection *injection, struct error *error)
         const struct target *target = &injection->target;
         const char *path = injection->request->target;
 
-        if (target->mount_root)
+        if (target->mount_root && !injection->replacing)
                 (void)fail_because(error, EBUSY, "find target", path, "something is mounted there already");
         else if (target->directory != injection->directory)
                 (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, "find target", path,
@@ -354,7 +451,7 @@ static int check_target(struct injection *injection, struct error *error)
                                                         : "a file cannot be mounted on a directory");
         else
                 return 0;
-        return error_where(error, injection->container.name);
+        return error_where(error, injection->container->name);
 }
 
 static int describe(struct injection *injection, struct error *error)
@@ -390,13 +487,13 @@ int injection_record(struct injection *injection, struct error *error)
                 return r;
         record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
         injection->recorded = true; /* from here on it may be there */
-        return mount_record_write(&injection->state, record, error);
+        return mount_record_write(&injection->call->state, record, error);
 }
 
 int injection_make_target(struct injection *injection, struct error *error)
 {
         struct target *target = &injection->target;
-        int r = target_make(&injection->container, target, injection->directory, error);
+        int r = target_make(injection->container, target, injection->directory, error);
 
         if (r < 0)
                 return r;
@@ -404,15 +501,55 @@ int injection_make_target(struct injection *injection, struct error *error)
         return check_target(injection, error);
 }
 
+int injection_allow_device(struct injection *injection, struct error *error)
+{
+        return injection->kind->allow(injection, error);
+}
+
+/*
+ * The new mount is placed beneath the old one, which then goes: the target is never bare. Where the kernel cannot do
+ * that (before Linux 6.5, or for a mount that came by propagation) the old one goes first.
+ */
+static int swap(struct injection *injection, struct error *error)
+{
+        const char *path = injection->record.mount_point;
+        int r;
+
+        injection->beneath = true;
+        r = placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
+                            &injection->attributes, error);
+        if (r < 0 && r != -EINVAL)
+                return r;
+        injection->atomic = r == 0;
+        fd_close(&injection->target.fd); /* held, it keeps the old one */
+        if (!injection->atomic)
+                injection->beneath = false;
+        r = placement_remove(injection->container, path, &injection->record.replaces, /* lazily= */ true, error);
+        if (r < 0)
+                return r;
+        injection->beneath = false;
+        if (injection->atomic)
+                return 0;
+        if ((r = call_go_home(injection->call, error)) < 0 ||
+            (r = target_look(injection->container, injection->request->target, &injection->target, error)) < 0)
+                return r;
+        injection->placed = true;
+        return placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ false,
+                               &injection->attributes, error);
+}
+
 int injection_place(struct injection *injection, struct error *error)
 {
-        int r = container_alive(&injection->container, error);
+        int r = container_alive(injection->container, error);
 
         if (r < 0)
                 return r;
+        if (injection->replacing && (r = call_remember_home(injection->call, error)) == 0)
+                r = swap(injection, error);
         injection->placed = true; /* from here on it may be there */
-        r = placement_place(injection->mount_fd, &injection->container, &injection->target, &injection->attributes,
-                            error);
+        if (!injection->replacing)
+                r = placement_place(injection->mount_fd, injection->container, &injection->target,
+                                    /* beneath= */ false, &injection->attributes, error);
         fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
         return r;
 }
@@ -420,45 +557,75 @@ int injection_place(struct injection *injection, struct error *error)
 int injection_confirm(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        char options[sizeof injection->record.options];
-        int r = container_alive(&injection->container, error);
+        struct mount_record *record = &injection->record;
+        char options[sizeof record->options];
+        int r = container_alive(injection->container, error);
 
         if (r == 0)
-                r = placement_options(&injection->container, request->target, &injection->record.identity, options,
-                                      sizeof options, error);
+                r = placement_options(injection->container, request->target, &record->identity, options, sizeof options,
+                                      error);
         if (r < 0)
                 return r;
-        if (strcmp(options, injection->record.options) != 0) {
+        if (strcmp(options, record->options) != 0) {
                 (void)fail_because(error, ESTALE, "look again", request->target,
                                    "it was remounted inside the container meanwhile: %s, not %s", options,
-                                   injection->record.options);
-                return error_where(error, injection->container.name);
+                                   record->options);
+                return error_where(error, injection->container->name);
         }
-        if (!request->recursive)
-                return 0;
         /* what came with it, so that what the container mounts below later is told apart when it is taken away */
-        r = placement_count_below(&injection->container, injection->record.mount_point, &injection->record.below,
-                                  error);
-        return r < 0 ? r : mount_record_write(&injection->state, &injection->record, error);
+        if (request->recursive &&
+            (r = placement_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
+                return r;
+        record->replaces = (struct mount_identity){};
+        if (request->recursive || injection->replacing)
+                r = mount_record_write(&injection->call->state, record, error);
+        if (r == 0 && injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
+                r = mount_record_remove(&injection->call->state, injection->replaced.id, error);
+        return r;
+}
+
+/* The record goes, or becomes what it was. */
+static int undo_record(const struct injection *injection, struct error *error)
+{
+        const struct state *state = &injection->call->state;
+
+        if (injection->replacing && strcmp(injection->replaced.id, injection->record.id) == 0)
+                return mount_record_write(state, &injection->replaced, error);
+        if (!injection->replacing && injection->made_before > 0)
+                return mount_record_write(state, &injection->earlier, error);
+        return mount_record_remove(state, injection->record.id, error);
 }
 
 int injection_undo(struct injection *injection, struct error *error)
 {
         const struct target *target = &injection->target;
+        enum placement placement;
+        unsigned left;
         int r = 0;
 
-        if (injection->placed)
-                r = placement_take_back(injection->mount_fd, &injection->container, error);
+        if (injection->beneath) {
+                /* no call takes away a mount from beneath another; the record says how to go on */
+                r = placement_find(injection->container, injection->record.mount_point, &injection->record.identity,
+                                   &placement, error);
+                if (r < 0)
+                        return r;
+                if (placement != PLACEMENT_GONE)
+                        return fail_because(error, EBUSY, "umount2", injection->record.target,
+                                            "the new mount lies beneath the old one; the same request finishes it");
+        } else if (injection->placed && (r = placement_take_back(injection->mount_fd, injection->container, error)) < 0)
+                return r;
         fd_close(&injection->target.fd);
-        if (r == 0 && injection->recorded) {
-                unsigned left;
-
-                r = target_unmake(&injection->container, injection->record.mount_point, target->missing - target->made,
+        if (injection->recorded) {
+                r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,
                                   target->made, &left, error);
-                if (r == 0 && injection->made_before > 0)
-                        r = mount_record_write(&injection->state, &injection->earlier, error);
-                else if (r == 0)
-                        r = mount_record_remove(&injection->state, injection->record.id, error);
+                if (r == 0)
+                        r = undo_record(injection, error);
+        }
+        if (injection->kind->undo != NULL) {
+                struct error other;
+                int undone = injection->kind->undo(injection, r == 0 ? error : &other);
+
+                r = r == 0 ? undone : r;
         }
         return r;
 }
@@ -468,6 +635,7 @@ void injection_release(struct injection *injection)
         fd_close(&injection->mount_fd);
         fd_close(&injection->source_fd);
         target_release(&injection->target);
-        state_release(&injection->state);
-        container_release(&injection->container);
+        target_release(&injection->source);
+        for (size_t i = 0; i < injection->layer_count; i++)
+                fd_close(&injection->layer_fds[i]);
 }

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 
 #include "block_device.h"
+#include "call.h"
 #include "container.h"
 #include "detached_mount.h"
 #include "error.h"
 #include "mount_record.h"
 #include "request.h"
-#include "state.h"
 #include "target.h"
+
+#define INJECTION_LOCKS_MAX 3
 
 struct injection;
 
@@ -24,32 +26,56 @@ struct source_kind {
         int (*open)(struct injection *injection, struct error *error);
         /* fill mount_fd; owned: with a superblock that the container's user namespace owns */
         int (*make)(struct injection *injection, bool owned, struct error *error);
+        /* open the device to the container, once the record is written; NULL: there is none */
+        int (*allow)(struct injection *injection, struct error *error);
+        /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
+        int (*undo)(struct injection *injection, struct error *error);
         bool ownable; /* whether make() knows how to do that */
-        bool foreign; /* its content may be the container's own work: nosuid and nodev are locked always */
+        bool maps;    /* make() itself makes owners right, and says in record.id_mapping how */
+        bool foreign; /* its content may be a container's own work: nosuid and nodev are locked always */
 };
 
 struct injection {
         const struct request *request;
         const struct source_kind *kind;
-        struct container container;
-        struct state state;
+        struct call *call;           /* what it shares with others of the same call */
+        struct container *container; /* the call's */
+        struct container *from;      /* the source's, where that is one; the call's */
         struct target target;
+        struct target source; /* in the container it is of, where it is of one */
         struct block_device device;
+        int layer_fds[REQUEST_LAYERS_MAX + 2]; /* overlay: the lower ones, then upper and work */
+        size_t layer_count;
+        char upper_rest[PATH_MAX]; /* below source_fd, which both lie in */
+        char work_rest[PATH_MAX];
         int source_fd;
         int mount_fd;
         struct mount_attributes attributes;
-        bool directory; /* the source is one */
-        bool already;   /* an earlier call did it: the rest of the plan is void */
+        bool directory;                      /* the source is one */
+        uint64_t source_digest;              /* of what the source's own keys say, where "source" does not say it all */
+        uint64_t locks[INJECTION_LOCKS_MAX]; /* the keys of the locks it needs, for call_lock() */
+        size_t lock_count;
+        bool already; /* an earlier call did it: the rest of the plan is void */
         bool recorded;
         bool placed;
-        unsigned made_before;        /* what an earlier, killed call made of the target for us */
+        bool device_allowed;         /* raw: the control group may let the container have it */
+        bool raw_allowed_before;     /* raw: an earlier, killed call had it allowed */
+        bool replacing;              /* a mount of ours is there: its record is replaced */
+        bool beneath;                /* the new one may lie beneath the old one still */
+        bool atomic;                 /* there was no moment without a mount */
+        unsigned made_before;        /* what an earlier call made of the target for us */
         char fs_type[64];            /* for fsopen */
         struct mount_record earlier; /* of that call; meaningless while made_before is 0 */
-        struct mount_record record;  /* filled as the steps learn it; what the reply tells */
+        struct mount_record replaced;
+        struct mount_record record; /* filled as the steps learn it; what the reply tells */
 };
 
 /* injection_begin() - an empty one, of zeroed memory. */
-void injection_begin(struct injection *injection, const struct request *request, const struct source_kind *kind);
+void injection_begin(struct injection *injection, struct call *call, const struct request *request,
+                     const struct source_kind *kind);
+
+/* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */
+int injection_check_policy(const struct injection *injection, struct error *error);
 
 /* One step each, named as in plan.h. 0, or negative errno with the error filled. */
 int injection_pin_container(struct injection *injection, struct error *error);
@@ -61,8 +87,12 @@ int injection_dress(struct injection *injection, struct error *error);
 int injection_lock(struct injection *injection, struct error *error);
 int injection_record(struct injection *injection, struct error *error);
 int injection_make_target(struct injection *injection, struct error *error);
+int injection_allow_device(struct injection *injection, struct error *error);
 int injection_place(struct injection *injection, struct error *error);
 int injection_confirm(struct injection *injection, struct error *error);
+
+/* injection_digest_text() - one more text of the request that makes its source another one. */
+void injection_digest_text(struct injection *injection, const char *text);
 
 /* injection_undo() - take back, in reverse, whatever was done; in a worker of its own, in the node's namespaces. */
 int injection_undo(struct injection *injection, struct error *error);

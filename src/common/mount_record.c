@@ -77,6 +77,49 @@ static bool get_number(const json_t *object, const char *member, uint64_t *ret_n
         return json_is_integer(value);
 }
 
+/* A number that is there only in some records. */
+static uint64_t optional_number(const json_t *object, const char *member)
+{
+        return (uint64_t)json_integer_value(json_object_get(object, member));
+}
+
+static void optional_from_json(const json_t *object, struct mount_record *ret_record)
+{
+        const char *from_id = json_string_value(json_object_get(object, "fromId"));
+
+        ret_record->raw_device = optional_number(object, "rawDevice");
+        ret_record->raw_allowed = json_is_true(json_object_get(object, "rawAllowed"));
+        ret_record->from_pid = (pid_t)optional_number(object, "fromPid");
+        (void)text_copy(ret_record->from_id, sizeof ret_record->from_id, from_id != NULL ? from_id : "");
+        ret_record->replaces = (struct mount_identity){
+                .unique = json_is_true(json_object_get(object, "replacesUnique")),
+                .id = optional_number(object, "replacesId"),
+                .device = optional_number(object, "replacesDevice"),
+                .inode = optional_number(object, "replacesInode"),
+        };
+}
+
+static int optional_to_json(json_t *object, const struct mount_record *record)
+{
+        int r = 0;
+
+        if (record->raw_device != 0)
+                r = json_object_set_new(object, "rawDevice", json_integer((json_int_t)record->raw_device));
+        if (r == 0 && record->raw_allowed)
+                r = json_object_set_new(object, "rawAllowed", json_true());
+        if (r == 0 && record->from_pid != 0)
+                r = json_object_set_new(object, "fromPid", json_integer(record->from_pid));
+        if (r == 0 && record->from_id[0] != '\0')
+                r = json_object_set_new(object, "fromId", json_string(record->from_id));
+        if (r < 0 || record->replaces.id == 0)
+                return r;
+        if (json_object_set_new(object, "replacesUnique", json_boolean(record->replaces.unique)) < 0 ||
+            json_object_set_new(object, "replacesId", json_integer((json_int_t)record->replaces.id)) < 0 ||
+            json_object_set_new(object, "replacesDevice", json_integer((json_int_t)record->replaces.device)) < 0)
+                return -1;
+        return json_object_set_new(object, "replacesInode", json_integer((json_int_t)record->replaces.inode));
+}
+
 static bool from_json(const json_t *object, struct mount_record *ret_record)
 {
         uint64_t made;
@@ -104,6 +147,7 @@ static bool from_json(const json_t *object, struct mount_record *ret_record)
         ret_record->made = (unsigned)made;
         ret_record->below = (unsigned)below;
         ret_record->pid = (pid_t)pid;
+        optional_from_json(object, ret_record);
         return ret_record->mount_point[0] == '/' && made <= text_count(ret_record->mount_point, '/');
 }
 
@@ -118,6 +162,10 @@ static json_t *to_json(const struct mount_record *record)
                 (json_int_t)record->start_time, "mountNamespace", (json_int_t)record->mnt_ns.inode, "mountNamespaceId",
                 (json_int_t)record->mnt_ns.id, "mountShortId", (json_int_t)record->identity.short_id);
 
+        if (object != NULL && optional_to_json(object, record) < 0) {
+                json_decref(object);
+                object = NULL;
+        }
         for (size_t i = 0; object != NULL && i < sizeof strings / sizeof strings[0]; i++) {
                 json_t *value = json_string((const char *)record + strings[i].offset);
 
@@ -234,4 +282,36 @@ int mount_record_reach(const struct mount_record *record, const char *boot_id, s
                 (void)text_copy(ret_container->name, sizeof ret_container->name, record->container_id);
         }
         return r;
+}
+
+static bool is_mount(const struct mount_identity *recorded, const struct mount_identity *seen, bool by_root)
+{
+        struct mount_identity same = *recorded;
+
+        if (!by_root)
+                same.inode = seen->inode;
+        return recorded->id != 0 && mount_identity_same(&same, seen);
+}
+
+int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
+                      const struct mount_identity *identity, bool by_root, struct mount_record *ret_record,
+                      struct error *error)
+{
+        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        char id[MOUNT_RECORD_ID_MAX];
+        bool found = false;
+
+        if (directory == NULL)
+                return fail(error, errno, "open state", "mounts");
+        while (!found && mount_record_next(directory, id)) {
+                struct error ignored; /* a record that cannot be read is not the one */
+
+                found = mount_record_read(state, id, ret_record, &ignored) == 0 &&
+                        (is_mount(&ret_record->identity, identity, by_root) ||
+                         is_mount(&ret_record->replaces, identity, by_root)) &&
+                        mount_record_is_of(ret_record, container, boot_id);
+        }
+        (void)closedir(directory);
+        return found ? 0 : -ENOENT;
 }

@@ -32,8 +32,13 @@ struct mount_record {
         unsigned below;  /* how many they are, or MOUNT_RECORD_NOT_COUNTED */
         uint64_t digest; /* of what was asked for, to know the same request again */
         struct mount_identity identity;
-        pid_t pid; /* of the container, and what tells it from others: */
+        struct mount_identity replaces; /* while they are swapped: the one it takes the place of; zeroes otherwise */
+        pid_t pid;                      /* of the container, and what tells it from others: */
         char container_id[CONTAINER_NAME_MAX];
+        uint64_t raw_device; /* makedev() of a raw device that the container may use; 0 */
+        bool raw_allowed;    /* that its version 1 control group allows it is our doing */
+        pid_t from_pid;      /* the container that the source is of; 0: the node */
+        char from_id[CONTAINER_NAME_MAX];
         uint64_t start_time;
         struct namespace_identity mnt_ns;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
@@ -62,6 +67,15 @@ int mount_record_write(const struct state *state, const struct mount_record *rec
 
 /* mount_record_remove() - it is gone afterwards, and was perhaps before. */
 int mount_record_remove(const struct state *state, const char *id, struct error *error);
+
+/*
+ * mount_record_find() - the record of a mount in a container, whatever it is called; also one that is about to be
+ * replaced. With by_root the identity was seen at the mount's root, else anywhere on it.
+ * Errors: -ENOENT without words.
+ */
+int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
+                      const struct mount_identity *identity, bool by_root, struct mount_record *ret_record,
+                      struct error *error);
 
 /* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
 bool mount_record_next(void *directory, char *ret_id);

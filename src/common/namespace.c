@@ -2,6 +2,7 @@
 #include "namespace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -17,6 +18,13 @@ int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *e
                 return error_where(error, container);
         }
         return 0;
+}
+
+int namespace_open_own_mounts(struct error *error)
+{
+        int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+        return fd < 0 ? fail(error, errno, "open", "/proc/self/ns/mnt") : fd;
 }
 
 int namespace_become_root_of(int user_ns_fd, const char *container, struct error *error)
@@ -46,5 +54,16 @@ int namespace_new_mounts(struct error *error)
 {
         if (unshare(CLONE_NEWNS) < 0)
                 return fail(error, errno, "unshare", "mount namespace");
+        return 0;
+}
+
+int namespace_new_user(struct error *error)
+{
+        int parent = getppid();
+
+        if (unshare(CLONE_NEWUSER) < 0)
+                return fail(error, errno, "unshare", "user namespace");
+        privileges_stay_undumpable();
+        worker_dies_with_parent(parent);
         return 0;
 }

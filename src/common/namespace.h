@@ -18,6 +18,9 @@
  */
 int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *error);
 
+/* namespace_open_own_mounts() - the mount namespace we are in, to come back to. Returns its fd, owned by the caller. */
+int namespace_open_own_mounts(struct error *error);
+
 /*
  * namespace_become_root_of() - enter the container's user namespace and be its root there.
  *
@@ -30,5 +33,8 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
 
 /* namespace_new_mounts() - a private copy of the current mount namespace, owned by the current user namespace. */
 int namespace_new_mounts(struct error *error);
+
+/* namespace_new_user() - a new user namespace in which nothing is mapped yet. Runs in a sealed child. */
+int namespace_new_user(struct error *error);
 
 #endif

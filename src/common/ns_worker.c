@@ -14,7 +14,7 @@
 #include "fd_pass.h"
 #include "worker.h"
 
-#define KEEP_MAX 8
+#define KEEP_MAX 80
 
 /* Close everything but these, which are put in ascending order on the way. */
 static int keep_only(int *fds, size_t count)
@@ -59,6 +59,12 @@ static void child_run(ns_worker_function *function, void *argument, const int *k
 int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
                   struct error *error)
 {
+        return ns_worker_run_attended(function, NULL, argument, keep_fds, keep_count, error);
+}
+
+int ns_worker_run_attended(ns_worker_function *function, ns_worker_attendant *attendant, void *argument,
+                           const int *keep_fds, size_t keep_count, struct error *error)
+{
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;
         cleanup_close int pidfd = -EBADF;
@@ -86,6 +92,14 @@ int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_
         }
         fd_close(&theirs);
         r = fd_pass_receive(ours, error);
+        if (r >= 0 && attendant != NULL) {
+                int attended = attendant((int)pid, argument, error);
+
+                if (attended < 0) {
+                        fd_close(&r);
+                        r = attended;
+                }
+        }
         /* it has answered, or died; the container's root may have stopped it, and we do not wait for that */
         (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)

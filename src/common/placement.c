@@ -19,16 +19,17 @@
 /* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
 #define COVERS_MAX 16
 
-int placement_place(int mount_fd, const struct container *container, const struct target *target,
+int placement_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
                     const struct mount_attributes *attributes, struct error *error)
 {
+        unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | (beneath ? MOVE_MOUNT_BENEATH : 0);
         struct mount_attr again = { .propagation = attributes->propagation };
         int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
 
         if (r < 0)
                 return r;
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
-        if (move_mount(mount_fd, "", target->fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
                 return container_fail(container, errno, "move_mount", target->path, error);
         /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
         if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
@@ -113,14 +114,15 @@ int placement_options(const struct container *container, const char *path, const
 int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
 {
         cleanup_mount_table struct mount_table table = {};
-        size_t length = strlen(path);
+        char seen_path[2 * PATH_MAX]; /* as the process sees it, which may not have entered its root directory yet */
         unsigned count = 0;
+        size_t length = (size_t)snprintf(seen_path, sizeof seen_path, "%s%s", container->root_prefix, path);
         int r = mount_table_open(&table, container->proc_fd);
 
         if (r < 0)
                 return container_fail(container, -r, "read", "mountinfo", error);
         while (mount_table_next(&table))
-                count += strncmp(table.mount_point, path, length) == 0 && table.mount_point[length] == '/';
+                count += strncmp(table.mount_point, seen_path, length) == 0 && table.mount_point[length] == '/';
         *ret_count = count;
         return 0;
 }

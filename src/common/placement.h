@@ -12,14 +12,15 @@
 #include "target.h"
 
 /*
- * placement_place() - the detached mount becomes visible at the target.
+ * placement_place() - the detached mount becomes visible at the target; with beneath, under the mount whose root the
+ * target is, once that is taken away.
  *
  * Runs in: a worker; it is in the container's mount namespace afterwards, and in the node's user namespace still.
  * Needs:   CAP_SYS_ADMIN, CAP_SYS_CHROOT.
  * Errors:  EINVAL a file onto a directory or the reverse, or a target in another mount namespace; ENOENT the target
- *          was removed meanwhile.
+ *          was removed meanwhile. With beneath, EINVAL also where the kernel cannot (before Linux 6.5).
  */
-int placement_place(int mount_fd, const struct container *container, const struct target *target,
+int placement_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
                     const struct mount_attributes *attributes, struct error *error);
 
 /*

@@ -13,7 +13,10 @@
 #include "plan.h"
 
 struct outcome {
+        const struct request *request;
         bool already;                      /* there was nothing to do */
+        bool replaced;                     /* another mount of ours was there */
+        bool atomic;                       /* and the target was never bare */
         const struct mount_record *record; /* lives as long as the process */
 };
 
@@ -28,5 +31,22 @@ struct outcome {
  */
 int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
                struct error *error);
+
+/* What the mounts of a batch have in common, besides the request. */
+struct batch {
+        const struct request *request; /* of the kind REQUEST_MOUNT_BATCH */
+        const struct source_kind *(*kind_of)(const struct request *entry);
+        const struct policy *policy; /* NULL: root asks */
+        const char *created_root;    /* as in struct call */
+};
+
+/*
+ * plan_apply_batch() - all of them or none: every mount is prepared before any is placed, and if one cannot be placed
+ * those that were are taken back. plans and ret_outcomes have an element for each entry of the request, in its order.
+ *
+ * Gives:   ret_failed, on failure: the entry that failed, or NULL where it was none in particular.
+ */
+int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
+                     const struct request **ret_failed, struct error *error);
 
 #endif

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "config.h"
+#include "device_cgroup.h"
+#include "fd.h"
+#include "namespace.h"
 #include "target.h"
 #include "text.h"
 
@@ -15,6 +18,7 @@ void removal_begin(struct removal *removal, const struct request *request)
         removal->request = request;
         removal->container = (struct container)CONTAINER_NONE;
         removal->state = (struct state)STATE_NONE;
+        removal->node_mnt_ns_fd = -EBADF;
 }
 
 /* Whether this record is of what we put at the request's target: 1 and its mount is there, 0 and it is gone, or ENOENT.
@@ -127,6 +131,18 @@ int removal_unplace(struct removal *removal, struct error *error)
                 removal->already = true;
                 return 0;
         }
+        if (record->raw_device != 0 && (r = namespace_open_own_mounts(error)) < 0)
+                return r;
+        removal->node_mnt_ns_fd = record->raw_device != 0 ? r : -EBADF;
+        if (record->replaces.id != 0) {
+                /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
+                r = placement_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
+                if (r == 0 && placement == PLACEMENT_PRESENT)
+                        r = placement_remove(&removal->container, record->mount_point, &record->replaces,
+                                             /* lazily= */ true, error);
+                if (r < 0)
+                        return r;
+        }
         r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
         if (r < 0)
                 return r;
@@ -151,6 +167,44 @@ int removal_unplace(struct removal *removal, struct error *error)
                 lazily = below > 0;
         }
         return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
+}
+
+/* Whether another of our mounts in the container is of the same raw device. */
+static bool is_shared(const struct removal *removal)
+{
+        static struct mount_record other;
+        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        char id[MOUNT_RECORD_ID_MAX];
+        bool shared = false;
+
+        if (directory == NULL)
+                return false;
+        while (!shared && mount_record_next(directory, id)) {
+                struct error ignored;
+
+                shared = strcmp(id, removal->record.id) != 0 &&
+                         mount_record_read(&removal->state, id, &other, &ignored) == 0 &&
+                         other.raw_device == removal->record.raw_device &&
+                         container_same_namespace(&other.mnt_ns, &removal->record.mnt_ns) &&
+                         strcmp(other.boot_id, removal->record.boot_id) == 0;
+        }
+        (void)closedir(directory);
+        return shared;
+}
+
+int removal_forbid_device(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->record;
+
+        int r;
+
+        if (!removal->reachable || record->raw_device == 0 || is_shared(removal))
+                return 0;
+        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
+        if (r < 0)
+                return r;
+        return device_cgroup_forbid(&removal->container, record->raw_device, record->raw_allowed, error);
 }
 
 /*
@@ -216,4 +270,5 @@ void removal_release(struct removal *removal)
 {
         state_release(&removal->state);
         container_release(&removal->container);
+        fd_close(&removal->node_mnt_ns_fd);
 }

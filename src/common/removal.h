@@ -18,8 +18,9 @@ struct removal {
         const struct request *request;
         struct state state;
         struct container container;
-        bool already;   /* nothing of it was there any more */
-        bool reachable; /* the container is still there */
+        bool already;       /* nothing of it was there any more */
+        int node_mnt_ns_fd; /* for what is the node's again after the container was entered */
+        bool reachable;     /* the container is still there */
         struct mount_record record;
 };
 
@@ -29,6 +30,7 @@ void removal_begin(struct removal *removal, const struct request *request);
 /* One step each, named as in plan.h. 0, or negative errno with the error filled. */
 int removal_find_record(struct removal *removal, struct error *error);
 int removal_unplace(struct removal *removal, struct error *error);
+int removal_forbid_device(struct removal *removal, struct error *error);
 int removal_unmake_target(struct removal *removal, struct error *error);
 int removal_forget(struct removal *removal, struct error *error);
 

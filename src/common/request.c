@@ -109,16 +109,86 @@ static int take_container_object(const char *key, const json_t *value, struct co
         return 0;
 }
 
+static int take_reference(const char *key, const json_t *value, struct container_reference *ret_reference,
+                          struct error *error)
+{
+        if (json_is_integer(value))
+                return take_pid(key, value, &ret_reference->pid, error);
+        if (json_is_string(value))
+                return take_id(key, value, &ret_reference->id, error);
+        if (json_is_object(value))
+                return take_container_object(key, value, ret_reference, error);
+        return refuse(error, key, "must be a process id, a container's id, or an object with one of them");
+}
+
 static int take_container(struct request *request, const char *key, const json_t *value, struct error *error)
 {
         request->has_container = true;
-        if (json_is_integer(value))
-                return take_pid(key, value, &request->container.pid, error);
-        if (json_is_string(value))
-                return take_id(key, value, &request->container.id, error);
-        if (json_is_object(value))
-                return take_container_object(key, value, &request->container, error);
-        return refuse(error, key, "must be a process id, a container's id, or an object with one of them");
+        return take_reference(key, value, &request->container, error);
+}
+
+static int set_target(struct request *request, const char *key, const char *path, struct error *error)
+{
+        int r = text_path_normal(path, request->target);
+
+        if (r == -EINVAL)
+                return refuse(error, key, "must be an absolute path, as the container sees it");
+        if (r < 0)
+                return refuse(error, key, "a component is longer than 255 bytes");
+        if (strcmp(request->target, "/") == 0)
+                return refuse(error, key, "the container's root itself cannot be a target");
+        return 0;
+}
+
+/* {"container":..., "path":...}: one side of container-to-container. */
+static int take_side(const char *key, const json_t *value, const char **ret_path,
+                     struct container_reference *ret_container, bool *ret_has, struct error *error)
+{
+        const char *member;
+        json_t *part;
+        int r = 0;
+
+        if (!json_is_object(value))
+                return refuse(error, key, "must be an object, {\"container\": ..., \"path\": ...}");
+        json_object_foreach ((json_t *)value, member, part) {
+                char path[192];
+
+                (void)snprintf(path, sizeof path, "%s.%.128s", key, member);
+                if (strcmp(member, "container") == 0) {
+                        *ret_has = true;
+                        r = take_reference(path, part, ret_container, error);
+                } else if (strcmp(member, "path") == 0)
+                        r = take_string(path, part, STRING_MAX_BYTES, ret_path, error);
+                else
+                        return fail_because(error, EINVAL, OPERATION_PARSE, path, "unknown key \"%s\"", path);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int take_from(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        bool has_container = false;
+        int r = take_side(key, value, &request->source, &request->from, &has_container, error);
+
+        if (r == 0 && !has_container)
+                return refuse(error, key, "has no \"container\"");
+        if (r == 0 && request->source == NULL)
+                return refuse(error, key, "has no \"path\"");
+        if (r == 0 && request->source[0] != '/')
+                return refuse(error, key, "\"path\" must be absolute, as the container sees it");
+        return r;
+}
+
+static int take_to(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        const char *path = NULL;
+        int r = take_side(key, value, &path, &request->container, &request->has_container, error);
+
+        if (r == 0 && path == NULL)
+                return refuse(error, key, "has no \"path\"");
+        return r < 0 ? r : set_target(request, key, path, error);
 }
 
 static int take_source(struct request *request, const char *key, const json_t *value, struct error *error)
@@ -138,16 +208,7 @@ static int take_target(struct request *request, const char *key, const json_t *v
         const char *path;
         int r = take_string(key, value, STRING_MAX_BYTES, &path, error);
 
-        if (r < 0)
-                return r;
-        r = text_path_normal(path, request->target);
-        if (r == -EINVAL)
-                return refuse(error, key, "must be an absolute path, as the container sees it");
-        if (r < 0)
-                return refuse(error, key, "a component is longer than 255 bytes");
-        if (strcmp(request->target, "/") == 0)
-                return refuse(error, key, "the container's root itself cannot be a target");
-        return 0;
+        return r < 0 ? r : set_target(request, key, path, error);
 }
 
 static int take_options(struct request *request, const char *key, const json_t *value, struct error *error)
@@ -218,15 +279,153 @@ static int take_timeout(struct request *request, const char *key, const json_t *
         return 0;
 }
 
-static int take_replace(struct request *request, const char *key, const json_t *value, struct error *error)
+/*
+ * A size in bytes: a number, or one with k, m, g or t behind it (1024 and its powers, as tmpfs(5) has it; Ki, Mi, Gi
+ * and Ti are the same), or with percent a share of the machine's memory. ret_text is what the kernel takes.
+ */
+static int take_size(const char *key, const json_t *value, bool percent, char *ret_text, size_t size,
+                     struct error *error)
 {
-        (void)request;
-        if (!json_is_boolean(value))
-                return refuse(error, key, "must be true or false");
-        return json_is_true(value) ? refuse(error, key, "true is not part of this version") : 0;
+        static const char suffixes[] = "kmgt";
+        const char *text;
+        const char *rest;
+        const char *suffix;
+        char digits[24];
+        uint64_t number;
+        unsigned shift = 0;
+        int r;
+
+        if (json_is_integer(value)) {
+                if (json_integer_value(value) < 1)
+                        return refuse(error, key, "must be above 0");
+                (void)snprintf(ret_text, size, "%lld", (long long)json_integer_value(value));
+                return 0;
+        }
+        if ((r = take_string(key, value, sizeof digits - 1, &text, error)) < 0)
+                return r;
+        rest = text + strspn(text, "0123456789");
+        (void)snprintf(digits, sizeof digits, "%.*s", (int)(rest - text), text);
+        if (!text_number(digits, INT64_MAX, &number) || number == 0)
+                return refuse(error, key, "must be a number above 0, as 1048576, \"64m\" or \"64Mi\"");
+        if (percent && strcmp(rest, "%") == 0 && number <= 100) {
+                (void)snprintf(ret_text, size, "%s%%", digits);
+                return 0;
+        }
+        if (rest[0] != '\0') {
+                suffix = strchr(suffixes, rest[0] | 0x20);
+                if (suffix == NULL || *suffix == '\0' || (rest[1] != '\0' && strcmp(rest + 1, "i") != 0))
+                        return refuse(error, key, "must end in k, m, g or t, or in nothing");
+                shift = 10U * (unsigned)(suffix - suffixes + 1);
+        }
+        if (number > (uint64_t)INT64_MAX >> shift)
+                return refuse(error, key, "is too large");
+        (void)snprintf(ret_text, size, "%llu", (unsigned long long)(number << shift));
+        return 0;
 }
 
-#define MOUNTS (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK)
+/* What the request says as a key of its own is an option of the filesystem's in the end. */
+static int add_fs_option(struct request *request, const char *name, const char *value, struct error *error)
+{
+        char option[64];
+
+        (void)snprintf(option, sizeof option, "%s=%s", name, value);
+        return mount_options_add(&request->options, option, error);
+}
+
+static int take_fs_size(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        char text[32];
+        int r = take_size(key, value, /* percent= */ true, text, sizeof text, error);
+
+        return r < 0 ? r : add_fs_option(request, "size", text, error);
+}
+
+static int take_inodes(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        char text[32];
+        int r = take_size(key, value, /* percent= */ false, text, sizeof text, error);
+
+        return r < 0 ? r : add_fs_option(request, "nr_inodes", text, error);
+}
+
+static int take_mode(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        const char *text;
+
+        if (!json_is_string(value)) /* 755 and 0755 would be other numbers than they look */
+                return refuse(error, key, "must be a string of octal digits, as \"0755\" or \"1777\"");
+        if (take_string(key, value, 5, &text, error) < 0 || strspn(text, "01234567") != strlen(text) ||
+            strtoul(text, NULL, 8) > 07777)
+                return refuse(error, key, "must be at most four octal digits, as \"0755\" or \"1777\"");
+        return add_fs_option(request, "mode", text, error);
+}
+
+static int take_owner(const char *key, const json_t *value, uint32_t *ret_id, struct error *error)
+{
+        if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= UINT32_MAX)
+                return refuse(error, key, "must be an id, as the container counts them");
+        *ret_id = (uint32_t)json_integer_value(value);
+        return 0;
+}
+
+static int take_uid(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return take_owner(key, value, &request->uid, error);
+}
+
+static int take_gid(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return take_owner(key, value, &request->gid, error);
+}
+
+static int take_layer(const char *key, const json_t *value, const char **ret_path, struct error *error)
+{
+        int r = take_string(key, value, STRING_MAX_BYTES, ret_path, error);
+
+        if (r == 0 && (*ret_path)[0] != '/')
+                return refuse(error, key, "must be an absolute path of the node");
+        return r;
+}
+
+static int take_lower(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        const json_t *layer;
+        size_t i;
+        int r;
+
+        if (json_is_string(value)) {
+                request->lower_count = 1;
+                return take_layer(key, value, &request->lower[0], error);
+        }
+        if (!json_is_array(value) || json_array_size(value) == 0)
+                return refuse(error, key, "must be a directory of the node or an array of them, the topmost first");
+        if (json_array_size(value) > REQUEST_LAYERS_MAX)
+                return refuse(error, key, "has more than 64 layers");
+        json_array_foreach (value, i, layer)
+                if ((r = take_layer(key, layer, &request->lower[i], error)) < 0)
+                        return r;
+        request->lower_count = json_array_size(value);
+        return 0;
+}
+
+static int take_upper(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return take_layer(key, value, &request->upper, error);
+}
+
+static int take_work(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return take_layer(key, value, &request->work, error);
+}
+
+static int take_mounts(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return request_parse_mounts(request, key, value, error);
+}
+
+#define FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK)
+#define MOUNTS (FROM_NODE | REQUEST_MOUNT_CONTAINER | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
+#define IN_CONTAINER (FROM_NODE | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY) /* "container" and "target" */
 
 /* Every key, the requests it belongs to, and either who takes it or which flag it sets. */
 static const struct {
@@ -235,21 +434,35 @@ static const struct {
         int (*take)(struct request *request, const char *key, const json_t *value, struct error *error);
         size_t flag;
 } keys[] = {
-        { "container", MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST, take_container, 0 },
-        { "source", MOUNTS, take_source, 0 },
-        { "target", MOUNTS | REQUEST_MOUNT_REMOVE, take_target, 0 },
+        { "container", IN_CONTAINER | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH, take_container,
+          0 },
+        { "source", FROM_NODE, take_source, 0 },
+        { "target", IN_CONTAINER | REQUEST_MOUNT_REMOVE, take_target, 0 },
+        { "from", REQUEST_MOUNT_CONTAINER, take_from, 0 },
+        { "to", REQUEST_MOUNT_CONTAINER, take_to, 0 },
         { "id", MOUNTS | REQUEST_MOUNT_REMOVE, take_record_id, 0 },
         { "fsType", REQUEST_MOUNT_BLOCK, take_fs_type, 0 },
+        { "size", REQUEST_MOUNT_TMPFS, take_fs_size, 0 },
+        { "inodes", REQUEST_MOUNT_TMPFS, take_inodes, 0 },
+        { "mode", REQUEST_MOUNT_TMPFS, take_mode, 0 },
+        { "uid", REQUEST_MOUNT_TMPFS, take_uid, 0 },
+        { "gid", REQUEST_MOUNT_TMPFS, take_gid, 0 },
+        { "lower", REQUEST_MOUNT_OVERLAY, take_lower, 0 },
+        { "upper", REQUEST_MOUNT_OVERLAY, take_upper, 0 },
+        { "work", REQUEST_MOUNT_OVERLAY, take_work, 0 },
         { "options", MOUNTS, take_options, 0 },
         { "propagation", MOUNTS, take_propagation, 0 },
         { "ids", MOUNTS, take_ids, 0 },
-        { "timeoutSeconds", MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST, take_timeout, 0 },
-        { "replace", MOUNTS, take_replace, 0 },
+        { "timeoutSeconds", MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH, take_timeout, 0 },
+        { "mounts", REQUEST_MOUNT_BATCH, take_mounts, 0 },
+        { "replace", MOUNTS | REQUEST_MOUNT_BATCH, NULL, offsetof(struct request, replace) },
         { "readOnly", MOUNTS, NULL, offsetof(struct request, read_only) },
-        { "recursive", REQUEST_MOUNT_BIND, NULL, offsetof(struct request, recursive) },
+        { "recursive", REQUEST_MOUNT_BIND | REQUEST_MOUNT_CONTAINER, NULL, offsetof(struct request, recursive) },
         { "mkdir", MOUNTS, NULL, offsetof(struct request, mkdir) },
+        { "mkdirSource", REQUEST_MOUNT_CONTAINER, NULL, offsetof(struct request, mkdir_source) },
         { "locked", MOUNTS, NULL, offsetof(struct request, locked) },
-        { "dryRun", MOUNTS | REQUEST_MOUNT_REMOVE, NULL, offsetof(struct request, dry_run) },
+        { "raw", REQUEST_MOUNT_BLOCK, NULL, offsetof(struct request, raw) },
+        { "dryRun", MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_BATCH, NULL, offsetof(struct request, dry_run) },
         { "force", REQUEST_MOUNT_REMOVE, NULL, offsetof(struct request, force) },
 };
 
@@ -268,22 +481,347 @@ static int take_member(struct request *request, const char *key, const json_t *v
         return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
 }
 
-static int check_whole(const struct request *request, struct error *error)
-{
-        bool mounts = (request->kind & MOUNTS) != 0;
+/* What an entry of a batch calls the sorts of mounts. */
+static const struct {
+        const char *word;
+        enum request_kind kind;
+} kind_words[] = {
+        { "bind", REQUEST_MOUNT_BIND },
+        { "block", REQUEST_MOUNT_BLOCK },
+        { "container-to-container", REQUEST_MOUNT_CONTAINER },
+        { "tmpfs", REQUEST_MOUNT_TMPFS },
+        { "overlay", REQUEST_MOUNT_OVERLAY },
+};
 
-        if (mounts && !request->has_container)
-                return refuse(error, "container", "is missing");
-        if (mounts && request->source == NULL)
-                return refuse(error, "source", "is missing");
-        if (mounts && request->target[0] == '\0')
-                return refuse(error, "target", "is missing");
-        if (request->kind == REQUEST_MOUNT_BIND && request->options.fs_count > 0)
-                return fail_because(error, EINVAL, OPERATION_PARSE, "options",
-                                    "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
-                                    (int)strcspn(request->options.fs_options[0], "="), request->options.fs_options[0]);
-        if (request->kind == REQUEST_MOUNT_BLOCK && request->options.recursive)
+const char *request_kind_word(enum request_kind kind)
+{
+        for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++)
+                if (kind_words[i].kind == kind)
+                        return kind_words[i].word;
+        return "";
+}
+
+static int fail_entry(size_t index, int r, struct error *error)
+{
+        char reason[sizeof error->reason];
+
+        (void)text_copy(reason, sizeof reason, error->reason);
+        (void)snprintf(error->reason, sizeof error->reason, "mounts[%zu]: %.400s", index, reason);
+        return r;
+}
+
+static bool has_option(const json_t *options, const char *name)
+{
+        const json_t *option;
+        size_t i;
+
+        json_array_foreach (options, i, option)
+                if (json_is_string(option) && strcmp(json_string_value(option), name) == 0)
+                        return true;
+        return false;
+}
+
+/* The sort of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
+static int oci_kind(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *type = json_string_value(json_object_get(value, "type"));
+        const char *source = json_string_value(json_object_get(value, "source"));
+        const json_t *options = json_object_get(value, "options");
+
+        if (has_option(options, "bind") || has_option(options, "rbind") || (type != NULL && strcmp(type, "bind") == 0))
+                entry->kind = REQUEST_MOUNT_BIND;
+        else if (type != NULL && strcmp(type, "tmpfs") == 0)
+                entry->kind = REQUEST_MOUNT_TMPFS;
+        else if (type != NULL && strcmp(type, "overlay") == 0)
+                entry->kind = REQUEST_MOUNT_OVERLAY;
+        else if (type != NULL && source != NULL && (source[0] == '/' || strchr(source, '=') != NULL)) {
+                entry->kind = REQUEST_MOUNT_BLOCK;
+                entry->fs_type = type;
+        } else
+                return fail_because(error, EINVAL, OPERATION_PARSE, "type",
+                                    "type: \"%.64s\" cannot be put into a container that is made already",
+                                    type != NULL ? type : "");
+        return 0;
+}
+
+/* An entry as in an OCI bundle's config.json: destination, type, source, options. */
+static int parse_oci_entry(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *key;
+        json_t *part;
+        int r = oci_kind(entry, value, error);
+
+        json_object_foreach ((json_t *)value, key, part) {
+                if (r < 0)
+                        return r;
+                if (strcmp(key, "destination") == 0)
+                        r = take_target(entry, key, part, error);
+                else if (strcmp(key, "source") == 0 && (entry->kind & FROM_NODE) != 0)
+                        r = take_source(entry, key, part, error);
+                else if (strcmp(key, "options") == 0)
+                        r = take_options(entry, key, part, error);
+                else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
+                        return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
+        }
+        return r;
+}
+
+static int parse_entry(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *word = json_string_value(json_object_get(value, "type"));
+        enum request_kind kind = 0;
+        const char *key;
+        json_t *part;
+        int r = 0;
+
+        if (!json_is_object(value))
+                return refuse(error, "mounts", "must be an array of objects");
+        if (json_object_get(value, "destination") != NULL)
+                return parse_oci_entry(entry, value, error);
+        for (size_t i = 0; word != NULL && i < sizeof kind_words / sizeof kind_words[0]; i++)
+                if (strcmp(word, kind_words[i].word) == 0)
+                        kind = kind_words[i].kind;
+        if (kind == 0)
+                return refuse(error, "type", "must be bind, block, container-to-container, tmpfs or overlay");
+        entry->kind = kind;
+        json_object_foreach ((json_t *)value, key, part) {
+                if (strcmp(key, "type") == 0)
+                        continue;
+                if (strcmp(key, "timeoutSeconds") == 0 || strcmp(key, "dryRun") == 0)
+                        return refuse(error, key, "is said once, for the whole batch");
+                if ((r = take_member(entry, key, part, error)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int request_parse_mounts(struct request *request, const char *key, const void *json, struct error *error)
+{
+        const json_t *value = json;
+        size_t count = json_is_array(value) ? json_array_size(value) : 1;
+        struct request *entries;
+
+        if (!json_is_array(value) && !json_is_object(value))
+                return refuse(error, key, "must be an array of mounts");
+        if (count > REQUEST_ENTRIES_MAX - request->entry_count)
+                return fail_because(error, EINVAL, OPERATION_PARSE, key, "%.200s: more than %d mounts", key,
+                                    REQUEST_ENTRIES_MAX);
+        entries = reallocarray(request->entries, request->entry_count + count + 1, sizeof *entries);
+        if (entries == NULL)
+                return fail(error, ENOMEM, OPERATION_PARSE, key);
+        request->entries = entries;
+        for (size_t i = 0; i < count; i++) {
+                struct request *entry = &entries[request->entry_count++];
+                int r;
+
+                request_begin(entry, 0);
+                r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
+                if (r < 0)
+                        return fail_entry(i, r, error);
+        }
+        return 0;
+}
+
+/* What the options of a layer are for those who know them from fstab, the keys say: taken out of the options. */
+static int take_layer_option(struct request *request, char *option, bool *ret_taken, struct error *error)
+{
+        char *value = strchr(option, '=');
+
+        *ret_taken = true;
+        if (value != NULL && text_starts(option, "upperdir="))
+                request->upper = value + 1;
+        else if (value != NULL && text_starts(option, "workdir="))
+                request->work = value + 1;
+        else if (value != NULL && text_starts(option, "lowerdir=")) {
+                char *out = value + 1;
+
+                request->lower_count = 0;
+                request->lower[request->lower_count++] = out;
+                for (const char *in = value + 1; *in != '\0'; in++) {
+                        if (in[0] == '\\' && in[1] != '\0')
+                                *out++ = *++in;
+                        else if (in[0] == ':') {
+                                if (request->lower_count == REQUEST_LAYERS_MAX)
+                                        return refuse(error, "options", "has more than 64 layers");
+                                *out++ = '\0';
+                                request->lower[request->lower_count++] = out;
+                        } else
+                                *out++ = *in;
+                }
+                *out = '\0';
+        } else if (text_starts(option, "lowerdir+") || text_starts(option, "datadir+"))
+                return refuse(error, "options", "layers are given as \"lower\"");
+        else
+                *ret_taken = false;
+        return 0;
+}
+
+static int check_overlay(struct request *request, struct error *error)
+{
+        int r;
+
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                bool taken;
+
+                if ((r = take_layer_option(request, request->options.fs_options[i], &taken, error)) < 0)
+                        return r;
+                if (taken) /* the layers are looked up by us; the option stays where it is, for its memory */
+                        request->options.fs_options[i][0] = '\0';
+        }
+        if (request->lower_count == 0)
+                return refuse(error, "lower", "is missing");
+        for (size_t i = 0; i < request->lower_count; i++)
+                if (request->lower[i][0] != '/')
+                        return refuse(error, "lower", "must be absolute paths of the node");
+        if (request->upper == NULL && request->lower_count < 2)
+                return refuse(error, "lower",
+                              "one layer without an \"upper\" is no overlay; mount-bind mounts it read-only");
+        if ((request->upper == NULL) != (request->work == NULL))
+                return refuse(error, request->upper == NULL ? "upper" : "work", "is missing: they go together");
+        if (request->upper != NULL && (request->upper[0] != '/' || request->work[0] != '/'))
+                return refuse(error, "upper", "and \"work\" must be absolute paths of the node");
+        return 0;
+}
+
+/* uid= and gid= among the options are the container's ids, too: as they are where it was made. */
+static int check_tmpfs(struct request *request, struct error *error)
+{
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                char *option = request->options.fs_options[i];
+                uint32_t *id = text_starts(option, "uid=")   ? &request->uid
+                               : text_starts(option, "gid=") ? &request->gid
+                                                             : NULL;
+                uint64_t number;
+
+                if (id == NULL)
+                        continue;
+                if (!text_number(option + 4, UINT32_MAX - 1, &number))
+                        return refuse(error, "options", "uid and gid must be ids, as the container counts them");
+                if (*id == REQUEST_ID_NONE)
+                        *id = (uint32_t)number;
+                option[0] = '\0';
+        }
+        return 0;
+}
+
+static int check_block(const struct request *request, struct error *error)
+{
+        if (request->options.recursive)
                 return refuse(error, "options", "\"rbind\" is for mount-bind");
+        if (!request->raw)
+                return 0;
+        if (request->fs_type != NULL)
+                return refuse(error, "fsType", "a raw device is not mounted as a filesystem");
+        if (request->options.fs_count > 0)
+                return refuse(error, "options", "a raw device has no options of a filesystem");
+        if ((request->options.attr_set & MOUNT_ATTR_NODEV) != 0)
+                return refuse(error, "options", "\"nodev\" would make a raw device useless");
+        if (request->ids != IDS_AUTO)
+                return refuse(error, "ids", "a raw device has nothing to map: it belongs to the container's root");
+        return 0;
+}
+
+/* What can be said only once every key is known. Also fills in what follows from them. */
+static int finish_mount(struct request *request, struct error *error)
+{
+        bool sides = request->kind == REQUEST_MOUNT_CONTAINER;
+        int r = 0;
+
+        if (sides && request->source == NULL)
+                return refuse(error, "from", "is missing");
+        if (!request->has_container)
+                return refuse(error, sides ? "to" : "container", sides ? "has no \"container\"" : "is missing");
+        if ((request->kind & FROM_NODE) != 0 && request->source == NULL)
+                return refuse(error, "source", "is missing");
+        if (request->target[0] == '\0')
+                return refuse(error, sides ? "to" : "target", "is missing");
+        switch (request->kind) {
+        case REQUEST_MOUNT_BIND:
+        case REQUEST_MOUNT_CONTAINER:
+                if (request->options.fs_count > 0)
+                        return fail_because(error, EINVAL, OPERATION_PARSE, "options",
+                                            "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
+                                            (int)strcspn(request->options.fs_options[0], "="),
+                                            request->options.fs_options[0]);
+                break;
+        case REQUEST_MOUNT_BLOCK:
+                r = check_block(request, error);
+                break;
+        case REQUEST_MOUNT_TMPFS:
+                request->source = "tmpfs";
+                r = check_tmpfs(request, error);
+                break;
+        case REQUEST_MOUNT_OVERLAY:
+                request->source = "overlay";
+                r = check_overlay(request, error);
+                break;
+        default:
+                break;
+        }
+        if (r == 0 && request->options.recursive &&
+            (request->kind & (REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)) != 0)
+                return refuse(error, "options", "\"rbind\" is for mount-bind");
+        if (r == 0 && request->read_only)
+                r = mount_options_add(&request->options, "ro", error);
+        request->read_only = request->options.read_only;
+        request->recursive = request->recursive || request->options.recursive;
+        if (request->raw)
+                request->options.attr_clear |= MOUNT_ATTR_NODEV;
+        mount_options_default(&request->options);
+        return r;
+}
+
+/* Parents before children: a stable sort by the number of components. */
+static void sort_entries(struct request *request)
+{
+        for (size_t i = 0; i < request->entry_count; i++)
+                request->entries[i].index = i;
+        for (size_t i = 1; i < request->entry_count; i++) {
+                struct request entry = request->entries[i];
+                size_t depth = text_count(entry.target, '/');
+                size_t j = i;
+
+                for (; j > 0 && text_count(request->entries[j - 1].target, '/') > depth; j--)
+                        request->entries[j] = request->entries[j - 1];
+                request->entries[j] = entry;
+        }
+}
+
+/* What the entries of a batch take from it, and what they may not have in common. */
+static int finish_batch(struct request *request, struct error *error)
+{
+        if (request->entry_count == 0)
+                return refuse(error, "mounts", "is missing");
+        for (size_t i = 0; i < request->entry_count; i++) {
+                struct request *entry = &request->entries[i];
+                int r;
+
+                if (!entry->has_container && request->has_container) {
+                        entry->container = request->container;
+                        entry->has_container = true;
+                }
+                entry->replace = entry->replace || request->replace;
+                entry->dry_run = request->dry_run;
+                entry->timeout_seconds = request->timeout_seconds;
+                if ((r = finish_mount(entry, error)) < 0)
+                        return fail_entry(i, r, error);
+                for (size_t j = 0; j < i; j++)
+                        if (container_same_reference(&entry->container, &request->entries[j].container) &&
+                            strcmp(entry->target, request->entries[j].target) == 0)
+                                return fail_because(error, EINVAL, OPERATION_PARSE, "mounts",
+                                                    "mounts[%zu]: %s is the target of mounts[%zu], too", i,
+                                                    entry->target, j);
+        }
+        sort_entries(request);
+        return 0;
+}
+
+int request_finish(struct request *request, struct error *error)
+{
+        if (request->kind == REQUEST_MOUNT_BATCH)
+                return finish_batch(request, error);
+        if ((request->kind & MOUNTS) != 0)
+                return finish_mount(request, error);
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&
             (!request->has_container || request->target[0] == '\0'))
                 return refuse(error, "id", "is missing (or \"container\" and \"target\")");
@@ -372,7 +910,7 @@ static int parse_text(struct request *request, const char *text, size_t length, 
                 if (r < 0)
                         return r;
         }
-        return check_whole(request, error);
+        return request_finish(request, error);
 }
 
 static int parse_stdin(struct request *request, struct error *error)
@@ -397,29 +935,32 @@ static int parse_stdin(struct request *request, struct error *error)
         return r;
 }
 
+void request_begin(struct request *ret_request, enum request_kind kind)
+{
+        *ret_request = (struct request){ .kind = kind,
+                                         .mkdir = true,
+                                         .timeout_seconds = TIMEOUT_DEFAULT_S,
+                                         .uid = REQUEST_ID_NONE,
+                                         .gid = REQUEST_ID_NONE };
+}
+
 int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error)
 {
-        int r;
-
-        *ret_request = (struct request){ .kind = kind, .mkdir = true, .timeout_seconds = TIMEOUT_DEFAULT_S };
+        request_begin(ret_request, kind);
         if (argc != 2)
                 return refuse(error, "the request", "one argument is needed: a JSON object, or - for standard input");
         if (strcmp(argv[1], "-") == 0)
-                r = parse_stdin(ret_request, error);
-        else
-                r = parse_text(ret_request, argv[1], strlen(argv[1]), error);
-        if (r < 0)
-                return r;
-        if (ret_request->read_only)
-                r = mount_options_add(&ret_request->options, "ro", error);
-        ret_request->read_only = ret_request->options.read_only;
-        ret_request->recursive = ret_request->recursive || ret_request->options.recursive;
-        mount_options_default(&ret_request->options);
-        return r;
+                return parse_stdin(ret_request, error);
+        return parse_text(ret_request, argv[1], strlen(argv[1]), error);
 }
 
 void request_release(struct request *request)
 {
+        for (size_t i = 0; i < request->entry_count; i++)
+                mount_options_release(&request->entries[i].options);
+        free(request->entries);
+        request->entries = NULL;
+        request->entry_count = 0;
         json_decref(request->json);
         request->json = NULL;
         mount_options_release(&request->options);

@@ -77,24 +77,58 @@ static json_t *container_object(const struct mount_record *record)
         return container;
 }
 
+/* The container that the source is of, and its path there. */
+static json_t *from_object(const struct mount_record *record)
+{
+        json_t *container = json_pack("{s:i}", "pid", (int)record->from_pid);
+
+        if (container != NULL && record->from_id[0] != '\0')
+                (void)json_object_set_new(container, "id", json_string(record->from_id));
+        return json_pack("{s:o, s:o}", "container", container, "path", printable(record->origin));
+}
+
 static json_t *mount_object(const struct mount_record *record)
 {
-        return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
-                         container_object(record), "type", record->type, "source", printable(record->source), "target",
-                         printable(record->target), "options", options_array(record->options), "idMapping",
-                         record->id_mapping, "mountId", (json_int_t)record->identity.id);
+        json_t *mount = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
+                                  container_object(record), "type", record->type, "source", printable(record->source),
+                                  "target", printable(record->target), "options", options_array(record->options),
+                                  "idMapping", record->id_mapping, "mountId", (json_int_t)record->identity.id);
+
+        if (mount != NULL && record->from_pid != 0)
+                (void)json_object_set_new(mount, "from", from_object(record));
+        return mount;
+}
+
+static json_t *mounted_object(const struct outcome *outcome)
+{
+        const struct mount_record *record = outcome->record;
+        json_t *mount = mount_object(record);
+
+        if (mount == NULL)
+                return NULL;
+        if (record->from_pid == 0 && strcmp(record->origin, record->source) != 0)
+                (void)json_object_set_new(mount, "origin", printable(record->origin));
+        (void)json_object_set_new(mount, "alreadyMounted", json_boolean(outcome->already));
+        if (outcome->replaced)
+                (void)json_object_set_new(mount, "replaced", json_pack("{s:b}", "atomic", outcome->atomic));
+        return mount;
 }
 
 int status_mounted(const struct outcome *outcome)
 {
-        json_t *mount = mount_object(outcome->record);
+        return say(json_pack("{s:s, s:o}", "status", "Success", "mount", mounted_object(outcome)), EXIT_DONE);
+}
 
-        if (mount != NULL) {
-                if (strcmp(outcome->record->origin, outcome->record->source) != 0)
-                        (void)json_object_set_new(mount, "origin", printable(outcome->record->origin));
-                (void)json_object_set_new(mount, "alreadyMounted", json_boolean(outcome->already));
-        }
-        return say(json_pack("{s:s, s:o}", "status", "Success", "mount", mount), EXIT_DONE);
+/* In the order they were asked for. */
+int status_mounted_all(const struct outcome *outcomes, size_t count)
+{
+        json_t *mounts = json_array();
+
+        for (size_t index = 0; index < count; index++)
+                for (size_t i = 0; i < count; i++)
+                        if (outcomes[i].request->index == index)
+                                (void)json_array_append_new(mounts, mounted_object(&outcomes[i]));
+        return say(json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts), EXIT_DONE);
 }
 
 int status_removed(const struct outcome *outcome)
@@ -147,7 +181,7 @@ int status_listed(const struct listing *listing)
         return say(reply, EXIT_DONE);
 }
 
-int status_planned(const struct plan *plan, const struct outcome *outcome)
+static json_t *steps_array(const struct plan *plan)
 {
         json_t *steps = json_array();
 
@@ -159,16 +193,33 @@ int status_planned(const struct plan *plan, const struct outcome *outcome)
                         (void)json_object_set_new(step, "undo", json_string(undo));
                 (void)json_array_append_new(steps, step);
         }
+        return steps;
+}
+
+int status_planned(const struct plan *plan, const struct outcome *outcome)
+{
         return say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
                              plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
-                             outcome->already, "plan", steps),
+                             outcome->already, "plan", steps_array(plan)),
                    EXIT_DONE);
+}
+
+int status_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count)
+{
+        json_t *mounts = json_array();
+
+        for (size_t i = 0; i < count; i++)
+                (void)json_array_append_new(mounts, json_pack("{s:s, s:b, s:o}", "target", plans[i].request->target,
+                                                              "alreadyMounted", outcomes[i].already, "plan",
+                                                              steps_array(&plans[i])));
+        return say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "mounts", mounts), EXIT_DONE);
 }
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)
 {
-        if (container->id != NULL)
-                (void)snprintf(ret_name, size, "container %s", container->id);
+        if (container->id != NULL || container->known_as != NULL)
+                (void)snprintf(ret_name, size, "container %s",
+                               container->id != NULL ? container->id : container->known_as);
         else if (container->proc_dir != NULL)
                 (void)snprintf(ret_name, size, "container %.200s", container->proc_dir);
         else
@@ -179,13 +230,24 @@ static void name_container(const struct container_reference *container, char *re
 static void intention(const struct request *request, char *ret_text, size_t size)
 {
         char container[256];
+        char from[256];
 
         name_container(&request->container, container, sizeof container);
         switch (request->kind) {
         case REQUEST_MOUNT_BIND:
         case REQUEST_MOUNT_BLOCK:
+        case REQUEST_MOUNT_TMPFS:
+        case REQUEST_MOUNT_OVERLAY:
                 (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,
                                container);
+                return;
+        case REQUEST_MOUNT_CONTAINER:
+                name_container(&request->from, from, sizeof from);
+                (void)snprintf(ret_text, size, "cannot mount %s of %s on %s in %s: ", request->source, from,
+                               request->target, container);
+                return;
+        case REQUEST_MOUNT_BATCH:
+                (void)snprintf(ret_text, size, "cannot mount: ");
                 return;
         case REQUEST_MOUNT_REMOVE:
                 if (request->id != NULL)
@@ -200,25 +262,35 @@ static void intention(const struct request *request, char *ret_text, size_t size
         ret_text[0] = '\0';
 }
 
-int status_failure(const struct request *request, const struct error *error)
+/* The error in words: one sentence. */
+static void put_message(const struct request *request, const struct error *error, char *ret_message, size_t size)
 {
-        static char tried[2 * PATH_MAX + 512]; /* static, for its size */
-        static char message[4 * PATH_MAX];
+        static char tried[3 * PATH_MAX]; /* static, for its size */
         bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
         bool told; /* the subject is in the message already */
-        const char *hint = hint_for(error);
-        json_t *detail;
 
         if (understood)
                 intention(request, tried, sizeof tried);
         else
                 (void)snprintf(tried, sizeof tried, "the request cannot be understood: ");
         told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
-        (void)snprintf(message, sizeof message, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
+        (void)snprintf(ret_message, size, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
                        error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
                        error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
                        error->kernel[0] != '\0' ? ")" : "");
+}
 
+static int say_failure(const struct request *request, const struct request *entry, const struct error *error)
+{
+        static char message[5 * PATH_MAX];
+        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        const char *hint = hint_for(error);
+        json_t *detail;
+
+        if (entry != NULL)
+                (void)snprintf(message, sizeof message, "mounts[%zu]: ", entry->index);
+        put_message(entry != NULL ? entry : request, error, message + strlen(message),
+                    sizeof message - strlen(message));
         detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
                            strerrorname_np(error->errnum), "subject", printable(error->subject), "where",
                            printable(error->where));
@@ -228,4 +300,41 @@ int status_failure(const struct request *request, const struct error *error)
                 (void)json_object_set_new(detail, "hint", json_string(hint));
         return say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", printable(message), "error", detail),
                    understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+}
+
+int status_failure(const struct request *request, const struct error *error)
+{
+        return say_failure(request, NULL, error);
+}
+
+int status_failure_in(const struct request *request, const struct request *entry, const struct error *error)
+{
+        return say_failure(request, entry, error);
+}
+
+int status_complaint(const char *program, const struct request *request, const struct error *error)
+{
+        static char line[6 * PATH_MAX];
+        const char *hint = hint_for(error);
+        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
+
+        put_message(request, error, line + length, sizeof line - length);
+        length = strlen(line);
+        (void)snprintf(line + length, sizeof line - length, "%s%s%s\n", hint != NULL ? " (" : "",
+                       hint != NULL ? hint : "", hint != NULL ? ")" : "");
+        for (char *byte = line; byte[1] != '\0'; byte++)
+                if ((unsigned char)*byte < ' ')
+                        *byte = '?'; /* what an annotation brought must not write a log of its own */
+        (void)file_write_all(STDERR_FILENO, line, strlen(line)); /* nobody is left to tell */
+        return understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
+}
+
+int status_usage(const char *program, const char *complaint)
+{
+        char line[256];
+
+        (void)snprintf(line, sizeof line, "%s: %s\n", program, complaint);
+        (void)file_write_all(STDERR_FILENO, line, strlen(line)); /* nobody is left to tell */
+        return EXIT_NOT_UNDERSTOOD;
 }

@@ -94,6 +94,16 @@ int superblock_option(int context_fd, const char *option, struct error *error)
         return superblock_set(context_fd, name, equals + 1, error);
 }
 
+int superblock_options(int context_fd, const struct mount_options *options, struct error *error)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < options->fs_count; i++)
+                if (options->fs_options[i][0] != '\0') /* one that was said in another way */
+                        r = superblock_option(context_fd, options->fs_options[i], error);
+        return r;
+}
+
 int superblock_create(int context_fd, const char *source, struct error *error)
 {
         if (fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)

@@ -7,6 +7,7 @@
 
 #include "container.h"
 #include "error.h"
+#include "mount_options.h"
 
 /*
  * superblock_begin() - start configuring a filesystem that the node owns.
@@ -29,6 +30,9 @@ int superblock_begin_owned(const struct container *container, const char *fs_typ
 
 /* superblock_option() - one option: "name" or "name=value". On failure the error carries the kernel's own messages. */
 int superblock_option(int context_fd, const char *option, struct error *error);
+
+/* superblock_options() - all that the option table leaves to the filesystem, in order. */
+int superblock_options(int context_fd, const struct mount_options *options, struct error *error);
 
 /* superblock_set() - one option by name and value, whatever they hold; a NULL value for a flag. */
 int superblock_set(int context_fd, const char *name, const char *value, struct error *error);

@@ -9,6 +9,7 @@
 #define FLEXGRAFT_SYSCALLS_H
 
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,6 +23,14 @@
 
 #ifndef NS_GET_MNTNS_ID /* Linux 6.11: the 64-bit id of a mount namespace, by ioctl on its fd */
 #define NS_GET_MNTNS_ID _IOR(0xb7, 0x5, uint64_t)
+#endif
+
+#ifndef MOVE_MOUNT_BENEATH /* Linux 6.5: under the mount that is at the target, not over it */
+#define MOVE_MOUNT_BENEATH 0x00000200
+#endif
+
+#ifndef SYS_open_tree_attr /* Linux 6.15: open_tree, which may give a clone another id mapping */
+#define SYS_open_tree_attr 467
 #endif
 
 #ifndef SYS_statmount /* Linux 6.8 */
@@ -47,6 +56,16 @@ static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint6
 static inline int sys_statmount(const struct mnt_id_request *request, void *buffer, size_t size)
 {
         return (int)syscall(SYS_statmount, request, buffer, size, 0U);
+}
+
+static inline int sys_open_tree_attr(int dirfd, const char *path, unsigned flags, const void *attr, size_t size)
+{
+        return (int)syscall(SYS_open_tree_attr, dirfd, path, flags, attr, size);
+}
+
+static inline int sys_bpf(int command, union bpf_attr *attr)
+{
+        return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
 static inline int sys_pivot_root(const char *new_root, const char *put_old)

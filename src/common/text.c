@@ -17,6 +17,11 @@ bool text_copy(char *destination, size_t size, const char *source)
         return whole;
 }
 
+bool text_same(const char *one, const char *other)
+{
+        return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
 bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number)
 {
         uint64_t number = 0;

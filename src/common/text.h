@@ -12,6 +12,9 @@
 /* text_copy() - copy at most size - 1 bytes, always terminated; false when it had to cut. */
 bool text_copy(char *destination, size_t size, const char *source);
 
+/* text_same() - the same text, or both absent (NULL). */
+bool text_same(const char *one, const char *other);
+
 /* text_number() - a whole decimal number without sign or blank, at most maximum; false for anything else. */
 bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 

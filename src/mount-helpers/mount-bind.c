@@ -21,6 +21,8 @@ static const char help[] =
         "  ids             auto (default), idmapped, host: whose ids owners are shown as\n"
         "  locked          true: root in the container cannot remount read-only, nosuid, nodev, noexec away\n"
         "  mkdir           false: refuse a target that is not there\n"
+        "  replace         true: take the place of what flexgraft put there before, with no moment without a mount\n"
+        "                  where the kernel can; the answer says whether it could\n"
         "  id              a name for mount-list and mount-remove; derived if absent\n"
         "  dryRun          true: only say what would be done\n"
         "  timeoutSeconds  1 to 3600, default 30\n"

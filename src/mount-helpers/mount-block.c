@@ -4,6 +4,7 @@
 #include "common/block_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/raw_source.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -15,6 +16,7 @@ static const char help[] =
         "  container       a process id, a container's id, {\"pid\":N}, {\"id\":S,\"runtime\":S} or {\"procDir\":S}\n"
         "  source          the device's path, or UUID=, LABEL=, PARTUUID=, PARTLABEL=\n"
         "  target          absolute path as the container sees it; made if missing\n"
+        "  raw             true: the device itself, usable by the container's root, at the target: a file\n"
         "  fsType          ext4, xfs, btrfs, erofs, squashfs, ...; found on the device if absent\n"
         "  readOnly        true: read-only\n"
         "  options         of the mount or the filesystem, \"noatime,data=ordered\" or an array of them;\n"
@@ -23,6 +25,8 @@ static const char help[] =
         "  ids             auto (default), idmapped, userns, host: whose ids owners are shown as\n"
         "  locked          true: root in the container cannot remount read-only, nosuid, nodev, noexec away\n"
         "  mkdir           false: refuse a target that is not there\n"
+        "  replace         true: take the place of what flexgraft put there before, with no moment without a mount\n"
+        "                  where the kernel can; the answer says whether it could\n"
         "  id              a name for mount-list and mount-remove; derived if absent\n"
         "  dryRun          true: only say what would be done\n"
         "  timeoutSeconds  1 to 3600, default 30\n"
@@ -43,7 +47,7 @@ int main(int argc, char **argv)
             request_parse(&request, REQUEST_MOUNT_BLOCK, argc, argv, &error) < 0)
                 return status_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &block_source, &outcome, &error) < 0)
+        if (plan_apply(&plan, request.raw ? &raw_source : &block_source, &outcome, &error) < 0)
                 return status_failure(&request, &error);
         return request.dry_run ? status_planned(&plan, &outcome) : status_mounted(&outcome);
 }

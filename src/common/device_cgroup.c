@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device_cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "device_program.h"
+#include "fd.h"
+#include "file.h"
+#include "text.h"
+
+#define DEPTH_MAX 8 /* of control groups below a container's */
+#define LIST_MAX_BYTES 65536
+
+/* Where the container's process is in a hierarchy, as /proc/PID/cgroup says: "12:devices:/path" or "0::/path". */
+static bool find_path(const struct container *container, const char *controller, char *ret_path)
+{
+        static char text[16384];
+        ssize_t n = file_read(container->proc_fd, "cgroup", text, sizeof text);
+        char *line = text;
+
+        while (n > 0 && *line != '\0') {
+                char *end = line + strcspn(line, "\n");
+                char *names = strchr(line, ':');
+                char *path = names == NULL ? NULL : strchr(names + 1, ':');
+
+                if (*end == '\n')
+                        *end++ = '\0';
+                if (path != NULL) {
+                        *path++ = '\0';
+                        if (strcmp(names + 1, controller) == 0 && path[0] == '/' && strstr(path, "/..") == NULL)
+                                return text_copy(ret_path, PATH_MAX, path);
+                }
+                line = end;
+        }
+        return false;
+}
+
+/* The root of the version 2 hierarchy, or -ENOENT. */
+static int open_unified(void)
+{
+        static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+                cleanup_close int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                struct statfs fs;
+
+                if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+                        return fd_take(&fd);
+        }
+        return -ENOENT;
+}
+
+static int open_below(int root_fd, const char *path)
+{
+        int fd = openat(root_fd, path[1] == '\0' ? "." : path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+static bool is_member(const struct container *container, const char *pid)
+{
+        char path[64];
+        struct stat theirs;
+        struct stat ours;
+
+        (void)snprintf(path, sizeof path, "/proc/%.16s/ns/mnt", pid);
+        if (stat(path, &theirs) < 0)
+                return true; /* it ended */
+        if (theirs.st_ino == container->mnt_ns.inode)
+                return true;
+        if (!container->own_user_ns || fstat(container->user_ns_fd, &ours) < 0)
+                return false;
+        (void)snprintf(path, sizeof path, "/proc/%.16s/ns/user", pid);
+        return stat(path, &theirs) < 0 || theirs.st_ino == ours.st_ino;
+}
+
+/* Whether all processes of a control group, and of those below it, are the container's. */
+static bool is_containers_own(const struct container *container, int group_fd, unsigned depth)
+{
+        char *text = malloc(LIST_MAX_BYTES);
+        int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+        bool own = text != NULL && directory != NULL && depth < DEPTH_MAX &&
+                   file_read(group_fd, "cgroup.procs", text, LIST_MAX_BYTES) >= 0;
+
+        for (char *pid = text; own && *pid != '\0';) {
+                char *end = pid + strcspn(pid, "\n");
+
+                if (*end == '\n')
+                        *end++ = '\0';
+                own = is_member(container, pid);
+                pid = end;
+        }
+        free(text);
+        while (own && (entry = readdir(directory)) != NULL) {
+                cleanup_close int below_fd = -EBADF;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                below_fd = openat(group_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                own = below_fd < 0 || is_containers_own(container, below_fd, depth + 1);
+        }
+        if (directory != NULL)
+                (void)closedir(directory);
+        return own;
+}
+
+static int fail_shared(const char *group, struct error *error)
+{
+        return fail_because(error, EPERM, "allow device", group,
+                            "the control group %s denies the device, and others than the container live in it", group);
+}
+
+/* Version 2: the nearest level that has programs decides first; it has to be the container's alone. */
+static int change_unified(const struct container *container, uint64_t device, bool writes, bool grant,
+                          struct error *error)
+{
+        cleanup_close int root_fd = open_unified();
+        char path[PATH_MAX];
+        int r;
+
+        if (root_fd < 0 || !find_path(container, "", path))
+                return 0;
+        for (;;) {
+                cleanup_close int group_fd = open_below(root_fd, path);
+                bool found = false;
+                char *slash;
+
+                if (group_fd < 0)
+                        return group_fd == -ENOENT ? 0 : fail(error, -group_fd, "open", path);
+                if (grant) {
+                        /* only asked for now: whether there is any program, and whose group it is */
+                        r = device_program_find(group_fd, path, &found, error);
+                        if (r == 0 && found && !is_containers_own(container, group_fd, 0))
+                                return fail_shared(path, error);
+                        if (r < 0)
+                                return r;
+                }
+                r = found || !grant ? device_program_change(group_fd, path, device, writes, grant, &found, error) : 0;
+                if (r < 0 || found)
+                        return r;
+                slash = strrchr(path, '/');
+                if (strcmp(path, "/") == 0)
+                        return 0; /* nobody denies anything */
+                slash[slash == path ? 1 : 0] = '\0';
+        }
+}
+
+/* The group of version 1, or -ENOENT where that hierarchy is not in use. */
+static int open_version1(const struct container *container, char *ret_path)
+{
+        cleanup_close int root_fd = open("/sys/fs/cgroup/devices", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (root_fd < 0 || !find_path(container, "devices", ret_path))
+                return -ENOENT;
+        return open_below(root_fd, ret_path);
+}
+
+/* "b 7:3 rw" in a list of rules as devices.list shows them: whether one of them covers it. */
+static bool is_covered(const char *list, uint64_t device, bool writes)
+{
+        while (*list != '\0') {
+                char type = '\0';
+                char major_text[16] = "";
+                char minor_text[16] = "";
+                char access[8] = "";
+                char number[16];
+                bool covers;
+
+                if (sscanf(list, "%c %15[0-9*]:%15[0-9*] %7[rwm]", &type, major_text, minor_text, access) == 4) {
+                        (void)snprintf(number, sizeof number, "%u", major(device));
+                        covers = strcmp(major_text, "*") == 0 || strcmp(major_text, number) == 0;
+                        (void)snprintf(number, sizeof number, "%u", minor(device));
+                        covers = covers && (strcmp(minor_text, "*") == 0 || strcmp(minor_text, number) == 0);
+                        if ((type == 'a' || (type == 'b' && covers)) && strchr(access, 'r') != NULL &&
+                            (!writes || strchr(access, 'w') != NULL))
+                                return true;
+                }
+                list += strcspn(list, "\n");
+                list += *list == '\n';
+        }
+        return false;
+}
+
+static bool list_covers(int group_fd, uint64_t device, bool writes)
+{
+        char *list = malloc(LIST_MAX_BYTES);
+        bool covered = list != NULL && file_read(group_fd, "devices.list", list, LIST_MAX_BYTES) >= 0 &&
+                       is_covered(list, device, writes);
+
+        free(list);
+        return covered;
+}
+
+static int write_rule(int group_fd, const char *file, uint64_t device, bool writes)
+{
+        cleanup_close int fd = openat(group_fd, file, O_WRONLY | O_CLOEXEC);
+        char rule[48];
+
+        if (fd < 0)
+                return -errno;
+        (void)snprintf(rule, sizeof rule, "b %u:%u %s", major(device), minor(device), writes ? "rw" : "r");
+        return file_write_all(fd, rule, strlen(rule));
+}
+
+bool device_cgroup_forbids(const struct container *container, uint64_t device, bool writes)
+{
+        char path[PATH_MAX];
+        cleanup_close int group_fd = open_version1(container, path);
+
+        return group_fd >= 0 && !list_covers(group_fd, device, writes);
+}
+
+int device_cgroup_allow(const struct container *container, uint64_t device, bool writes, struct error *error)
+{
+        char path[PATH_MAX];
+        cleanup_close int group_fd = open_version1(container, path);
+        int r;
+
+        if (group_fd >= 0 && !list_covers(group_fd, device, writes)) {
+                if (!is_containers_own(container, group_fd, 0))
+                        return fail_shared(path, error);
+                r = write_rule(group_fd, "devices.allow", device, writes);
+                if (r == -EPERM)
+                        return fail_because(error, EPERM, "allow device", path,
+                                            "a control group above %s denies the device", path);
+                if (r < 0)
+                        return fail(error, -r, "allow device", path);
+        }
+        return change_unified(container, device, writes, /* grant= */ true, error);
+}
+
+int device_cgroup_forbid(const struct container *container, uint64_t device, bool version1, struct error *error)
+{
+        char path[PATH_MAX];
+        cleanup_close int group_fd = version1 ? open_version1(container, path) : -ENOENT;
+        int r;
+
+        if (group_fd >= 0 && (r = write_rule(group_fd, "devices.deny", device, /* writes= */ true)) < 0)
+                return fail(error, -r, "forbid device", path);
+        return change_unified(container, device, /* writes= */ true, /* grant= */ false, error);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "id_mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "fd.h"
+#include "file.h"
+#include "namespace.h"
+#include "ns_worker.h"
+
+static int new_in_child(void *argument, struct error *error)
+{
+        int r = namespace_new_user(error);
+        int fd;
+
+        (void)argument;
+        if (r < 0)
+                return r;
+        fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? fail(error, errno, "open", "/proc/self/ns/user") : fd;
+}
+
+/* The whole map in one write: the kernel takes no second one (user_namespaces(7)). */
+static int write_map(int pid, const char *map, const struct id_range *ranges, int count, struct error *error)
+{
+        char text[ID_RANGES_MAX * 36];
+        char path[64];
+        size_t length = 0;
+        cleanup_close int fd = -EBADF;
+        int r;
+
+        for (int i = 0; i < count; i++)
+                length += (size_t)snprintf(text + length, sizeof text - length, "%u %u %u\n", ranges[i].inside,
+                                           ranges[i].outside, ranges[i].count);
+        (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, map);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return fail(error, errno, "open", map);
+        r = file_write_all(fd, text, length);
+        return r < 0 ? fail(error, -r, "write", map) : 0;
+}
+
+/* The child may have ended: its maps can be written until it is waited for. */
+static int write_maps(int pid, void *argument, struct error *error)
+{
+        const struct id_mapping *mapping = argument;
+        int r = write_map(pid, "uid_map", mapping->users, mapping->user_count, error);
+
+        return r < 0 ? r : write_map(pid, "gid_map", mapping->groups, mapping->group_count, error);
+}
+
+int id_mapping_open(const struct id_mapping *mapping, struct error *error)
+{
+        return ns_worker_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
+}

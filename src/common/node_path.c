@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "syscalls.h"
+#include "text.h"
+
+#define LINKS_MAX 40 /* as the kernel's own limit */
+
+/* What a symbolic link says, if root made it; it is put in front of what is left of the path. */
+static int splice_link(int fd, const char *path, char *rest, struct error *error)
+{
+        char link[PATH_MAX];
+        char behind[PATH_MAX];
+        struct statfs fs;
+        struct stat st;
+        ssize_t n;
+
+        if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+                return fail(error, errno, "open source", path);
+        if (fs.f_type == PROC_SUPER_MAGIC)
+                return fail_because(error, ELOOP, "open source", path, "%s is a link of the kernel's, not followed",
+                                    path);
+        if (st.st_uid != 0)
+                return fail_because(error, ELOOP, "open source", path,
+                                    "the symbolic link %s belongs to uid %u and not to root", path, st.st_uid);
+        n = readlinkat(fd, "", link, sizeof link - 1);
+        if (n < 0)
+                return fail(error, errno, "open source", path);
+        link[n] = '\0';
+        (void)text_copy(behind, sizeof behind, rest);
+        if (snprintf(rest, PATH_MAX, "%s/%s", link, behind) >= PATH_MAX)
+                return fail(error, ENAMETOOLONG, "open source", path);
+        return 0;
+}
+
+/* The path with its symbolic links replaced by what they say, as far as they are root's. ret_path holds PATH_MAX. */
+static int resolve_links(const char *source, char *ret_path, struct error *error)
+{
+        char rest[PATH_MAX];
+        unsigned links = 0;
+        size_t length = 0; /* of what is resolved; it has no link and no ".." */
+
+        (void)text_copy(rest, sizeof rest, source);
+        ret_path[0] = '\0';
+        while (rest[strspn(rest, "/")] != '\0') {
+                cleanup_close int fd = -EBADF;
+                size_t start = strspn(rest, "/");
+                size_t part = strcspn(rest + start, "/");
+                const char *name = rest + start;
+                struct stat st;
+
+                if (part == 2 && name[0] == '.' && name[1] == '.') {
+                        while (length > 0 && ret_path[--length] != '/')
+                                ;
+                        ret_path[length] = '\0';
+                } else if (!(part == 1 && name[0] == '.')) {
+                        size_t before = length;
+
+                        if (length + 1 + part >= PATH_MAX)
+                                return fail(error, ENAMETOOLONG, "open source", source);
+                        length += (size_t)snprintf(ret_path + length, PATH_MAX - length, "/%.*s", (int)part, name);
+                        fd = sys_openat2(AT_FDCWD, ret_path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+                        if (fd < 0 || fstat(fd, &st) < 0)
+                                return fail(error, errno, "open source", source);
+                        if (S_ISLNK(st.st_mode)) {
+                                int r;
+
+                                (void)memmove(rest, name + part, strlen(name + part) + 1);
+                                if (++links > LINKS_MAX)
+                                        return fail(error, ELOOP, "open source", source);
+                                if ((r = splice_link(fd, ret_path, rest, error)) < 0)
+                                        return r;
+                                length = rest[0] == '/' ? 0 : before;
+                                ret_path[length] = '\0';
+                                continue;
+                        }
+                }
+                (void)memmove(rest, name + part, strlen(name + part) + 1);
+        }
+        if (length == 0)
+                (void)text_copy(ret_path, PATH_MAX, "/");
+        return 0;
+}
+
+int node_path_open(const char *path, char *ret_path, struct error *error)
+{
+        int fd;
+        int r;
+
+        (void)text_copy(ret_path, PATH_MAX, path);
+        fd = sys_openat2(AT_FDCWD, path, O_PATH, 0, RESOLVE_NO_SYMLINKS);
+        if (fd < 0 && errno == ELOOP) {
+                if ((r = resolve_links(path, ret_path, error)) < 0)
+                        return r;
+                fd = sys_openat2(AT_FDCWD, ret_path, O_PATH, 0, RESOLVE_NO_SYMLINKS);
+        }
+        return fd < 0 ? fail(error, errno, "open source", path) : fd;
+}

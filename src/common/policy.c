@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "json_file.h"
+#include "text.h"
+
+#define DEFAULT_PATH "/etc/flexgraft/policy.json"
+#define MAX_MOUNTS_DEFAULT 32
+
+static int fail_policy(const struct policy *policy, const char *subject, const char *complaint, struct error *error)
+{
+        return fail_because(error, EBADMSG, "read policy", policy->path, "%.200s: %s", subject, complaint);
+}
+
+static bool all_strings(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (value, i, item)
+                if (!json_is_string(item))
+                        return false;
+        return json_is_array(value);
+}
+
+/* Paths, or {"path":..., "readOnly": true}. */
+static bool all_sources(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (value, i, item) {
+                const json_t *path = json_is_object(item) ? json_object_get(item, "path") : item;
+                const json_t *read_only = json_object_get(item, "readOnly");
+                char normal[PATH_MAX];
+
+                if (!json_is_string(path) || text_path_normal(json_string_value(path), normal) < 0 ||
+                    strstr(json_string_value(path), "..") != NULL)
+                        return false;
+                if (json_is_object(item) && json_object_size(item) != 1 + (size_t)json_is_boolean(read_only))
+                        return false;
+        }
+        return json_is_array(value);
+}
+
+/* A policy with a word that nobody understands could mean less, or more, than whoever wrote it believes. */
+static int check_section(const struct policy *policy, const json_t *section, struct error *error)
+{
+        const char *key;
+        const json_t *value;
+
+        if (!json_is_object(section))
+                return fail_policy(policy, "a section", "must be an object", error);
+        json_object_foreach ((json_t *)section, key, value) {
+                if (strcmp(key, "kinds") == 0 || strcmp(key, "containers") == 0 || strcmp(key, "options") == 0 ||
+                    strcmp(key, "nfsServers") == 0) {
+                        if (!all_strings(value))
+                                return fail_policy(policy, key, "must be an array of strings", error);
+                } else if (strcmp(key, "sources") == 0) {
+                        if (!all_sources(value))
+                                return fail_policy(policy, key,
+                                                   "must be an array of absolute paths without \"..\", or of "
+                                                   "{\"path\": ..., \"readOnly\": true}",
+                                                   error);
+                } else if (strcmp(key, "raw") == 0) {
+                        if (!json_is_boolean(value))
+                                return fail_policy(policy, key, "must be true or false", error);
+                } else if (strcmp(key, "maxMounts") == 0) {
+                        if (!json_is_integer(value) || json_integer_value(value) < 0)
+                                return fail_policy(policy, key, "must be a number", error);
+                } else
+                        return fail_policy(policy, key, "unknown key", error);
+        }
+        return 0;
+}
+
+int policy_load(struct policy *ret_policy, const char *section, struct error *error)
+{
+        const char *path = secure_getenv("FLEXGRAFT_POLICY");
+        json_t *file = NULL;
+        const json_t *value;
+        const char *key;
+        struct stat st;
+        int r;
+
+        *ret_policy = (struct policy){ .path = path != NULL ? path : DEFAULT_PATH };
+        if (stat(ret_policy->path, &st) < 0 && errno == ENOENT)
+                return 0; /* nothing is allowed */
+        r = json_file_load(AT_FDCWD, ret_policy->path, JSON_OBJECT, &file, error);
+        if (r < 0)
+                return r;
+        ret_policy->file = file;
+        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                return fail_because(error, EPERM, "read policy", ret_policy->path,
+                                    "the file belongs to somebody else or others may write to it");
+        json_object_foreach (file, key, value) {
+                if (strcmp(key, "annotations") != 0 && strcmp(key, "volumes") != 0)
+                        return fail_policy(ret_policy, key, "unknown section", error);
+                if ((r = check_section(ret_policy, value, error)) < 0)
+                        return r;
+        }
+        ret_policy->section = json_object_get(file, section);
+        return 0;
+}
+
+static bool lists(const struct policy *policy, const char *key, const char *word)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (json_object_get(policy->section, key), i, item)
+                if (strcmp(json_string_value(item), word) == 0)
+                        return true;
+        return false;
+}
+
+/* word: what was asked for; key: where policy.json would allow it. */
+static int forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
+{
+        return fail_because(error, EACCES, "check policy", word, "%s does not allow it: \"%.300s\" is not in \"%s\"",
+                            policy->path, word, key);
+}
+
+int policy_check_count(const struct policy *policy, size_t count, struct error *error)
+{
+        const json_t *maximum = json_object_get(policy->section, "maxMounts");
+        size_t allowed = maximum != NULL ? (size_t)json_integer_value(maximum) : MAX_MOUNTS_DEFAULT;
+
+        if (count <= allowed)
+                return 0;
+        return fail_because(error, EACCES, "check policy", "maxMounts", "%s does not allow it: more than %zu mounts",
+                            policy->path, allowed);
+}
+
+/* Options that only take rights away, or change what reading costs, need nobody's leave. */
+static int check_options(const struct policy *policy, const struct request *request, struct error *error)
+{
+        static const struct {
+                uint64_t attribute;
+                const char *name;
+        } risky[] = { { MOUNT_ATTR_NOSUID, "suid" }, { MOUNT_ATTR_NODEV, "dev" } };
+
+        for (size_t i = 0; i < sizeof risky / sizeof risky[0]; i++)
+                if ((request->options.attr_clear & risky[i].attribute) != 0 && !request->raw &&
+                    !lists(policy, "options", risky[i].name))
+                        return forbid(policy, risky[i].name, "options", error);
+        if (request->options.propagation == MS_SHARED && !lists(policy, "options", "shared"))
+                return forbid(policy, "shared", "options", error);
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                const char *option = request->options.fs_options[i];
+                char name[64];
+
+                if (option[0] == '\0' || (request->kind == REQUEST_MOUNT_TMPFS &&
+                                          (text_starts(option, "size=") || text_starts(option, "mode=") ||
+                                           text_starts(option, "nr_inodes="))))
+                        continue;
+                (void)text_copy(name, sizeof name, option);
+                name[strcspn(name, "=")] = '\0';
+                if (!lists(policy, "options", name))
+                        return forbid(policy, name, "options", error);
+        }
+        return 0;
+}
+
+int policy_check_request(const struct policy *policy, const struct request *request, struct error *error)
+{
+        const char *kind = request_kind_word(request->kind);
+
+        if (policy->section == NULL)
+                return fail_because(error, EACCES, "check policy", kind,
+                                    "%s does not allow it: without it, or without this section in it, nothing is",
+                                    policy->path);
+        if (!lists(policy, "kinds", kind))
+                return forbid(policy, kind, "kinds", error);
+        if (request->raw && !json_is_true(json_object_get(policy->section, "raw")))
+                return forbid(policy, "true", "raw", error);
+        /* a superblock that the container owns gives its root more than files: whoever wants that says so as root */
+        if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
+                return fail_because(error, EACCES, "check policy", "ids", "%s cannot allow \"ids\" of this sort",
+                                    policy->path);
+        if (request->kind == REQUEST_MOUNT_CONTAINER &&
+            (request->from.id == NULL ||
+             (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))
+                return forbid(policy, request->from.id != NULL ? request->from.id : "a container not named by its id",
+                              "containers", error);
+        return check_options(policy, request, error);
+}
+
+/* Whether a path is a directory or lies in it: by whole components. */
+static bool lies_in(const char *path, const char *directory)
+{
+        size_t length = strlen(directory);
+
+        if (strcmp(directory, "/") == 0)
+                return true;
+        return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)
+{
+        char normal[PATH_MAX];
+        char allowed[PATH_MAX];
+        const json_t *item;
+        size_t i;
+        int r = text_path_normal(path, normal);
+
+        if (r < 0)
+                return fail(error, -r, "check policy", path);
+        json_array_foreach (json_object_get(policy->section, "sources"), i, item) {
+                const json_t *given = json_is_object(item) ? json_object_get(item, "path") : item;
+                bool read_only = json_is_true(json_object_get(item, "readOnly"));
+
+                (void)text_path_normal(json_string_value(given), allowed); /* checked when it was loaded */
+                if (lies_in(normal, allowed) && !(writes && read_only))
+                        return 0;
+        }
+        return forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
+}
+
+void policy_release(struct policy *policy)
+{
+        json_decref(policy->file);
+        policy->file = NULL;
+        policy->section = NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.h - what people who do not own the node may ask for: policy.json, closed where it is silent.
+ *
+ *      {"annotations": {"kinds": ["bind", "tmpfs"],
+ *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
+ *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16}}
+ *
+ * Whoever runs a helper as root is not asked.
+ */
+#ifndef FLEXGRAFT_POLICY_H
+#define FLEXGRAFT_POLICY_H
+
+#include <stdbool.h>
+
+#include "error.h"
+#include "request.h"
+
+struct policy {
+        void *file;          /* the whole of it, parsed; owned */
+        const void *section; /* NULL: nothing is allowed */
+        const char *path;    /* of the file, for errors */
+};
+
+/*
+ * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
+ * nothing is allowed.
+ *
+ * Errors: EPERM the file is not root's or others may write to it; EBADMSG it is broken, with the line or the key.
+ */
+int policy_load(struct policy *ret_policy, const char *section, struct error *error);
+
+/* policy_check_count() - whether so many mounts are allowed. Errors: EACCES. */
+int policy_check_count(const struct policy *policy, size_t count, struct error *error);
+
+/*
+ * policy_check_request() - whether a mount of this sort, with these options, is allowed. Its sources are not looked at.
+ * Errors: EACCES, naming the key of policy.json that would allow it.
+ */
+int policy_check_request(const struct policy *policy, const struct request *request, struct error *error);
+
+/*
+ * policy_check_source() - whether a path of the node, its links resolved, lies in one of the directories allowed (or
+ * is one of them). Errors: EACCES.
+ */
+int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error);
+
+void policy_release(struct policy *policy);
+#define cleanup_policy __attribute__((cleanup(policy_release)))
+
+#endif

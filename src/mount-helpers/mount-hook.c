@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mount-hook STAGE - the OCI hook: mounts that a container's annotations ask for. */
+#include "privileges/mount-hook.h"
+#include "common/any_source.h"
+#include "common/hook.h"
+#include "common/plan_apply.h"
+#include "common/policy.h"
+#include "common/program.h"
+#include "common/status.h"
+
+static const char help[] =
+        "\n"
+        "Called by a container runtime as an OCI hook, with the container's state on standard input.\n"
+        "\n"
+        "  createRuntime, prestart  mount what the container's annotations ask for, before its first instruction;\n"
+        "                           a failure stops the container\n"
+        "  poststart                the same once it runs; what is mounted already stays\n"
+        "  poststop                 remove the records of what was mounted\n"
+        "\n"
+        "The annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME hold JSON: one mount or an array of\n"
+        "them, as mount-batch takes them, without \"container\". /etc/flexgraft/policy.json, section\n"
+        "\"annotations\", says what they may ask for; without it, nothing.\n"
+        "Says nothing but the reason of a failure, on standard error.\n"
+        "\n"
+        "Example: {\"path\": \"/usr/sbin/mount-hook\", \"args\": [\"mount-hook\", \"createRuntime\"]}\n"
+        "Exit status: 0 done, or nothing was asked for; 1 failed; 2 it was called in a way it does not know.\n";
+
+static const struct program program = { "mount-hook", help, &PRIVILEGES };
+
+static int mount_all(struct hook *hook, struct request *request, const struct request **ret_failed, struct error *error)
+{
+        static struct outcome outcomes[REQUEST_ENTRIES_MAX];
+        static struct plan plans[REQUEST_ENTRIES_MAX];
+        cleanup_policy struct policy policy = {};
+        const struct batch batch = {
+                .request = request, .kind_of = any_source, .policy = &policy, .created_root = hook->root
+        };
+        int r;
+
+        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = hook_request(hook, request, error)) < 0 ||
+            (r = policy_check_count(&policy, request->entry_count, error)) < 0 || request->entry_count == 0)
+                return r;
+        plan_make_batch(plans, request);
+        return plan_apply_batch(plans, &batch, outcomes, ret_failed, error);
+}
+
+int main(int argc, char **argv)
+{
+        cleanup_request struct request request = {};
+        cleanup_hook struct hook hook = {};
+        const struct request *failed = NULL;
+        static struct error error;
+        enum hook_stage stage;
+        int r;
+
+        r = program_begin(&program, argc, argv, &error);
+        if (r == 0 && (argc != 2 || !hook_stage(argv[1], &stage)))
+                return status_usage(program.name,
+                                    "one argument is needed: createRuntime, prestart, poststart or poststop");
+        if (r == 0)
+                r = hook_read(&hook, stage, &error);
+        if (r == 0 && hook.asked)
+                r = stage == HOOK_ENDED ? hook_forget(&hook, &error) : mount_all(&hook, &request, &failed, &error);
+        return r < 0 ? status_complaint(program.name, failed != NULL ? failed : &request, &error) : EXIT_DONE;
+}
