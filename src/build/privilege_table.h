@@ -75,24 +75,28 @@ struct privilege_row {
  * DAC_READ_SEARCH  look into such directories
  * KILL          end a child that has become the container's root and that the container has stopped
  * MKNOD         a device node for a raw device; whiteouts of an overlay
+ * NET_ADMIN     ask which device programs a control group has (before Linux 6.7 the kernel wants this for it)
  * SETFCAP       a mapping that shows something as the node's own root (Linux 5.12); copy file capabilities up
  * CHOWN, FOWNER, FSETID  an overlay copies files up, and keeps their owners and modes
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
         { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
-        { "mount-block", { CAPABILITIES_INJECT, CAP_MKNOD, -1 }, { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES } },
+        { "mount-block",
+          { CAPABILITIES_INJECT, CAP_MKNOD, CAP_NET_ADMIN, -1 },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES } },
         { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
         { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
         { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
         { "mount-batch",
-          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 },
+          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
           { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
         { "mount-hook",
-          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 },
+          { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
           { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
         { "mount-remove",
-          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, -1 },
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN,
+            -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION, GROUP_DEVICES } },
         { "mount-list",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },

@@ -17,6 +17,11 @@ static const struct {
         { "mount_setattr", EPERM,
           "the source is id-mapped already, or its filesystem belongs to another user namespace; "
           "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+        { "open_tree_attr", EPERM, "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+        { "check policy", EACCES, "/etc/flexgraft/policy.json says what annotations and volumes may ask for" },
+        { "read policy", EPERM, "it must belong to root, and nobody else may write to it (chmod 0644)" },
+        { "allow device", 0, "see /proc/PID/cgroup and the control groups above; bpftool cgroup tree shows programs" },
+        { "open the root directory", 0, "the hook belongs into createRuntime or prestart, before pivot_root" },
         { "map ids", 0,
           "\"ids\": \"auto\" picks what works; \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "open_tree", EINVAL, "an unbindable mount cannot be cloned; see findmnt -o TARGET,PROPAGATION" },
@@ -33,6 +38,7 @@ static const struct {
         { "find container", ESRCH, "name a container that is running" },
         { "find device", ENOTBLK,
           "attach an image file first (losetup --find --show FILE), or use mount-bind for a directory" },
+        { "find device", EBUSY, "findmnt, lsblk and lsof tell who has it; \"readOnly\": true shares it" },
         { "find device", EROFS, "\"readOnly\": true mounts it read-only" },
         { "find device", ENOENT, "lsblk -f lists devices, labels and UUIDs" },
         { "probe", ENODATA, "make a filesystem first (mkfs), or name it with \"fsType\"" },
@@ -55,8 +61,8 @@ static const struct {
         { "open state", EPERM, "it must belong to root, and nobody else may write to it (chmod 0700)" },
         { "prctl", EPERM, "run it as root" },
         { "capset", EPERM,
-          "run it as root, with CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID and "
-          "CAP_SETGID" },
+          "run it as root, with the capabilities that its man page names (CAP_SYS_ADMIN, CAP_SYS_CHROOT, "
+          "CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID among them)" },
 };
 
 const char *hint_for(const struct error *error)

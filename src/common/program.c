@@ -40,7 +40,8 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
                 print_and_exit((const char *const[]){ program->name, " (flexgraft) " VERSION "\n", NULL });
         if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-                print_and_exit((const char *const[]){ "Usage: ", program->name, " REQUEST | - | --help | --version\n",
-                                                      program->help, NULL });
+                print_and_exit((const char *const[]){ "Usage: ", program->name, " ",
+                                                      program->arguments != NULL ? program->arguments : "REQUEST | -",
+                                                      " | --help | --version\n", program->help, NULL });
         return privileges_drop(program->privileges, error);
 }

@@ -17,6 +17,7 @@ enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_NOT_UNDERSTOOD = 2 };
 int status_mounted(const struct outcome *outcome);
 int status_removed(const struct outcome *outcome);
 int status_listed(const struct listing *listing);
+int status_table(const struct listing *listing); /* many lines, for people */
 int status_planned(const struct plan *plan, const struct outcome *outcome);
 int status_mounted_all(const struct outcome *outcomes, size_t count);
 int status_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count);

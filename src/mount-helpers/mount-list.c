@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-list REQUEST - what flexgraft put into containers, each held against the kernel. */
-#include "privileges/mount-list.h"
+#include <string.h>
+
 #include "common/listing.h"
 #include "common/program.h"
 #include "common/status.h"
+#include "privileges/mount-list.h"
 
 static const char help[] =
         "\n"
@@ -11,23 +13,33 @@ static const char help[] =
         "- reads it from standard input. The answer is one JSON object; each mount's \"state\" is what the\n"
         "kernel says: present, covered (by another mount, or moved away), gone.\n"
         "\n"
+        "  --table         before REQUEST, which may then be left out: a table for people instead of JSON\n"
         "  container       a process id, a container's id, {\"pid\":N}, {\"id\":S,\"runtime\":S} or {\"procDir\":S}\n"
         "  timeoutSeconds  1 to 3600, default 30\n"
         "\n"
         "Example: mount-list '{\"container\": \"web\"}'\n"
+        "         mount-list --table\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-list", help, &PRIVILEGES };
+static const struct program program = { "mount-list", help, &PRIVILEGES, "[--table] REQUEST | -" };
 
 int main(int argc, char **argv)
 {
+        bool table = argc > 1 && strcmp(argv[1], "--table") == 0;
+        char *everything[] = { argv[0], "{}", NULL };
         cleanup_request struct request request = {};
         cleanup_listing struct listing listing = {};
         static struct error error;
+        int r;
 
-        if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error) < 0 ||
-            listing_make(&listing, &request, &error) < 0)
-                return status_failure(&request, &error);
-        return status_listed(&listing);
+        if (table) {
+                argv = argc > 2 ? argv + 1 : everything;
+                argc = argc > 2 ? argc - 1 : 2;
+        }
+        if ((r = program_begin(&program, argc, argv, &error)) == 0 &&
+            (r = request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error)) == 0)
+                r = listing_make(&listing, &request, &error);
+        if (table)
+                return r < 0 ? status_complaint(program.name, &request, &error) : status_table(&listing);
+        return r < 0 ? status_failure(&request, &error) : status_listed(&listing);
 }
