@@ -217,7 +217,7 @@ int device_program_change(int group_fd, const char *group, uint64_t device, bool
         *ret_found = false;
         /* looked at again when somebody replaced one meanwhile */
         for (int attempt = 0; attempt < ATTEMPTS_MAX && (r == -EBUSY || r == -ENOENT); attempt++) {
-                uint32_t ids[PROGRAMS_MAX];
+                uint32_t ids[PROGRAMS_MAX] = {};
                 uint32_t count = 0;
                 uint32_t flags = 0;
 

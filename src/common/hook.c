@@ -14,6 +14,7 @@
 #include "file.h"
 #include "json_file.h"
 #include "mount_record.h"
+#include "request_batch.h"
 #include "state.h"
 #include "text.h"
 
@@ -76,6 +77,7 @@ static int read_state(json_t **ret_state, struct error *error)
 int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
 {
         json_t *state = NULL;
+        json_t *annotations;
         const char *name;
         json_t *value;
         int r;
@@ -85,8 +87,11 @@ int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
         ret_hook->state = state;
         if (r < 0)
                 return r;
-        json_object_foreach (json_object_get(state, "annotations"), name, value)
-                ret_hook->asked = ret_hook->asked || is_ours(name);
+        annotations = json_object_get(state, "annotations");
+        json_object_foreach (annotations, name, value) {
+                if (is_ours(name))
+                        ret_hook->asked = true;
+        }
         if (!ret_hook->asked)
                 return 0; /* and the rest does not matter */
         ret_hook->id = json_string_value(json_object_get(state, "id"));
@@ -200,12 +205,12 @@ int hook_request(struct hook *hook, struct request *ret_request, struct error *e
 
                 r = parse_annotation(hook, names[i], &mounts, error);
                 if (r == 0)
-                        r = request_parse_mounts(ret_request, names[i], mounts, error);
+                        r = request_batch_add(ret_request, names[i], mounts, error);
                 for (size_t j = first; r == 0 && j < ret_request->entry_count; j++)
                         r = settle_entry(hook, &ret_request->entries[j], names[i], error);
         }
         if (r >= 0 && ret_request->entry_count > 0)
-                r = request_finish(ret_request, error);
+                r = request_batch_finish(ret_request, error);
         if (r >= 0 && hook->stage == HOOK_BEFORE)
                 r = find_root(hook, error);
         return r < 0 ? r : 0;

@@ -45,11 +45,12 @@ int id_ranges_join(const struct id_range *one, int one_count, const struct id_ra
                                 continue;
                         if (count == ID_RANGES_MAX)
                                 return -E2BIG;
-                        ret_ranges[count++] = (struct id_range){
+                        ret_ranges[count] = (struct id_range){
                                 .inside = one[i].outside + (first - one[i].inside),
                                 .outside = other[j].outside + (first - other[j].inside),
                                 .count = (uint32_t)(end - first),
                         };
+                        count++;
                 }
         return count;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - argv and JSON -> struct request. Unknown keys, repeated keys, wrong types, NUL bytes, nesting too deep
- * and input too long are refused, naming the key.
+ * request.h - what was asked for, as plain data. How it comes to be is for request_parse.h.
  */
 #ifndef FLEXGRAFT_REQUEST_H
 #define FLEXGRAFT_REQUEST_H
@@ -26,6 +25,10 @@ enum request_kind {
         REQUEST_MOUNT_OVERLAY = 64,
         REQUEST_MOUNT_BATCH = 128,
 };
+
+#define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK) /* "source" is the node's */
+#define REQUEST_IN_CONTAINER (REQUEST_FROM_NODE | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
+#define REQUEST_MOUNTS (REQUEST_IN_CONTAINER | REQUEST_MOUNT_CONTAINER)
 
 #define REQUEST_LAYERS_MAX 64
 #define REQUEST_ENTRIES_MAX 256
@@ -67,31 +70,12 @@ struct request {
         int timeout_seconds;
 };
 
-/*
- * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.
- *
- * Gives:   ret_request, released by request_release(), also after a failure.
- * Errors:  operation OPERATION_PARSE, the key as subject; the program then exits 2.
- */
-int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error);
-
-/*
- * request_parse_mounts() - the entries of a batch for one container, from a JSON array or one object of it: what
- * mount-batch takes as "mounts". For whoever has the JSON already.
- *
- * Takes:   json, borrowed; it must live as long as the request.
- * Gives:   entries added to request, which is of the kind REQUEST_MOUNT_BATCH.
- */
-int request_parse_mounts(struct request *request, const char *key, const void *json, struct error *error);
-
 /* request_begin() - an empty request with the defaults. */
 void request_begin(struct request *ret_request, enum request_kind kind);
 
-/* request_finish() - once everything is said: what is missing or does not fit together, and the defaults. */
-int request_finish(struct request *request, struct error *error);
-
-/* request_kind_word() - "bind", "block", ...: what a batch's entry has as "type". */
+/* request_kind_word() and request_kind_of() - "bind", "block", ...: what a batch's entry has as "type"; 0 for none. */
 const char *request_kind_word(enum request_kind kind);
+enum request_kind request_kind_of(const char *word);
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))

@@ -4,6 +4,7 @@
 #include "common/any_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -28,7 +29,7 @@ static const char help[] =
         "[\"size=16m\"]}]}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-batch", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-batch", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

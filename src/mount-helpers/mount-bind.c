@@ -4,6 +4,7 @@
 #include "common/bind_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -30,7 +31,7 @@ static const char help[] =
         "Example: mount-bind '{\"container\": \"web\", \"source\": \"/srv/data\", \"target\": \"/data\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-bind", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-bind", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

@@ -5,6 +5,7 @@
 #include "common/plan_apply.h"
 #include "common/program.h"
 #include "common/raw_source.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -34,7 +35,7 @@ static const char help[] =
         "Example: mount-block '{\"container\": \"web\", \"source\": \"LABEL=data\", \"target\": \"/data\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-block", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-block", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

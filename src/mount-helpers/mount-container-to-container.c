@@ -4,6 +4,7 @@
 #include "common/container_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -34,7 +35,9 @@ static const char help[] =
         "                                        \"to\": {\"container\": \"web\", \"path\": \"/run/db\"}}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-container-to-container", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-container-to-container",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

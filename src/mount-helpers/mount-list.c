@@ -4,6 +4,7 @@
 
 #include "common/listing.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 #include "privileges/mount-list.h"
 
@@ -21,19 +22,22 @@ static const char help[] =
         "         mount-list --table\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-list", help, &PRIVILEGES, "[--table] REQUEST | -" };
+static const struct program program = {
+        .name = "mount-list", .help = help, .privileges = &PRIVILEGES, .arguments = "[--table] REQUEST | -"
+};
 
 int main(int argc, char **argv)
 {
         bool table = argc > 1 && strcmp(argv[1], "--table") == 0;
-        char *everything[] = { argv[0], "{}", NULL };
+        static char everything[] = "{}";
+        char *defaults[] = { argv[0], everything, NULL };
         cleanup_request struct request request = {};
         cleanup_listing struct listing listing = {};
         static struct error error;
         int r;
 
         if (table) {
-                argv = argc > 2 ? argv + 1 : everything;
+                argv = argc > 2 ? argv + 1 : defaults;
                 argc = argc > 2 ? argc - 1 : 2;
         }
         if ((r = program_begin(&program, argc, argv, &error)) == 0 &&

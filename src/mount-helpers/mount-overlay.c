@@ -4,6 +4,7 @@
 #include "common/overlay_source.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -35,7 +36,7 @@ static const char help[] =
         "                         \"upper\": \"/srv/web/upper\", \"work\": \"/srv/web/work\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-overlay", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-overlay", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

@@ -3,6 +3,7 @@
 #include "privileges/mount-remove.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 
 static const char help[] =
@@ -20,7 +21,7 @@ static const char help[] =
         "Example: mount-remove '{\"container\": \"web\", \"target\": \"/data\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-remove", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-remove", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {

@@ -3,6 +3,7 @@
 #include "privileges/mount-tmpfs.h"
 #include "common/plan_apply.h"
 #include "common/program.h"
+#include "common/request_parse.h"
 #include "common/status.h"
 #include "common/tmpfs_source.h"
 
@@ -33,7 +34,7 @@ static const char help[] =
         "Example: mount-tmpfs '{\"container\": \"web\", \"target\": \"/cache\", \"size\": \"64m\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { "mount-tmpfs", help, &PRIVILEGES };
+static const struct program program = { .name = "mount-tmpfs", .help = help, .privileges = &PRIVILEGES };
 
 int main(int argc, char **argv)
 {
