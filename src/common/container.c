@@ -76,6 +76,15 @@ int container_alive(const struct container *container, struct error *error)
         return alive ? 0 : fail_gone(container, error);
 }
 
+void container_wait_end(const struct container *container, int timeout_ms)
+{
+        struct pollfd wait = { .fd = container->pidfd, .events = POLLIN };
+        struct timespec timeout = { .tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L };
+
+        if (container->pidfd >= 0)
+                (void)ppoll(&wait, 1, &timeout, NULL); /* the caller looks again, whatever this said */
+}
+
 /* Open one link of /proc/PID; a process that just ended, or is a zombie, has none. */
 static int open_link(const struct container *container, const char *name, int flags, int *ret_fd, struct error *error)
 {

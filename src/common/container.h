@@ -89,6 +89,9 @@ int container_alive(const struct container *container, struct error *error);
  */
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
 
+/* container_wait_end() - wait until the pinned process has ended, at most that long. */
+void container_wait_end(const struct container *container, int timeout_ms);
+
 /*
  * container_node_id() - what a user or group id of the container is on the node.
  *

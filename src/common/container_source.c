@@ -71,14 +71,14 @@ static int open_source(struct injection *injection, struct error *error)
 }
 
 /*
- * How owners can be translated (KERNEL.md section 2). A mapping says what an id of the filesystem is shown as; which
- * ids the filesystem has is the question. None of these can be told from the outside, so each is tried, and looked at.
+ * How owners are translated (KERNEL.md section 2). A mapping says what an id of the filesystem is shown as; which ids
+ * the filesystem has is the question.
  */
 enum translation {
-        FROM_SOURCE, /* it has the ids that the source's container has on the node: its own directories */
-        FROM_INSIDE, /* it has the ids that the source's container counts itself: its own tmpfs; what is id-mapped */
-        FROM_TARGET, /* it has the ids that the target's container has on the node: what came from there */
-        TRANSLATIONS
+        FROM_NODE,   /* it has the ids that the source's container has on the node: its own directories */
+        FROM_INSIDE, /* it has the ids that the source's container counts itself: its own tmpfs; what we mapped for it
+                      */
+        FROM_MOUNT,  /* the source is id-mapped, and the kernel says how */
 };
 
 /* What a container maps; in the node's own user namespace everything to itself. */
@@ -90,55 +90,62 @@ static int read_ranges(const struct container *container, const char *map, struc
         return 1;
 }
 
-/* The same ids on either side: inside ones or outside ones. */
-static void make_identity(struct id_range *ranges, int count, bool outside)
-{
-        for (int i = 0; i < count; i++) {
-                if (outside)
-                        ranges[i].inside = ranges[i].outside;
-                else
-                        ranges[i].outside = ranges[i].inside;
-        }
-}
-
+/*
+ * The ids of the filesystem -> those of the target's container on the node. mounted: what the source's mount maps, for
+ * FROM_MOUNT; its ranges are turned round on the way.
+ */
 static int make_ranges(const struct injection *injection, enum translation translation, const char *map,
-                       struct id_range *ret_ranges)
+                       struct id_range *mounted, int mounted_count, struct id_range *ret_ranges)
 {
         static struct id_range from[ID_RANGES_MAX];
         static struct id_range to[ID_RANGES_MAX];
+        static struct id_range between[ID_RANGES_MAX];
         int from_count = read_ranges(injection->from, map, from);
         int to_count = read_ranges(injection->container, map, to);
 
         if (from_count < 0 || to_count < 0)
                 return from_count < 0 ? from_count : to_count;
-        if (translation == FROM_INSIDE)
-                make_identity(from, from_count, /* outside= */ false);
-        if (translation == FROM_TARGET) {
-                make_identity(to, to_count, /* outside= */ true);
-                (void)memcpy(ret_ranges, to, (size_t)to_count * sizeof *to);
-                return to_count;
-        }
-        return id_ranges_join(from, from_count, to, to_count, ret_ranges);
+        for (int i = 0; translation == FROM_INSIDE && i < from_count; i++)
+                from[i].outside = from[i].inside;
+        if (translation != FROM_MOUNT)
+                return id_ranges_join(from, from_count, to, to_count, ret_ranges);
+        for (int i = 0; i < mounted_count; i++)
+                mounted[i] = (struct id_range){ .inside = mounted[i].outside,
+                                                .outside = mounted[i].inside,
+                                                .count = mounted[i].count };
+        from_count = id_ranges_join(from, from_count, to, to_count, between);
+        return from_count < 0 ? from_count : id_ranges_join(mounted, mounted_count, between, from_count, ret_ranges);
 }
 
 static int open_mapping(const struct injection *injection, enum translation translation, struct error *error)
 {
         static struct id_mapping mapping;
+        static struct id_mapping mounted;
+        int r = 0;
 
-        mapping.user_count = make_ranges(injection, translation, "uid_map", mapping.users);
-        mapping.group_count = make_ranges(injection, translation, "gid_map", mapping.groups);
+        if (translation == FROM_MOUNT)
+                r = id_mapping_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
+        if (r < 0)
+                return fail(error, ENOSYS, "statmount", injection->request->source);
+        mapping.user_count =
+                make_ranges(injection, translation, "uid_map", mounted.users, mounted.user_count, mapping.users);
+        mapping.group_count =
+                make_ranges(injection, translation, "gid_map", mounted.groups, mounted.group_count, mapping.groups);
         if (mapping.user_count < 0 || mapping.group_count < 0)
                 return container_fail(injection->from,
                                       -(mapping.user_count < 0 ? mapping.user_count : mapping.group_count),
                                       "read uid_map", injection->from->name, error);
         if (mapping.user_count == 0 || mapping.group_count == 0)
-                return fail_because(error, EINVAL, "map ids", injection->request->source,
+                return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
                                     "the two containers have no id in common");
         return id_mapping_open(&mapping, error);
 }
 
-/* Whether what a shows as somebody's is shown as the same one's by b, each as its own container counts. */
-static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b)
+/*
+ * Whether what a shows as somebody's is shown as the same one's by b, each as its own container counts. Somebody whom
+ * neither knows proves something only where there is no other explanation (strict: it does not).
+ */
+static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
 {
         uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
         int known[4];
@@ -147,13 +154,13 @@ static bool same_owner(const struct injection *injection, const struct stat *a, 
                 known[i] = container_inside_id(i % 2 == 0 ? injection->from : injection->container,
                                                i < 2 ? "uid_map" : "gid_map", &ids[i]);
         for (int i = 0; i < 4; i += 2)
-                if ((known[i] == 0) != (known[i + 1] == 0) || (known[i] == 0 && ids[i] != ids[i + 1]))
+                if ((known[i] == 0) != (known[i + 1] == 0) || (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
                         return false;
         return true;
 }
 
 /* The mounts below the source came with it, and are perhaps of another sort. */
-static int check_below(const struct injection *injection, int clone_fd)
+static int check_below(const struct injection *injection, int clone_fd, bool strict)
 {
         cleanup_mount_table struct mount_table table = {};
         const char *path = injection->source.path;
@@ -175,23 +182,27 @@ static int check_below(const struct injection *injection, int clone_fd)
                                    RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
                 if (theirs < 0 || ours < 0 || fstat(theirs, &a) < 0 || fstat(ours, &b) < 0)
                         continue; /* covered, or gone meanwhile: nobody sees it */
-                if (!same_owner(injection, &a, &b))
+                if (!same_owner(injection, &a, &b, strict))
                         return -EXDEV;
         }
         return r;
 }
 
-/* Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. */
-static int check_owners(const struct injection *injection, int clone_fd)
+/*
+ * Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. A root that the
+ * source's container knows no owner of can only be the node's: where that container owns the filesystem itself, it
+ * knows everybody on it.
+ */
+static int check_owners(const struct injection *injection, int clone_fd, bool strict)
 {
         struct stat a;
         struct stat b;
 
         if (fstat(injection->source.fd, &a) < 0 || fstat(clone_fd, &b) < 0)
                 return -errno;
-        if (!same_owner(injection, &a, &b))
+        if (!same_owner(injection, &a, &b, /* strict= */ false))
                 return -EXDEV;
-        return injection->request->recursive ? check_below(injection, clone_fd) : 0;
+        return injection->request->recursive ? check_below(injection, clone_fd, strict) : 0;
 }
 
 /* Three ways to get a clone with a mapping; each returns a descriptor or negative errno. */
@@ -314,35 +325,42 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* One way with each translation, until owners come out right. 0 and mount_fd, -EXDEV when none did, or the failure. */
+/* One way with one translation. 0 and mount_fd, -EXDEV when owners did not come out right, or the failure. */
 static int try_way(struct injection *injection,
-                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error), struct error *error)
+                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error),
+                   enum translation translation, struct error *error)
 {
-        for (int i = 0; i < TRANSLATIONS; i++) {
-                cleanup_close int mapping_fd = open_mapping(injection, (enum translation)i, error);
-                cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
-                int r = fd < 0 ? fd : check_owners(injection, fd);
+        cleanup_close int mapping_fd = open_mapping(injection, translation, error);
+        cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
+        int r = fd < 0 ? fd : check_owners(injection, fd, way != clone_and_map || translation != FROM_NODE);
 
-                if (r == 0) {
-                        injection->mount_fd = fd_take(&fd);
-                        return 0;
-                }
-                if (r != -EXDEV)
-                        return fd < 0 ? r : container_fail(injection->from, -r, "fstat", injection->source.path, error);
-        }
-        return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
-                            "no mapping shows its owners, or those of the mounts below it, as they are in container %s",
-                            injection->from->name);
+        if (r == 0)
+                injection->mount_fd = fd_take(&fd);
+        else if (r == -EXDEV)
+                (void)fail_because(error, EXDEV, "map ids", injection->request->source,
+                                   "no mapping shows its owners, or those of the mounts below it, as they are in "
+                                   "container %s",
+                                   injection->from->name);
+        else if (fd >= 0)
+                return container_fail(injection->from, -r, "fstat", injection->source.path, error);
+        return r;
 }
 
 static int clone_translated(struct injection *injection, struct error *error)
 {
-        int r = try_way(injection, clone_and_map, error);
+        int r = try_way(injection, clone_and_map, FROM_NODE, error);
 
+        if (r == -EXDEV)
+                r = try_way(injection, clone_and_map, FROM_INSIDE, error);
         if (r == -EPERM)
-                r = try_way(injection, clone_mapped, error);
+                r = try_way(injection, clone_mapped, FROM_MOUNT, error);
+        if (r == -ENOSYS && injection->request->recursive) { /* it is not id-mapped itself, but something below is */
+                r = try_way(injection, clone_mapped, FROM_NODE, error);
+                if (r == -EXDEV)
+                        r = try_way(injection, clone_mapped, FROM_INSIDE, error);
+        }
         if (r == -ENOSYS)
-                r = try_way(injection, clone_origin, error);
+                r = try_way(injection, clone_origin, FROM_INSIDE, error);
         if (r == -EINVAL && strcmp(error->operation, "mount_setattr") == 0)
                 (void)snprintf(error->reason, sizeof error->reason,
                                "its filesystem, or one below it, cannot be id-mapped by this kernel");

@@ -121,37 +121,34 @@ static int fail_shared(const char *group, struct error *error)
                             "the control group %s denies the device, and others than the container live in it", group);
 }
 
-/* Version 2: the nearest level that has programs decides first; it has to be the container's alone. */
-static int change_unified(const struct container *container, uint64_t device, bool writes, bool grant,
-                          struct error *error)
+/*
+ * Version 2: each level from the container's own up to the root may deny it. With set, a level that does gets the grant
+ * (or all lose theirs); without, only whether that would be right is found out.
+ */
+static int walk_unified(const struct container *container, uint64_t device, unsigned access, bool set,
+                        struct error *error)
 {
         cleanup_close int root_fd = open_unified();
         char path[PATH_MAX];
-        int r;
+        int r = 0;
 
         if (root_fd < 0 || !find_path(container, "", path))
                 return 0;
         for (;;) {
                 cleanup_close int group_fd = open_below(root_fd, path);
-                bool found = false;
-                char *slash;
+                char *slash = strrchr(path, '/');
+                bool denies = false;
 
                 if (group_fd < 0)
                         return group_fd == -ENOENT ? 0 : fail(error, -group_fd, "open", path);
-                if (grant) {
-                        /* only asked for now: whether there is any program, and whose group it is */
-                        r = device_program_find(group_fd, path, &found, error);
-                        if (r == 0 && found && !is_containers_own(container, group_fd, 0))
-                                return fail_shared(path, error);
-                        if (r < 0)
-                                return r;
-                }
-                r = found || !grant ? device_program_change(group_fd, path, device, writes, grant, &found, error) : 0;
-                if (r < 0 || found)
+                if (set)
+                        r = device_program_grant(group_fd, path, device, access, error);
+                else
+                        r = device_program_denies(group_fd, path, device, access, &denies, error);
+                if (r == 0 && denies && !is_containers_own(container, group_fd, 0))
+                        return fail_shared(path, error);
+                if (r < 0 || path[1] == '\0')
                         return r;
-                slash = strrchr(path, '/');
-                if (strcmp(path, "/") == 0)
-                        return 0; /* nobody denies anything */
                 slash[slash == path ? 1 : 0] = '\0';
         }
 }
@@ -166,9 +163,11 @@ static int open_version1(const struct container *container, char *ret_path)
         return open_below(root_fd, ret_path);
 }
 
-/* "b 7:3 rw" in a list of rules as devices.list shows them: whether one of them covers it. */
-static bool is_covered(const char *list, uint64_t device, bool writes)
+/* The access to a device that a list of rules as devices.list shows them ("b 7:3 rw") gives. */
+static unsigned rules_give(const char *list, uint64_t device)
 {
+        unsigned given = DEVICE_NONE;
+
         while (*list != '\0') {
                 char type = '\0';
                 char major_text[16] = "";
@@ -182,71 +181,77 @@ static bool is_covered(const char *list, uint64_t device, bool writes)
                         covers = strcmp(major_text, "*") == 0 || strcmp(major_text, number) == 0;
                         (void)snprintf(number, sizeof number, "%u", minor(device));
                         covers = covers && (strcmp(minor_text, "*") == 0 || strcmp(minor_text, number) == 0);
-                        if ((type == 'a' || (type == 'b' && covers)) && strchr(access, 'r') != NULL &&
-                            (!writes || strchr(access, 'w') != NULL))
-                                return true;
+                        if (type == 'a' || (type == 'b' && covers))
+                                given |= (strchr(access, 'r') != NULL ? DEVICE_READ : 0U) |
+                                         (strchr(access, 'w') != NULL ? DEVICE_WRITE : 0U);
                 }
                 list += strcspn(list, "\n");
                 list += *list == '\n';
         }
-        return false;
+        return given;
 }
 
-static bool list_covers(int group_fd, uint64_t device, bool writes)
+static int read_version1(int group_fd, uint64_t device, unsigned *ret_given)
 {
         char *list = malloc(LIST_MAX_BYTES);
-        bool covered = list != NULL && file_read(group_fd, "devices.list", list, LIST_MAX_BYTES) >= 0 &&
-                       is_covered(list, device, writes);
+        ssize_t n = list == NULL ? -ENOMEM : file_read(group_fd, "devices.list", list, LIST_MAX_BYTES);
 
+        if (n >= 0)
+                *ret_given = rules_give(list, device);
         free(list);
-        return covered;
+        return n < 0 ? (int)n : 0;
 }
 
-static int write_rule(int group_fd, const char *file, uint64_t device, bool writes)
+static int write_rule(int group_fd, const char *file, uint64_t device, unsigned access)
 {
-        cleanup_close int fd = openat(group_fd, file, O_WRONLY | O_CLOEXEC);
+        cleanup_close int fd = -EBADF;
         char rule[48];
 
+        if (access == DEVICE_NONE)
+                return 0;
+        fd = openat(group_fd, file, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        (void)snprintf(rule, sizeof rule, "b %u:%u %s", major(device), minor(device), writes ? "rw" : "r");
+        (void)snprintf(rule, sizeof rule, "b %u:%u %s%s", major(device), minor(device),
+                       (access & DEVICE_READ) != 0 ? "r" : "", (access & DEVICE_WRITE) != 0 ? "w" : "");
         return file_write_all(fd, rule, strlen(rule));
 }
 
-bool device_cgroup_forbids(const struct container *container, uint64_t device, bool writes)
+int device_cgroup_look(const struct container *container, uint64_t device, unsigned access, unsigned *ret_version1,
+                       struct error *error)
 {
         char path[PATH_MAX];
         cleanup_close int group_fd = open_version1(container, path);
+        int r = 0;
 
-        return group_fd >= 0 && !list_covers(group_fd, device, writes);
+        *ret_version1 = DEVICE_READ | DEVICE_WRITE;
+        if (group_fd >= 0)
+                r = read_version1(group_fd, device, ret_version1);
+        else if (group_fd != -ENOENT)
+                r = group_fd;
+        if (r < 0)
+                return fail(error, -r, "allow device", path);
+        if ((access & ~*ret_version1) != 0 && !is_containers_own(container, group_fd, 0))
+                return fail_shared(path, error);
+        return walk_unified(container, device, access, /* set= */ false, error);
 }
 
-int device_cgroup_allow(const struct container *container, uint64_t device, bool writes, struct error *error)
+int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,
+                      struct error *error)
 {
         char path[PATH_MAX];
         cleanup_close int group_fd = open_version1(container, path);
-        int r;
+        unsigned given = DEVICE_NONE;
+        int r = group_fd < 0 ? group_fd : read_version1(group_fd, device, &given);
 
-        if (group_fd >= 0 && !list_covers(group_fd, device, writes)) {
-                if (!is_containers_own(container, group_fd, 0))
-                        return fail_shared(path, error);
-                r = write_rule(group_fd, "devices.allow", device, writes);
-                if (r == -EPERM)
-                        return fail_because(error, EPERM, "allow device", path,
-                                            "a control group above %s denies the device", path);
-                if (r < 0)
-                        return fail(error, -r, "allow device", path);
-        }
-        return change_unified(container, device, writes, /* grant= */ true, error);
-}
-
-int device_cgroup_forbid(const struct container *container, uint64_t device, bool version1, struct error *error)
-{
-        char path[PATH_MAX];
-        cleanup_close int group_fd = version1 ? open_version1(container, path) : -ENOENT;
-        int r;
-
-        if (group_fd >= 0 && (r = write_rule(group_fd, "devices.deny", device, /* writes= */ true)) < 0)
-                return fail(error, -r, "forbid device", path);
-        return change_unified(container, device, /* writes= */ true, /* grant= */ false, error);
+        if (r == 0)
+                r = write_rule(group_fd, "devices.allow", device, access & ~given);
+        if (r == 0)
+                r = write_rule(group_fd, "devices.deny", device, given & ~(access | before));
+        if (r == -EPERM)
+                return fail_because(error, EPERM, "allow device", path, "a control group above %s denies the device",
+                                    path);
+        if (r < 0 && r != -ENOENT)
+                return fail(error, -r, "allow device", path);
+        return walk_unified(container, device, access, /* set= */ true, error);
 }

@@ -9,26 +9,31 @@
 #include <stdint.h>
 
 #include "container.h"
+#include "device_program.h"
 #include "error.h"
 
 /*
- * device_cgroup_allow() - reading (and with writes, writing) this device is allowed; making a node of it is not.
+ * device_cgroup_look() - what version 1 allows of the device now, and whether a group denies it whom it is not ours to
+ * change.
  *
  * Runs in: the node's mount namespace, with the control groups at /sys/fs/cgroup as everywhere.
- * Needs:   CAP_SYS_ADMIN.
- * Takes:   device, makedev().
- * Errors:  EPERM a control group above denies it, or others live in the same one, whom it is not ours to allow
- *          anything; those of device_program_change().
+ * Needs:   CAP_SYS_ADMIN; before Linux 6.7 CAP_NET_ADMIN, too.
+ * Takes:   device, makedev(); access, of enum device_access.
+ * Gives:   ret_version1, the same; all where version 1 is not in use.
+ * Errors:  EPERM a group that denies it is not the container's alone, or lies above its own.
  */
-int device_cgroup_allow(const struct container *container, uint64_t device, bool writes, struct error *error);
+int device_cgroup_look(const struct container *container, uint64_t device, unsigned access, unsigned *ret_version1,
+                       struct error *error);
 
 /*
- * device_cgroup_forbids() - whether allowing it would change anything in version 1, where nobody can tell later who
- * allowed it.
+ * device_cgroup_set() - make it so: of our doing the container has this access to the device and no other; in version
+ * 1, where rules do not tell whose they are, it has kept what it had before. Making a node of the device is never
+ * allowed. What is open already stays open.
+ *
+ * Takes:   access, what our mounts need; before, what version 1 allowed before the first of them.
+ * Errors:  those of device_program_grant(); EPERM a control group above denies it.
  */
-bool device_cgroup_forbids(const struct container *container, uint64_t device, bool writes);
-
-/* device_cgroup_forbid() - take it back; with version1 also there. What is open already stays open. */
-int device_cgroup_forbid(const struct container *container, uint64_t device, bool version1, struct error *error);
+int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,
+                      struct error *error);
 
 #endif

@@ -15,8 +15,8 @@ static const struct {
           "this filesystem (or a mount below the source) cannot be id-mapped by this kernel; "
           "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "mount_setattr", EPERM,
-          "the source is id-mapped already, or its filesystem belongs to another user namespace; "
-          "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+          "the source is id-mapped already, or its filesystem or its locked attributes belong to another user "
+          "namespace; \"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "open_tree_attr", EPERM, "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "check policy", EACCES, "/etc/flexgraft/policy.json says what annotations and volumes may ask for" },
         { "read policy", EPERM, "it must belong to root, and nobody else may write to it (chmod 0644)" },

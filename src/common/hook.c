@@ -22,6 +22,7 @@
 #define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* all annotations of all tools are in it */
 #define ANNOTATION_MAX_BYTES ((size_t)256 * 1024)
 #define ANNOTATIONS_MAX 64
+#define DYING_MS 2000
 #define HOOK_TIMEOUT_S 20 /* runtimes kill a hook after a time of their own, which may be long or never */
 
 bool hook_stage(const char *word, enum hook_stage *ret_stage)
@@ -79,6 +80,7 @@ int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
         json_t *state = NULL;
         json_t *annotations;
         const char *name;
+        json_int_t pid;
         json_t *value;
         int r;
 
@@ -96,9 +98,14 @@ int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
                 return 0; /* and the rest does not matter */
         ret_hook->id = json_string_value(json_object_get(state, "id"));
         ret_hook->bundle = json_string_value(json_object_get(state, "bundle"));
-        ret_hook->pid = (pid_t)json_integer_value(json_object_get(state, "pid")); /* absent or 0 at poststop */
+        pid = json_integer_value(json_object_get(state, "pid")); /* absent or 0 at poststop */
         if (ret_hook->id == NULL || ret_hook->id[0] == '\0')
                 return fail_state("id", "is missing", error);
+        if (strlen(ret_hook->id) >= CONTAINER_NAME_MAX)
+                return fail_state("id", "is longer than 128 bytes", error);
+        if (pid < 0 || pid > INT_MAX)
+                return fail_state("pid", "is not a process id", error);
+        ret_hook->pid = (pid_t)pid;
         if (stage != HOOK_ENDED && ret_hook->pid <= 0)
                 return fail_state("pid", "is missing", error);
         if (stage == HOOK_BEFORE && (ret_hook->bundle == NULL || ret_hook->bundle[0] != '/'))
@@ -187,6 +194,7 @@ static int settle_entry(const struct hook *hook, struct request *entry, const ch
                                                          .known_as = hook->id,
                                                          .created = hook->stage == HOOK_BEFORE };
         entry->has_container = true;
+        entry->held = true;
         return 0;
 }
 
@@ -216,6 +224,22 @@ int hook_request(struct hook *hook, struct request *ret_request, struct error *e
         return r < 0 ? r : 0;
 }
 
+/* Whether the container of a record is gone; a runtime may call us while its process is still dying. */
+static bool has_ended(const struct mount_record *record, const char *boot_id)
+{
+        struct error ignored;
+
+        for (int attempt = 0; attempt < 2; attempt++) {
+                cleanup_container struct container alive = CONTAINER_NONE;
+
+                if (mount_record_reach(record, boot_id, &alive, &ignored) == -ESRCH)
+                        return true;
+                if (attempt == 0)
+                        container_wait_end(&alive, DYING_MS);
+        }
+        return false;
+}
+
 int hook_forget(const struct hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
@@ -239,14 +263,13 @@ int hook_forget(const struct hook *hook, struct error *error)
         if (directory == NULL)
                 return fail(error, errno, "open state", "mounts");
         while (r >= 0 && mount_record_next(directory, id)) {
-                cleanup_container struct container alive = CONTAINER_NONE;
                 struct error ignored; /* one that cannot be read is not one to forget */
 
                 if (mount_record_read(&state, id, &record, &ignored) == 0 &&
-                    strcmp(record.container_id, hook->id) == 0 &&
-                    mount_record_reach(&record, boot_id, &alive, &ignored) == -ESRCH)
+                    strcmp(record.container_id, hook->id) == 0 && has_ended(&record, boot_id))
                         r = mount_record_remove(&state, id, error);
         }
+        mount_record_tidy(&state, directory);
         (void)closedir(directory);
         return r < 0 ? r : 0;
 }

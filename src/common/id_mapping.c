@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "fd.h"
 #include "file.h"
 #include "namespace.h"
 #include "ns_worker.h"
+#include "syscalls.h"
 
 static int new_in_child(void *argument, struct error *error)
 {
@@ -54,4 +56,43 @@ static int write_maps(int pid, void *argument, struct error *error)
 int id_mapping_open(const struct id_mapping *mapping, struct error *error)
 {
         return ns_worker_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
+}
+
+/* Lines as in uid_map, each a string of its own; anything else leaves fewer of them. */
+static int parse_lines(const char *text, const char *end, uint32_t lines, struct id_range *ret_ranges)
+{
+        int count = 0;
+
+        for (; lines > 0 && text < end && count < ID_RANGES_MAX; lines--) {
+                struct id_range *range = &ret_ranges[count];
+
+                if (sscanf(text, "%u %u %u", &range->inside, &range->outside, &range->count) == 3)
+                        count++;
+                text += strnlen(text, (size_t)(end - text)) + 1;
+        }
+        return count;
+}
+
+int id_mapping_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct id_mapping *ret_mapping)
+{
+        static union {
+                struct statmount_answer answer;
+                char bytes[sizeof(struct statmount_answer) + 2 * ID_RANGES_MAX * 36];
+        } buffer;
+        const struct statmount_answer *answer = &buffer.answer;
+        const struct mnt_id_request request = { .size = sizeof request,
+                                                .mnt_id = mount_id,
+                                                .param = STATMOUNT_UID_MAP | STATMOUNT_GID_MAP,
+                                                .mnt_ns_id = mnt_ns_id };
+        const char *end = buffer.bytes + sizeof buffer;
+
+        if (sys_statmount(&request, &buffer, sizeof buffer) < 0)
+                return -errno;
+        if ((answer->mask & request.param) != request.param)
+                return -ENOSYS; /* or not id-mapped: this kernel does not say which */
+        ret_mapping->user_count =
+                parse_lines(answer->strings + answer->uid_map, end, answer->uid_map_count, ret_mapping->users);
+        ret_mapping->group_count =
+                parse_lines(answer->strings + answer->gid_map, end, answer->gid_map_count, ret_mapping->groups);
+        return ret_mapping->user_count == 0 || ret_mapping->group_count == 0 ? -ENODATA : 0;
 }

@@ -26,4 +26,13 @@ struct id_mapping {
  */
 int id_mapping_open(const struct id_mapping *mapping, struct error *error);
 
+/*
+ * id_mapping_of_mount() - the mapping of an id-mapped mount, wherever it is.
+ *
+ * Needs:   CAP_SYS_ADMIN, for a mount of another namespace.
+ * Takes:   mnt_ns_id and mount_id, the ids that are never used again (struct namespace_identity, mount_identity).
+ * Returns: 0, or negative errno without words: ENODATA it is not id-mapped; ENOSYS before Linux 6.15; ENOENT.
+ */
+int id_mapping_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct id_mapping *ret_mapping);
+
 #endif

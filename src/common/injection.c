@@ -183,6 +183,11 @@ static int replace_record(struct injection *injection, const struct mount_record
                                    earlier->mount_point);
                 return error_where(error, injection->container->name);
         }
+        if (earlier->raw_device != 0 && injection->kind->settle == NULL) {
+                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                                   "what is mounted there is a raw device; mount-remove takes it away");
+                return error_where(error, injection->container->name);
+        }
         injection->replacing = true;
         injection->replaced = *earlier;
         injection->replaced.identity = injection->target.mount;
@@ -291,7 +296,6 @@ int injection_look(struct injection *injection, struct error *error)
                 return container_fail(injection->container, ENOENT, "find target", request->target, error);
         if (known && (r = check_earlier(injection, &earlier, error)) < 0)
                 return r;
-        injection->raw_allowed_before = known && earlier.raw_allowed && earlier.raw_device == injection->device.number;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
                 injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
         if (injection->made_before > 0)
@@ -321,6 +325,14 @@ int injection_make_mount(struct injection *injection, struct error *error)
         return injection->kind->make(injection, owned, error);
 }
 
+/* Whether all attributes are locked: asked for, or what a policy gives read-only is to stay so. */
+static bool locks_all(const struct injection *injection)
+{
+        const struct request *request = injection->request;
+
+        return request->locked || (request->held && request->read_only && injection->container->own_user_ns);
+}
+
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
@@ -329,12 +341,19 @@ static int dress(struct injection *injection, bool mapped, struct error *error)
                                                .propagation = injection->attributes.propagation,
                                                .recursive = injection->attributes.recursive,
                                                .apart = injection->container->own_user_ns };
+        int r;
 
         /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
-        if (injection->kind->foreign && !request->locked && injection->container->own_user_ns)
+        if (injection->kind->foreign && !locks_all(injection) && injection->container->own_user_ns)
                 attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-        return detached_mount_dress(injection->mount_fd, request->source, &attributes,
-                                    mapped ? injection->container->user_ns_fd : -1, error);
+        r = detached_mount_dress(injection->mount_fd, request->source, &attributes,
+                                 mapped ? injection->container->user_ns_fd : -1, error);
+        if (r == -EPERM && injection->from != NULL)
+                (void)snprintf(error->reason, sizeof error->reason,
+                               "attributes of the source's mount, its access times (atime) perhaps, are locked in "
+                               "container %s",
+                               injection->from->name);
+        return r;
 }
 
 /* Whether owners come out right on a superblock that the container's user namespace owns; btrfs on 6.1 shows 65534. */
@@ -427,7 +446,7 @@ int injection_lock(struct injection *injection, struct error *error)
                 return fd;
         fd_close(&injection->mount_fd);
         injection->mount_fd = fd;
-        if (request->locked)
+        if (locks_all(injection))
                 return 0;
         rest = (struct mount_attributes){
                 .set = injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC),
@@ -581,6 +600,9 @@ int injection_confirm(struct injection *injection, struct error *error)
                 r = mount_record_write(&injection->call->state, record, error);
         if (r == 0 && injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
                 r = mount_record_remove(&injection->call->state, injection->replaced.id, error);
+        if (r == 0 && injection->replacing && injection->replaced.raw_device != 0 &&
+            (r = call_go_home(injection->call, error)) == 0)
+                r = injection->kind->settle(injection, error);
         return r;
 }
 

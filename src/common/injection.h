@@ -28,6 +28,9 @@ struct source_kind {
         int (*make)(struct injection *injection, bool owned, struct error *error);
         /* open the device to the container, once the record is written; NULL: there is none */
         int (*allow)(struct injection *injection, struct error *error);
+        /* take back from what was replaced what only that needed, in the node's namespaces; NULL: there is no such
+         * thing */
+        int (*settle)(struct injection *injection, struct error *error);
         /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
         int (*undo)(struct injection *injection, struct error *error);
         bool ownable; /* whether make() knows how to do that */
@@ -59,7 +62,6 @@ struct injection {
         bool recorded;
         bool placed;
         bool device_allowed;         /* raw: the control group may let the container have it */
-        bool raw_allowed_before;     /* raw: an earlier, killed call had it allowed */
         bool replacing;              /* a mount of ours is there: its record is replaced */
         bool beneath;                /* the new one may lie beneath the old one still */
         bool atomic;                 /* there was no moment without a mount */

@@ -9,7 +9,7 @@
 
 #include "error.h"
 
-#define JSON_FILE_MAX_BYTES ((size_t)4 * 1024 * 1024)
+#define JSON_FILE_MAX_BYTES ((size_t)16 * 1024 * 1024)
 
 /*
  * json_file_load() - parse the file; the caller owns *ret_value (json_decref). Repeated keys are refused.

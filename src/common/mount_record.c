@@ -88,7 +88,8 @@ static void optional_from_json(const json_t *object, struct mount_record *ret_re
         const char *from_id = json_string_value(json_object_get(object, "fromId"));
 
         ret_record->raw_device = optional_number(object, "rawDevice");
-        ret_record->raw_allowed = json_is_true(json_object_get(object, "rawAllowed"));
+        ret_record->raw_writes = json_is_true(json_object_get(object, "rawWrites"));
+        ret_record->raw_before = (unsigned)optional_number(object, "rawBefore") & 3U;
         ret_record->from_pid = (pid_t)optional_number(object, "fromPid");
         (void)text_copy(ret_record->from_id, sizeof ret_record->from_id, from_id != NULL ? from_id : "");
         ret_record->replaces = (struct mount_identity){
@@ -105,8 +106,10 @@ static int optional_to_json(json_t *object, const struct mount_record *record)
 
         if (record->raw_device != 0)
                 r = json_object_set_new(object, "rawDevice", json_integer((json_int_t)record->raw_device));
-        if (r == 0 && record->raw_allowed)
-                r = json_object_set_new(object, "rawAllowed", json_true());
+        if (r == 0 && record->raw_writes)
+                r = json_object_set_new(object, "rawWrites", json_true());
+        if (r == 0 && record->raw_before != 0)
+                r = json_object_set_new(object, "rawBefore", json_integer(record->raw_before));
         if (r == 0 && record->from_pid != 0)
                 r = json_object_set_new(object, "fromPid", json_integer(record->from_pid));
         if (r == 0 && record->from_id[0] != '\0')
@@ -248,6 +251,25 @@ bool mount_record_next(void *directory, char *ret_id)
                 return true;
         }
         return false;
+}
+
+void mount_record_tidy(struct state *state, void *directory)
+{
+        static const char suffix[] = SUFFIX ".tmp";
+        const struct dirent *entry;
+
+        rewinddir(directory);
+        while ((entry = readdir(directory)) != NULL) {
+                size_t length = strlen(entry->d_name);
+                char id[MOUNT_RECORD_ID_MAX];
+
+                if (entry->d_name[0] != '.' || length <= strlen(suffix) + 1 || length - strlen(suffix) > sizeof id ||
+                    strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+                        continue;
+                (void)text_copy(id, length - strlen(suffix), entry->d_name + 1);
+                if (state_try_lock(state, mount_record_key(id)))         /* nobody is at it */
+                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
+        }
 }
 
 bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id)

@@ -36,7 +36,8 @@ struct mount_record {
         pid_t pid;                      /* of the container, and what tells it from others: */
         char container_id[CONTAINER_NAME_MAX];
         uint64_t raw_device; /* makedev() of a raw device that the container may use; 0 */
-        bool raw_allowed;    /* that its version 1 control group allows it is our doing */
+        bool raw_writes;
+        unsigned raw_before; /* what version 1 control groups allowed of it before us: enum device_access */
         pid_t from_pid;      /* the container that the source is of; 0: the node */
         char from_id[CONTAINER_NAME_MAX];
         uint64_t start_time;
@@ -79,6 +80,9 @@ int mount_record_find(const struct state *state, const struct container *contain
 
 /* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
 bool mount_record_next(void *directory, char *ret_id);
+
+/* mount_record_tidy() - remove what a process left that was killed while it wrote a record. Takes a DIR, as above. */
+void mount_record_tidy(struct state *state, void *directory);
 
 /*
  * mount_record_is_of() - whether the record's container is this one. Where the kernel numbers mount namespaces anew and

@@ -16,7 +16,7 @@
  *
  * Runs in: the node's mount namespace.
  * Takes:   path, absolute.
- * Gives:   ret_path, of PATH_MAX bytes: the path with its links resolved, also where opening fails.
+ * Gives:   ret_path, of PATH_MAX bytes: the path with its links and ".." resolved, also where opening fails.
  * Returns: the descriptor, owned by the caller.
  * Errors:  ENOENT, ENOTDIR, ...; ELOOP a link that is not followed, named in the error's reason.
  */

@@ -212,6 +212,8 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
         size_t i;
         int r = text_path_normal(path, normal);
 
+        if (r == 0 && strstr(normal, "/..") != NULL)
+                r = -EINVAL; /* whoever opened it resolves them */
         if (r < 0)
                 return fail(error, -r, "check policy", path);
         json_array_foreach (json_object_get(policy->section, "sources"), i, item) {

@@ -9,10 +9,10 @@
 
 #include "block_device.h"
 #include "detached_mount.h"
-#include "device_cgroup.h"
 #include "fd.h"
 #include "ns_worker.h"
 #include "privileges.h"
+#include "raw_grant.h"
 #include "stage.h"
 #include "text.h"
 
@@ -84,28 +84,37 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
                 return injection->mount_fd;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "raw");
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "none");
-        injection->record.raw_device = injection->device.number;
-        injection->record.raw_allowed =
-                injection->raw_allowed_before ||
-                device_cgroup_forbids(injection->container, injection->device.number, !read_only);
-        return 0;
+        return raw_grant_prepare(&injection->call->state, injection->container, &injection->record,
+                                 injection->device.number, !read_only, error);
 }
 
 static int allow_device(struct injection *injection, struct error *error)
 {
         injection->device_allowed = true; /* from here on it may be */
-        return device_cgroup_allow(injection->container, injection->device.number, !injection->request->read_only,
-                                   error);
+        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+                                /* included= */ true, error);
+}
+
+/* The device that was there before, in what is replaced, is not needed for that any more. */
+static int settle_replaced(struct injection *injection, struct error *error)
+{
+        if (injection->replaced.raw_device == injection->record.raw_device)
+                return 0;
+        return raw_grant_settle(&injection->call->state, injection->container, &injection->replaced,
+                                /* included= */ false, error);
 }
 
 static int forbid_device(struct injection *injection, struct error *error)
 {
         if (!injection->device_allowed)
                 return 0;
-        return device_cgroup_forbid(injection->container, injection->device.number, injection->record.raw_allowed,
-                                    error);
+        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+                                /* included= */ false, error);
 }
 
-const struct source_kind raw_source = {
-        .open = find_device, .make = make_node, .allow = allow_device, .undo = forbid_device, .maps = true
-};
+const struct source_kind raw_source = { .open = find_device,
+                                        .make = make_node,
+                                        .allow = allow_device,
+                                        .settle = settle_replaced,
+                                        .undo = forbid_device,
+                                        .maps = true };

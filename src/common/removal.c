@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "config.h"
-#include "device_cgroup.h"
 #include "fd.h"
 #include "namespace.h"
+#include "raw_grant.h"
 #include "target.h"
 #include "text.h"
 
@@ -169,42 +169,18 @@ int removal_unplace(struct removal *removal, struct error *error)
         return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
 }
 
-/* Whether another of our mounts in the container is of the same raw device. */
-static bool is_shared(const struct removal *removal)
-{
-        static struct mount_record other;
-        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-        char id[MOUNT_RECORD_ID_MAX];
-        bool shared = false;
-
-        if (directory == NULL)
-                return false;
-        while (!shared && mount_record_next(directory, id)) {
-                struct error ignored;
-
-                shared = strcmp(id, removal->record.id) != 0 &&
-                         mount_record_read(&removal->state, id, &other, &ignored) == 0 &&
-                         other.raw_device == removal->record.raw_device &&
-                         container_same_namespace(&other.mnt_ns, &removal->record.mnt_ns) &&
-                         strcmp(other.boot_id, removal->record.boot_id) == 0;
-        }
-        (void)closedir(directory);
-        return shared;
-}
-
 int removal_forbid_device(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
 
         int r;
 
-        if (!removal->reachable || record->raw_device == 0 || is_shared(removal))
+        if (!removal->reachable || record->raw_device == 0)
                 return 0;
         r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
         if (r < 0)
                 return r;
-        return device_cgroup_forbid(&removal->container, record->raw_device, record->raw_allowed, error);
+        return raw_grant_settle(&removal->state, &removal->container, record, /* included= */ false, error);
 }
 
 /*

@@ -67,6 +67,8 @@ struct request {
         bool raw;          /* block: the device itself */
         bool mkdir_source; /* container-to-container: make a missing source directory */
         bool replace;
+        bool held; /* somebody else's request: what it may have read-only stays so, where anything can bind the
+                      container */
         int timeout_seconds;
 };
 

@@ -85,13 +85,30 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
         return 0;
 }
 
-int state_lock(struct state *state, uint64_t key, struct error *error)
+static int open_locks(struct state *state)
 {
-        struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
-
         if (state->lock_fd < 0)
                 state->lock_fd = openat(state->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (state->lock_fd < 0)
+        return state->lock_fd;
+}
+
+static struct flock range_of(uint64_t key)
+{
+        return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
+}
+
+bool state_try_lock(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0;
+}
+
+int state_lock(struct state *state, uint64_t key, struct error *error)
+{
+        struct flock range = range_of(key);
+
+        if (open_locks(state) < 0)
                 return fail(error, errno, "lock", "state");
         while (fcntl(state->lock_fd, F_OFD_SETLKW, &range) < 0)
                 if (errno != EINTR)

@@ -36,6 +36,9 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
  */
 int state_lock(struct state *state, uint64_t key, struct error *error);
 
+/* state_try_lock() - the same if nobody holds it, without waiting; false otherwise, and when it cannot be told. */
+bool state_try_lock(struct state *state, uint64_t key);
+
 void state_release(struct state *state);
 #define cleanup_state __attribute__((cleanup(state_release)))
 

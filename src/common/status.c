@@ -10,6 +10,7 @@
 #include "file.h"
 #include "hint.h"
 #include "json_file.h"
+#include "text.h"
 
 /* Out of memory while answering: said without any. */
 #define NO_MEMORY "{\"status\":\"Failure\",\"message\":\"out of memory\"}\n"
@@ -228,9 +229,7 @@ static void cell(const struct listing_entry *entry, enum column column, char *re
         default:
                 (void)snprintf(ret_text, size, "%s", record->id);
         }
-        for (char *byte = ret_text; *byte != '\0'; byte++)
-                if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-                        *byte = '?';
+        text_make_printable(ret_text);
 }
 
 int status_table(const struct listing *listing)
@@ -398,18 +397,22 @@ int status_failure_in(const struct request *request, const struct request *entry
 int status_complaint(const char *program, const struct request *request, const struct error *error)
 {
         static char line[6 * PATH_MAX];
-        const char *hint = hint_for(error);
         bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        const char *hint = understood ? hint_for(error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 
-        put_message(request, error, line + length, sizeof line - length);
+        if (understood)
+                put_message(request, error, line + length, sizeof line - length);
+        else
+                (void)snprintf(line + length, sizeof line - length, "%s", error->reason);
         length = strlen(line);
-        (void)snprintf(line + length, sizeof line - length, "%s%s%s\n", hint != NULL ? " (" : "",
+        (void)snprintf(line + length, sizeof line - length, "%s%s%s", hint != NULL ? " (" : "",
                        hint != NULL ? hint : "", hint != NULL ? ")" : "");
-        for (char *byte = line; byte[1] != '\0'; byte++)
-                if ((unsigned char)*byte < ' ')
-                        *byte = '?'; /* what an annotation brought must not write a log of its own */
-        (void)file_write_all(STDERR_FILENO, line, strlen(line)); /* nobody is left to tell */
+        line[sizeof line - 2] = '\0';
+        text_make_printable(line); /* what an annotation brought must not write a log of its own */
+        length = strlen(line);
+        line[length] = '\n';
+        (void)file_write_all(STDERR_FILENO, line, length + 1); /* nobody is left to tell */
         return understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
 }
 

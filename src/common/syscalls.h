@@ -46,6 +46,23 @@ struct mnt_id_request {
         uint64_t mnt_ns_id;
 };
 
+/* The answer of statmount(2), as far as Linux 6.15 knows it; what is a string lies behind it, by its offset there. */
+struct statmount_answer {
+        uint32_t size;
+        uint32_t mnt_opts;
+        uint64_t mask; /* what was answered */
+        uint64_t other[17];
+        uint32_t uid_map_count;
+        uint32_t uid_map;
+        uint32_t gid_map_count;
+        uint32_t gid_map;
+        uint64_t spare[43];
+        char strings[];
+};
+
+#define STATMOUNT_UID_MAP 0x00002000U /* Linux 6.15: the ids that an id-mapped mount maps, as in uid_map(5) */
+#define STATMOUNT_GID_MAP 0x00004000U
+
 static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve)
 {
         struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = resolve };

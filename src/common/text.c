@@ -44,6 +44,17 @@ bool text_starts(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+void text_make_printable(char *text)
+{
+        for (unsigned char *byte = (unsigned char *)text; *byte != '\0'; byte++) {
+                if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0)
+                        *byte++ = '?'; /* U+0080 to U+009F are two bytes each */
+                else if (*byte >= ' ' && *byte != 0x7f)
+                        continue;
+                *byte = '?';
+        }
+}
+
 size_t text_count(const char *text, char character)
 {
         size_t count = 0;

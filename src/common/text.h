@@ -21,6 +21,9 @@ bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 /* text_starts() - whether text begins with prefix. */
 bool text_starts(const char *text, const char *prefix);
 
+/* text_make_printable() - what a terminal would take for a command becomes a question mark: C0, DEL and C1. UTF-8. */
+void text_make_printable(char *text);
+
 /* text_count() - how often a character is in a text. */
 size_t text_count(const char *text, char character);
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "raw_grant.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "device_cgroup.h"
+
+/*
+ * The other records of the device in this container: the access they need, and what there was before them. An earlier
+ * record of the same id counts for what there was before, not for what is needed.
+ */
+static int read_others(const struct state *state, const struct mount_record *record, uint64_t device,
+                       unsigned *ret_access, unsigned *ret_before, bool *ret_known, struct error *error)
+{
+        static struct mount_record other;
+        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        char id[MOUNT_RECORD_ID_MAX];
+
+        *ret_access = DEVICE_NONE;
+        *ret_known = false;
+        if (directory == NULL)
+                return fail(error, errno, "open state", "mounts");
+        while (mount_record_next(directory, id)) {
+                struct error ignored; /* one that cannot be read needs nothing */
+
+                if (mount_record_read(state, id, &other, &ignored) < 0 || other.raw_device != device ||
+                    !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
+                    strcmp(other.boot_id, record->boot_id) != 0)
+                        continue;
+                *ret_known = true;
+                *ret_before = other.raw_before;
+                if (strcmp(id, record->id) != 0)
+                        *ret_access |= DEVICE_READ | (other.raw_writes ? DEVICE_WRITE : 0U);
+        }
+        (void)closedir(directory);
+        return 0;
+}
+
+int raw_grant_prepare(const struct state *state, const struct container *container, struct mount_record *record,
+                      uint64_t device, bool writes, struct error *error)
+{
+        unsigned needed = DEVICE_READ | (writes ? DEVICE_WRITE : 0U);
+        unsigned others;
+        unsigned before = DEVICE_NONE;
+        unsigned now;
+        bool known;
+        int r = read_others(state, record, device, &others, &before, &known, error);
+
+        if (r < 0 || (r = device_cgroup_look(container, device, needed, &now, error)) < 0)
+                return r;
+        record->raw_device = device;
+        record->raw_writes = writes;
+        record->raw_before = known ? before : now;
+        return 0;
+}
+
+int raw_grant_settle(const struct state *state, const struct container *container, const struct mount_record *record,
+                     bool included, struct error *error)
+{
+        unsigned access;
+        unsigned before;
+        bool known;
+        int r = read_others(state, record, record->raw_device, &access, &before, &known, error);
+
+        if (r < 0)
+                return r;
+        if (included)
+                access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
+        return device_cgroup_set(container, record->raw_device, access, record->raw_before, error);
+}
