@@ -191,7 +191,7 @@ static int check_below(const struct injection *injection, int clone_fd, bool str
 /*
  * Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. A root that the
  * source's container knows no owner of can only be the node's: where that container owns the filesystem itself, it
- * knows everybody on it.
+ * knows everybody on it; strict, for the mounts below, that is no argument.
  */
 static int check_owners(const struct injection *injection, int clone_fd, bool strict)
 {

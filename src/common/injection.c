@@ -28,6 +28,7 @@ void injection_begin(struct injection *injection, struct call *call, const struc
         injection->source = injection->target;
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
+        injection->old_fd = -EBADF;
         injection->source_digest = TEXT_HASH_SEED;
 }
 
@@ -290,8 +291,14 @@ int injection_look(struct injection *injection, struct error *error)
                         return r;
         }
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
-        if (injection->target.mount_root)
+        if (injection->target.mount_root) {
+                /* a record of this id whose mount is elsewhere, or covered here, is not to be written over */
+                if (known && !mount_identity_same(&injection->target.mount, &earlier.identity) &&
+                    !mount_identity_same(&injection->target.mount, &earlier.replaces) &&
+                    (r = check_earlier(injection, &earlier, error)) < 0)
+                        return r;
                 return look_at_mount(injection, known ? &earlier : NULL, error);
+        }
         if (injection->target.missing > 0 && !request->mkdir)
                 return container_fail(injection->container, ENOENT, "find target", request->target, error);
         if (known && (r = check_earlier(injection, &earlier, error)) < 0)
@@ -527,32 +534,31 @@ int injection_allow_device(struct injection *injection, struct error *error)
 
 /*
  * The new mount is placed beneath the old one, which then goes: the target is never bare. Where the kernel cannot do
- * that (before Linux 6.5, or for a mount that came by propagation) the old one goes first.
+ * that (before Linux 6.5, or for a mount that came by propagation) the old one goes first. A clone of it is kept until
+ * everything is done: it comes back if anything fails.
  */
 static int swap(struct injection *injection, struct error *error)
 {
         const char *path = injection->record.mount_point;
         int r;
 
-        injection->beneath = true;
+        injection->old_fd = detached_mount_clone_inside(injection->target.fd, injection->container, path,
+                                                        /* recursive= */ true, /* user_ns_fd= */ -1, error);
+        if (injection->old_fd < 0)
+                return injection->old_fd;
+        injection->placed = true; /* from here on it may be there */
         r = placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
                             &injection->attributes, error);
         if (r < 0 && r != -EINVAL)
                 return r;
         injection->atomic = r == 0;
         fd_close(&injection->target.fd); /* held, it keeps the old one */
-        if (!injection->atomic)
-                injection->beneath = false;
         r = placement_remove(injection->container, path, &injection->record.replaces, /* lazily= */ true, error);
-        if (r < 0)
+        if (r < 0 || injection->atomic)
                 return r;
-        injection->beneath = false;
-        if (injection->atomic)
-                return 0;
         if ((r = call_go_home(injection->call, error)) < 0 ||
             (r = target_look(injection->container, injection->request->target, &injection->target, error)) < 0)
                 return r;
-        injection->placed = true;
         return placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ false,
                                &injection->attributes, error);
 }
@@ -563,12 +569,14 @@ int injection_place(struct injection *injection, struct error *error)
 
         if (r < 0)
                 return r;
-        if (injection->replacing && (r = call_remember_home(injection->call, error)) == 0)
-                r = swap(injection, error);
-        injection->placed = true; /* from here on it may be there */
-        if (!injection->replacing)
+        if (injection->replacing) {
+                if ((r = call_remember_home(injection->call, error)) == 0)
+                        r = swap(injection, error);
+        } else {
+                injection->placed = true; /* from here on it may be there */
                 r = placement_place(injection->mount_fd, injection->container, &injection->target,
                                     /* beneath= */ false, &injection->attributes, error);
+        }
         fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
         return r;
 }
@@ -606,14 +614,46 @@ int injection_confirm(struct injection *injection, struct error *error)
         return r;
 }
 
+/* The mount that was to be replaced, at its place again: another mount of the same, so its record tells another id. */
+static int restore_old(struct injection *injection, struct error *error)
+{
+        struct mount_record *old = &injection->replaced;
+        const struct mount_attributes as_it_was = { .recursive = true };
+        cleanup_target struct target target = TARGET_NONE;
+        enum placement placement;
+        struct mount_seen seen;
+        int r = placement_find(injection->container, old->mount_point, &old->identity, &placement, error);
+
+        if (r < 0 || placement != PLACEMENT_GONE || injection->old_fd < 0)
+                return r;
+        if ((r = target_look(injection->container, old->mount_point, &target, error)) < 0)
+                return r;
+        if (target.missing > 0)
+                return container_fail(injection->container, ENOENT, "find target", old->mount_point, error);
+        r = mount_see(injection->old_fd, "", &seen);
+        if (r == 0) {
+                old->identity = seen.identity;
+                r = mount_see_short_id(injection->old_fd, &old->identity.short_id);
+        }
+        if (r < 0)
+                return fail(error, -r, "statx", old->mount_point);
+        if ((r = mount_record_write(&injection->call->state, old, error)) < 0)
+                return r;
+        return placement_place(injection->old_fd, injection->container, &target, /* beneath= */ false, &as_it_was,
+                               error);
+}
+
 /* The record goes, or becomes what it was. */
-static int undo_record(const struct injection *injection, struct error *error)
+static int undo_record(struct injection *injection, struct error *error)
 {
         const struct state *state = &injection->call->state;
+        int r = 0;
 
-        if (injection->replacing && strcmp(injection->replaced.id, injection->record.id) == 0)
-                return mount_record_write(state, &injection->replaced, error);
-        if (!injection->replacing && injection->made_before > 0)
+        if (injection->replacing) {
+                r = mount_record_write(state, &injection->replaced, error);
+                if (r < 0 || strcmp(injection->replaced.id, injection->record.id) == 0)
+                        return r;
+        } else if (injection->made_before > 0)
                 return mount_record_write(state, &injection->earlier, error);
         return mount_record_remove(state, injection->record.id, error);
 }
@@ -621,21 +661,20 @@ static int undo_record(const struct injection *injection, struct error *error)
 int injection_undo(struct injection *injection, struct error *error)
 {
         const struct target *target = &injection->target;
-        enum placement placement;
         unsigned left;
         int r = 0;
 
-        if (injection->beneath) {
-                /* no call takes away a mount from beneath another; the record says how to go on */
-                r = placement_find(injection->container, injection->record.mount_point, &injection->record.identity,
-                                   &placement, error);
+        if (injection->placed) {
+                r = call_remember_home(injection->call, error);
+                if (r == 0)
+                        r = placement_take_back(injection->mount_fd, injection->container, error);
+                if (r == 0)
+                        r = call_go_home(injection->call, error);
+                if (r == 0 && injection->replacing)
+                        r = restore_old(injection, error);
                 if (r < 0)
                         return r;
-                if (placement != PLACEMENT_GONE)
-                        return fail_because(error, EBUSY, "umount2", injection->record.target,
-                                            "the new mount lies beneath the old one; the same request finishes it");
-        } else if (injection->placed && (r = placement_take_back(injection->mount_fd, injection->container, error)) < 0)
-                return r;
+        }
         fd_close(&injection->target.fd);
         if (injection->recorded) {
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,
@@ -655,6 +694,7 @@ int injection_undo(struct injection *injection, struct error *error)
 void injection_release(struct injection *injection)
 {
         fd_close(&injection->mount_fd);
+        fd_close(&injection->old_fd);
         fd_close(&injection->source_fd);
         target_release(&injection->target);
         target_release(&injection->source);

@@ -53,6 +53,7 @@ struct injection {
         char work_rest[PATH_MAX];
         int source_fd;
         int mount_fd;
+        int old_fd; /* a clone of what is replaced, in case it has to come back */
         struct mount_attributes attributes;
         bool directory;                      /* the source is one */
         uint64_t source_digest;              /* of what the source's own keys say, where "source" does not say it all */
@@ -63,7 +64,6 @@ struct injection {
         bool placed;
         bool device_allowed;         /* raw: the control group may let the container have it */
         bool replacing;              /* a mount of ours is there: its record is replaced */
-        bool beneath;                /* the new one may lie beneath the old one still */
         bool atomic;                 /* there was no moment without a mount */
         unsigned made_before;        /* what an earlier call made of the target for us */
         char fs_type[64];            /* for fsopen */

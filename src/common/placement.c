@@ -32,7 +32,8 @@ int placement_place(int mount_fd, const struct container *container, const struc
         if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
                 return container_fail(container, errno, "move_mount", target->path, error);
         /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
-        if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
+        if (again.propagation != 0 &&
+            mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
                 return container_fail(container, errno, "mount_setattr", target->path, error);
         return 0;

@@ -52,6 +52,27 @@ struct run {
         enum step step; /* and its step */
 };
 
+/*
+ * Targets are put in order as they are written, and the container's symbolic links may have led elsewhere: whether this
+ * one would cover what was placed before it.
+ */
+static int check_order(const struct run *run, struct error *error)
+{
+        const struct injection *late = &run->injections[run->current];
+        size_t length = strlen(late->record.mount_point);
+
+        for (size_t i = 0; i < run->current; i++) {
+                const struct injection *early = &run->injections[i];
+
+                if (early->container == late->container && early->record.mount_point[length] == '/' &&
+                    strncmp(early->record.mount_point, late->record.mount_point, length) == 0)
+                        return fail_because(error, EBUSY, "find target", late->request->target,
+                                            "it would cover mounts[%zu], which lies in it by way of a symbolic link",
+                                            early->request->index);
+        }
+        return 0;
+}
+
 /* One phase of one plan. */
 static int run_phase(struct run *run, enum phase phase, struct error *error)
 {
@@ -64,6 +85,8 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
                         continue;
                 run->step = plan->steps[i];
                 r = takers[run->step].inject(injection, error);
+                if (r == 0 && run->step == STEP_LOOK_AGAIN && !injection->already)
+                        r = check_order(run, error);
         }
         if (r == 0 && run->batched && phase == PHASE_PLACE && !run->call.dry_run)
                 r = call_go_home(&run->call, error); /* the next one's paths are the node's again */

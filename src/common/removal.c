@@ -239,6 +239,13 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
 int removal_forget(struct removal *removal, struct error *error)
 {
+        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+        if (directory != NULL) {
+                mount_record_tidy(&removal->state, directory);
+                (void)closedir(directory);
+        }
         return mount_record_remove(&removal->state, removal->record.id, error);
 }
 

@@ -2,6 +2,7 @@
 #include "request_rules.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 
@@ -80,6 +81,10 @@ static int check_tmpfs(struct request *request, struct error *error)
                                                              : NULL;
                 uint64_t number;
 
+                if ((text_starts(option, "size=") || text_starts(option, "nr_inodes=") ||
+                     text_starts(option, "nr_blocks=")) &&
+                    strtoull(strchr(option, '=') + 1, NULL, 0) == 0) /* the kernel takes 0 for no limit at all */
+                        return json_value_refuse(error, "options", "a limit of a tmpfs must be above 0");
                 if (id == NULL)
                         continue;
                 if (!text_number(option + 4, UINT32_MAX - 1, &number))

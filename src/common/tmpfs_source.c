@@ -12,12 +12,13 @@ static int set_owner(int context_fd, const struct injection *injection, const ch
                      struct error *error)
 {
         char text[16];
+        uint32_t ignored;
         uint32_t stored = id == REQUEST_ID_NONE ? 0 : id;
         int r = 0;
 
-        if (node_ids)
-                r = container_node_id(injection->container, name[0] == 'u' ? "uid_map" : "gid_map", stored, &stored,
-                                      error);
+        if (injection->request->ids != IDS_HOST) /* it has to be somebody in there, also where that is mapped later */
+                r = container_node_id(injection->container, name[0] == 'u' ? "uid_map" : "gid_map", stored,
+                                      node_ids ? &stored : &ignored, error);
         (void)snprintf(text, sizeof text, "%u", stored);
         return r < 0 ? r : superblock_set(context_fd, name, text, error);
 }
