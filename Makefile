@@ -12,6 +12,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 sbindir = $(PREFIX)/sbin
 mandir = $(PREFIX)/share/man
+hooksdir = $(PREFIX)/share/containers/oci/hooks.d
 
 CC ?= gcc
 BUILD := build$(if $(SANITIZE),/sanitize)
@@ -110,9 +111,12 @@ lint: deps $(HELPERS:%=$(BUILD)/privileges/%.h)
 	$(Q)scripts/lint
 
 install: all
-	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(mandir)/man8
+	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir)
 	install -m 0755 $(PROGRAMS) $(DESTDIR)$(sbindir)
 	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
+	for file in hooks.d/*.json.in; do \
+		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$(hooksdir)/$$(basename "$$file" .in) || exit 1; \
+	done
 
 clean:
 	$(Q)rm -rf build bin

@@ -17,6 +17,7 @@
 #include "request_batch.h"
 #include "state.h"
 #include "text.h"
+#include "worker.h"
 
 #define ANNOTATION "io.flexgraft.mounts"
 #define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* all annotations of all tools are in it */
@@ -225,7 +226,7 @@ int hook_request(struct hook *hook, struct request *ret_request, struct error *e
 }
 
 /* Whether the container of a record is gone; a runtime may call us while its process is still dying. */
-static bool has_ended(const struct mount_record *record, const char *boot_id)
+static bool has_ended(const struct mount_record *record, const char *boot_id, int64_t until_ms)
 {
         struct error ignored;
 
@@ -234,8 +235,8 @@ static bool has_ended(const struct mount_record *record, const char *boot_id)
 
                 if (mount_record_reach(record, boot_id, &alive, &ignored) == -ESRCH)
                         return true;
-                if (attempt == 0)
-                        container_wait_end(&alive, DYING_MS);
+                if (attempt == 0 && worker_now_ms() < until_ms)
+                        container_wait_end(&alive, (int)(until_ms - worker_now_ms()));
         }
         return false;
 }
@@ -247,6 +248,7 @@ int hook_forget(const struct hook *hook, struct error *error)
         static struct mount_record record;
         char id[MOUNT_RECORD_ID_MAX];
         struct config config;
+        int64_t until_ms = worker_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
         DIR *directory;
         int fd;
         int r = container_boot_id(boot_id);
@@ -266,7 +268,7 @@ int hook_forget(const struct hook *hook, struct error *error)
                 struct error ignored; /* one that cannot be read is not one to forget */
 
                 if (mount_record_read(&state, id, &record, &ignored) == 0 &&
-                    strcmp(record.container_id, hook->id) == 0 && has_ended(&record, boot_id))
+                    strcmp(record.container_id, hook->id) == 0 && has_ended(&record, boot_id, until_ms))
                         r = mount_record_remove(&state, id, error);
         }
         mount_record_tidy(&state, directory);

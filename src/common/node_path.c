@@ -95,7 +95,7 @@ static int resolve_links(const char *source, char *ret_path, struct error *error
 
 int node_path_open(const char *path, char *ret_path, struct error *error)
 {
-        bool climbs = strstr(path, "/..") != NULL; /* the path told, and held against a policy, has no ".." */
+        bool climbs = text_climbs(path); /* the path told, and held against a policy, has no ".." */
         int fd = -1;
         int r;
 

@@ -43,7 +43,7 @@ static bool all_sources(const json_t *value)
                 char normal[PATH_MAX];
 
                 if (!json_is_string(path) || text_path_normal(json_string_value(path), normal) < 0 ||
-                    strstr(json_string_value(path), "..") != NULL)
+                    text_climbs(json_string_value(path)))
                         return false;
                 if (json_is_object(item) && json_object_size(item) != 1 + (size_t)json_is_boolean(read_only))
                         return false;
@@ -212,7 +212,7 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
         size_t i;
         int r = text_path_normal(path, normal);
 
-        if (r == 0 && strstr(normal, "/..") != NULL)
+        if (r == 0 && text_climbs(normal))
                 r = -EINVAL; /* whoever opened it resolves them */
         if (r < 0)
                 return fail(error, -r, "check policy", path);

@@ -404,7 +404,9 @@ int status_complaint(const char *program, const struct request *request, const s
         if (understood)
                 put_message(request, error, line + length, sizeof line - length);
         else
-                (void)snprintf(line + length, sizeof line - length, "%s", error->reason);
+                (void)snprintf(line + length, sizeof line - length, "%s%s%s",
+                               error->reason[0] != '\0' ? "" : error->subject, error->reason[0] != '\0' ? "" : ": ",
+                               error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
         length = strlen(line);
         (void)snprintf(line + length, sizeof line - length, "%s%s%s", hint != NULL ? " (" : "",
                        hint != NULL ? hint : "", hint != NULL ? ")" : "");

@@ -44,6 +44,18 @@ bool text_starts(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool text_climbs(const char *path)
+{
+        while (*path != '\0') {
+                size_t length = strcspn(path, "/");
+
+                if (length == 2 && path[0] == '.' && path[1] == '.')
+                        return true;
+                path += length + (path[length] == '/' ? 1 : 0);
+        }
+        return false;
+}
+
 void text_make_printable(char *text)
 {
         for (unsigned char *byte = (unsigned char *)text; *byte != '\0'; byte++) {

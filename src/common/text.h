@@ -21,6 +21,9 @@ bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 /* text_starts() - whether text begins with prefix. */
 bool text_starts(const char *text, const char *prefix);
 
+/* text_climbs() - whether a path has a ".." among its components. */
+bool text_climbs(const char *path);
+
 /* text_make_printable() - what a terminal would take for a command becomes a question mark: C0, DEL and C1. UTF-8. */
 void text_make_printable(char *text);
 

@@ -116,9 +116,11 @@ process_is_gone() {
 
 # ---- containers
 
-# start_container KIND [BASE]: a running container. KIND: plain, crun or runc, with any of -nouserns, -hostpid (plain), -shared (plain).
+# start_container KIND [BASE]: a running container. KIND: plain, crun or runc, with any of -nouserns, -hostpid (plain), -shared (plain),
+# -created (plain: it has not entered its root directory yet, as at the hook createRuntime; go_on lets it).
 # Sets CONTAINER_PID, CONTAINER_ID (a runtime's name for it), CONTAINER_ROOTFS, CONTAINER_KIND, CONTAINER_BASE.
-# ROOTFS=DIR start_container ... uses an existing root directory.
+# ROOTFS=DIR start_container ... uses an existing root directory; plain: MAP='IN OUT COUNT,...' is its map of ids, where BASE must be what
+# its 0 is, and USERNS_OF=PID its user namespace, that of another container with this BASE.
 start_container() {
         local kind=$1 base=${2:-100000} pid monitor=''
         local rootfs=${ROOTFS:-}
@@ -126,9 +128,7 @@ start_container() {
         [[ $kind == *-nouserns* ]] && base=0
         if [[ -z $rootfs ]]; then
                 rootfs=$BATS_TEST_TMPDIR/container.$((++bed_serial))/rootfs
-                mkdir "${rootfs%/*}"
-                cp -al "$FLEXGRAFT_TEMPLATE" "$rootfs"
-                chown "$base:$base" "$rootfs" "$rootfs"/*
+                make_rootfs "$rootfs" "$base"
         fi
         CONTAINER_ID=''
         case $kind in
@@ -140,8 +140,20 @@ start_container() {
                 ;;
         esac || return 1
 
-        bed_kind[$pid]=$kind bed_id[$pid]=$CONTAINER_ID bed_rootfs[$pid]=$rootfs bed_base[$pid]=$base bed_monitor[$pid]=$monitor
-        use_container "$pid"
+        adopt_container "$pid" "$kind" "$CONTAINER_ID" "$rootfs" "$base" "$monitor"
+}
+
+# adopt_container PID KIND ID ROOTFS BASE [MONITOR]: from now on the current one, and gone after bed_teardown.
+adopt_container() {
+        bed_kind[$1]=$2 bed_id[$1]=$3 bed_rootfs[$1]=$4 bed_base[$1]=$5 bed_monitor[$1]=${6:-}
+        use_container "$1"
+}
+
+# make_rootfs DIR BASE: a root directory, in a directory that is made for it.
+make_rootfs() {
+        mkdir "${1%/*}"
+        cp -al "$FLEXGRAFT_TEMPLATE" "$1"
+        chown "$2:$2" "$1" "$1"/*
 }
 
 start_plain() {
@@ -149,6 +161,13 @@ start_plain() {
         [[ $kind == *-nouserns* ]] && arguments+=(--no-userns)
         [[ $kind == *-hostpid* ]] && arguments+=(--host-pid)
         [[ $kind == *-shared* ]] && arguments+=(--propagation shared)
+        [[ -n ${MAP:-} ]] && arguments+=(--map "$MAP")
+        [[ -n ${USERNS_OF:-} ]] && arguments+=(--userns-of "$USERNS_OF")
+        if [[ $kind == *-created* ]]; then
+                [[ -p ${rootfs%/*}/start ]] || mkfifo "${rootfs%/*}/start"
+                printf '{"root": {"path": "rootfs"}}\n' >"${rootfs%/*}/config.json"
+                arguments+=(--created "${rootfs%/*}/start")
+        fi
         exec {fd}< <(exec "$FLEXGRAFT_TOOLS/container-init" "${arguments[@]}" "$rootfs" 3>&-)
         monitor=$!
         if ! read -r -t 20 pid <&"$fd"; then
@@ -156,6 +175,16 @@ start_plain() {
                 return 1
         fi
         exec {fd}<&-
+}
+
+# go_on: the current container, of kind plain-created, enters its root directory and starts.
+go_on() {
+        echo >"${CONTAINER_ROOTFS%/*}/start"
+        wait_until 10 is_started "$CONTAINER_PID"
+}
+
+is_started() {
+        [[ $(tr '\0' ' ' <"/proc/$1/cmdline") == 'container-init --pause '* ]]
 }
 
 start_oci() {
@@ -186,14 +215,17 @@ END
         pid=$(<"$bundle/pid")
 }
 
-# oci crun|runc ARGS...: the runtime. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup: it gets that in a mount namespace.
+# oci crun|runc ARGS...: the runtime. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup: where that is not so anyway, it gets it
+# in a mount namespace.
 oci() {
         local runtime=$1
         shift
-        if [[ $runtime == crun ]]; then
-                unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"' crun "$@"
+        if [[ $runtime == runc ]]; then
+                runc "$@"
+        elif [[ $(stat --file-system --format %T /sys/fs/cgroup) == cgroup2fs ]]; then
+                crun --cgroup-manager=disabled "$@"
         else
-                "$runtime" "$@"
+                unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"' crun "$@"
         fi
 }
 
@@ -552,6 +584,12 @@ at_syscall() {
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
         json=$output
         read -r AT_TOTAL AT_REACHED AT_NAME <"$BATS_TEST_TMPDIR/at-report"
+}
+
+# kernel_can remap|map-tmpfs|beneath: whether the running kernel has a feature that not all have (see tests/tools/kernel-can.c). Tests
+# that ask have the tag "kernel": they are run on more than one kernel.
+kernel_can() {
+        "$FLEXGRAFT_TOOLS/kernel-can" "$1"
 }
 
 # needs PROGRAM...: skips where a program of this repository is not built.

@@ -2,12 +2,17 @@
 /*
  * container-init - a plain container: namespaces, a root directory, and a first process that waits.
  *
- *   container-init [--base N] [--no-userns] [--host-pid] [--propagation private|slave|shared] ROOTFS
+ *   container-init [--base N | --map 'IN OUT COUNT,...' | --userns-of PID | --no-userns] [--host-pid]
+ *                  [--propagation private|slave|shared] [--created FIFO] ROOTFS
  *
  * Makes mount, UTS, IPC, network and cgroup namespaces, a pid namespace unless --host-pid, and a user namespace mapping
- * 0 -> N (65536 ids, default 100000) unless --no-userns. Mounts proc, sys, dev (null zero full random urandom tty fuse)
- * and tmp in ROOTFS (a device node in ROOTFS/.devices comes before the node's own), pivots into it, and prints the pid
- * of the container's first process when all that is done. ROOTFS needs the directories proc, sys, dev, tmp.
+ * 0 -> N (65536 ids, default 100000) unless --no-userns; --map says every range of the map itself, --userns-of takes
+ * the user namespace of another process. Mounts proc, sys, dev (null zero full random urandom tty fuse) and tmp in
+ * ROOTFS (a device node in ROOTFS/.devices comes before the node's own), pivots into it, and prints the pid of the
+ * container's first process when all that is done. ROOTFS needs the directories proc, sys, dev, tmp.
+ *
+ * --created: prints the pid already when everything is mounted but the container's root is still the node's, where OCI
+ * runtimes run the hooks createRuntime and prestart; goes on when something is written to FIFO.
  *
  * Stays in the foreground as the parent of that process and ends with it (exit status 0), so a dead container's
  * pid is free at once. Dies with its own parent, and the container with it.
@@ -16,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,7 +40,9 @@ static struct {
         unsigned base;
         bool userns, pidns;
         unsigned long propagation;
-        const char *rootfs;
+        const char *rootfs, *created;
+        char *map;
+        pid_t userns_of;
 } opt = { .base = 100000, .userns = true, .pidns = true, .propagation = MS_PRIVATE };
 
 static void die(const char *format, ...)
@@ -138,6 +146,8 @@ static void container(int go_fd, int ready_fd)
         umask(022);
         mount_or_die("tmpfs", "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
 
+        if (opt.created && (write(ready_fd, "c", 1) != 1 || read(go_fd, &byte, 1) != 1))
+                _exit(125);
         if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 die("pivot_root");
         mount_or_die(NULL, "/", NULL, MS_REC | opt.propagation, NULL);
@@ -161,8 +171,8 @@ static void container(int go_fd, int ready_fd)
 
 static void usage(void)
 {
-        fprintf(stderr, "usage: container-init [--base N] [--no-userns] [--host-pid] [--propagation "
-                        "private|slave|shared] ROOTFS\n");
+        fprintf(stderr, "usage: container-init [--base N | --map 'IN OUT COUNT,...' | --userns-of PID | --no-userns] "
+                        "[--host-pid] [--propagation private|slave|shared] [--created FIFO] ROOTFS\n");
         exit(125);
 }
 
@@ -177,10 +187,18 @@ static void parse(int argc, char **argv)
                 } else if (strcmp(argv[i], "--base") == 0 && next) {
                         opt.base = (unsigned)strtoul(next, NULL, 10);
                         i++;
+                } else if (strcmp(argv[i], "--map") == 0 && next) {
+                        opt.map = argv[++i];
+                } else if (strcmp(argv[i], "--userns-of") == 0 && next) {
+                        opt.userns_of = atoi(argv[++i]);
+                        opt.userns = false;
                 } else if (strcmp(argv[i], "--propagation") == 0 && next) {
                         opt.propagation = strcmp(next, "shared") == 0  ? MS_SHARED
                                           : strcmp(next, "slave") == 0 ? MS_SLAVE
                                                                        : MS_PRIVATE;
+                        i++;
+                } else if (strcmp(argv[i], "--created") == 0 && next) {
+                        opt.created = next;
                         i++;
                 } else if (argv[i][0] != '-' && !next) {
                         opt.rootfs = argv[i];
@@ -190,6 +208,31 @@ static void parse(int argc, char **argv)
         }
         if (!opt.rootfs)
                 usage();
+}
+
+/* Until somebody writes to the FIFO, or the container is gone. */
+static void wait_for_start(pid_t pid, int go_fd)
+{
+        struct pollfd wait[] = { { .fd = open(opt.created, O_RDWR | O_CLOEXEC), .events = POLLIN },
+                                 { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN } };
+
+        if (wait[0].fd < 0 || wait[1].fd < 0 || poll(wait, 2, -1) < 0)
+                die("%s", opt.created);
+        if (wait[0].revents != 0 && write(go_fd, "", 1) != 1)
+                die("write");
+        close(wait[0].fd);
+        close(wait[1].fd);
+}
+
+static void enter_user_ns(pid_t pid)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || setns(fd, CLONE_NEWUSER) < 0)
+                die("%s", path);
+        close(fd);
 }
 
 int main(int argc, char **argv)
@@ -205,6 +248,8 @@ int main(int argc, char **argv)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
                 die("pipe2");
+        if (opt.userns_of)
+                enter_user_ns(opt.userns_of);
         long flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP |
                      (opt.pidns ? CLONE_NEWPID : 0) | (opt.userns ? CLONE_NEWUSER : 0);
         pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0);
@@ -219,8 +264,10 @@ int main(int argc, char **argv)
         close(ready[1]);
         if (opt.userns) {
                 snprintf(map, sizeof(map), "0 %u 65536\n", opt.base);
-                write_file(pid, "uid_map", map);
-                write_file(pid, "gid_map", map);
+                for (char *comma = opt.map; comma && (comma = strchr(comma, ','));)
+                        *comma = '\n';
+                write_file(pid, "uid_map", opt.map ? opt.map : map);
+                write_file(pid, "gid_map", opt.map ? opt.map : map);
         }
         if (write(go[1], &byte, 1) != 1)
                 die("write");
@@ -228,6 +275,8 @@ int main(int argc, char **argv)
                 return 125;
         printf("%d\n", pid);
         fflush(stdout);
+        if (opt.created)
+                wait_for_start(pid, go[1]);
         while (waitpid(pid, &status, 0) < 0)
                 if (errno != EINTR)
                         die("waitpid");

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel-can FEATURE - exit 0 if the running kernel has it, 1 if not. It is asked by trying, whatever the version says.
+ *
+ *   remap       another id mapping for what is id-mapped already (open_tree_attr)
+ *   map-tmpfs   an id-mapped mount of a tmpfs
+ *   beneath     a mount placed beneath another (MOVE_MOUNT_BENEATH)
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef MOVE_MOUNT_BENEATH
+#define MOVE_MOUNT_BENEATH 0x00000200
+#endif
+#define SYS_OPEN_TREE_ATTR 467
+
+static int can_remap(void)
+{
+        return syscall(SYS_OPEN_TREE_ATTR, -1, "", AT_EMPTY_PATH, NULL, 0) < 0 && errno == ENOSYS ? 1 : 0;
+}
+
+/* Flags are looked at before descriptors. */
+static int can_place_beneath(void)
+{
+        (void)syscall(SYS_move_mount, -1, "", -1, "",
+                      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH);
+        return errno == EBADF ? 0 : 1;
+}
+
+static int write_map(pid_t pid, const char *name)
+{
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        return fd >= 0 && write(fd, "0 100000 1\n", 11) == 11 ? 0 : -1;
+}
+
+static int can_map_tmpfs(void)
+{
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP };
+        int ready[2], result = 125;
+        char byte = 0, path[64];
+
+        if (pipe2(ready, O_CLOEXEC) < 0)
+                return 125;
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (unshare(CLONE_NEWUSER) < 0 || write(ready[1], &byte, 1) != 1)
+                        _exit(1);
+                for (;;)
+                        pause();
+        }
+        close(ready[1]);
+        if (pid < 0 || read(ready[0], &byte, 1) != 1)
+                return 125;
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+        int user_ns = open(path, O_RDONLY | O_CLOEXEC);
+        int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+        int fd = -1;
+        if (user_ns >= 0 && context >= 0 && write_map(pid, "uid_map") == 0 && write_map(pid, "gid_map") == 0 &&
+            fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+                fd = fsmount(context, FSMOUNT_CLOEXEC, 0);
+        if (fd >= 0) {
+                attr.userns_fd = (unsigned)user_ns;
+                result = mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0 ? 0 : 1;
+        }
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        return result;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc == 2 && strcmp(argv[1], "remap") == 0)
+                return can_remap();
+        if (argc == 2 && strcmp(argv[1], "map-tmpfs") == 0)
+                return can_map_tmpfs();
+        if (argc == 2 && strcmp(argv[1], "beneath") == 0)
+                return can_place_beneath();
+        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|beneath\n");
+        return 125;
+}
