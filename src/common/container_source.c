@@ -307,7 +307,7 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
 
         if (injection->request->recursive || injection->call->state.dir_fd < 0 ||
             mount_record_find(&injection->call->state, injection->from, injection->call->boot_id,
-                              &injection->source.mount, /* by_root= */ false, &record, error) < 0 ||
+                              &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
                                     "it is id-mapped already, which can be changed only since Linux 6.15");

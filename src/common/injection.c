@@ -219,20 +219,41 @@ static int finish_swap(struct injection *injection, const struct mount_record *e
         return r < 0 ? r : 1;
 }
 
+/* The swap of a killed call is over: the old mount's record goes if it has another id, and ours forgets about it. */
+static int forget_replaced(const struct injection *injection, struct mount_record *earlier, struct error *error)
+{
+        static struct mount_record other;
+        const struct state *state = &injection->call->state;
+        int r;
+
+        if (injection->request->dry_run || earlier->replaces.id == 0)
+                return 0;
+        r = mount_record_find(state, injection->container, injection->record.boot_id, &earlier->replaces,
+                              /* by_root= */ true, earlier->id, &other, error);
+        if (r == 0)
+                r = mount_record_remove(state, other.id, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        earlier->replaces = (struct mount_identity){};
+        return mount_record_write(state, earlier, error);
+}
+
 /* Something is mounted exactly at the target. */
-static int look_at_mount(struct injection *injection, const struct mount_record *known, struct error *error)
+static int look_at_mount(struct injection *injection, struct mount_record *known, struct error *error)
 {
         const struct request *request = injection->request;
         static struct mount_record other;
         int r;
 
         if (known != NULL && mount_identity_same(&injection->target.mount, &known->identity)) {
+                if ((r = forget_replaced(injection, known, error)) < 0)
+                        return r;
                 r = accept_present(injection, known, error);
                 return r == -EBUSY && request->replace ? replace_record(injection, known, error) : r;
         }
         if (request->replace && injection->call->state.dir_fd >= 0) {
                 r = mount_record_find(&injection->call->state, injection->container, injection->record.boot_id,
-                                      &injection->target.mount, /* by_root= */ true, &other, error);
+                                      &injection->target.mount, /* by_root= */ true, /* except= */ NULL, &other, error);
                 if (r != -ENOENT)
                         return r < 0 ? r : replace_record(injection, &other, error);
         }

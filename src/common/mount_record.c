@@ -316,8 +316,8 @@ static bool is_mount(const struct mount_identity *recorded, const struct mount_i
 }
 
 int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
-                      const struct mount_identity *identity, bool by_root, struct mount_record *ret_record,
-                      struct error *error)
+                      const struct mount_identity *identity, bool by_root, const char *except,
+                      struct mount_record *ret_record, struct error *error)
 {
         int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -329,7 +329,7 @@ int mount_record_find(const struct state *state, const struct container *contain
         while (!found && mount_record_next(directory, id)) {
                 struct error ignored; /* a record that cannot be read is not the one */
 
-                found = mount_record_read(state, id, ret_record, &ignored) == 0 &&
+                found = !text_same(id, except) && mount_record_read(state, id, ret_record, &ignored) == 0 &&
                         (is_mount(&ret_record->identity, identity, by_root) ||
                          is_mount(&ret_record->replaces, identity, by_root)) &&
                         mount_record_is_of(ret_record, container, boot_id);

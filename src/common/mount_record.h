@@ -71,12 +71,12 @@ int mount_record_remove(const struct state *state, const char *id, struct error 
 
 /*
  * mount_record_find() - the record of a mount in a container, whatever it is called; also one that is about to be
- * replaced. With by_root the identity was seen at the mount's root, else anywhere on it.
- * Errors: -ENOENT without words.
+ * replaced. With by_root the identity was seen at the mount's root, else anywhere on it. except: an id that is not
+ * meant, or NULL. Errors: -ENOENT without words.
  */
 int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
-                      const struct mount_identity *identity, bool by_root, struct mount_record *ret_record,
-                      struct error *error);
+                      const struct mount_identity *identity, bool by_root, const char *except,
+                      struct mount_record *ret_record, struct error *error);
 
 /* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
 bool mount_record_next(void *directory, char *ret_id);
