@@ -4,6 +4,7 @@
  *
  *   remap       another id mapping for what is id-mapped already (open_tree_attr)
  *   map-tmpfs   an id-mapped mount of a tmpfs
+ *   statmount   one mount of another mount namespace asked for by its id, and that namespace by its own
  *   beneath     a mount placed beneath another (MOVE_MOUNT_BENEATH)
  */
 #define _GNU_SOURCE
@@ -13,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,6 +36,19 @@ static int can_place_beneath(void)
         (void)syscall(SYS_move_mount, -1, "", -1, "",
                       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH);
         return errno == EBADF ? 0 : 1;
+}
+
+#define NS_GET_MNTNS_ID_REQUEST _IOR(0xb7, 0x5, unsigned long long)
+#define SYS_STATMOUNT 457
+
+static int can_statmount(void)
+{
+        unsigned long long id;
+        int ns = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+        if (ns < 0 || ioctl(ns, NS_GET_MNTNS_ID_REQUEST, &id) < 0)
+                return 1;
+        return syscall(SYS_STATMOUNT, NULL, NULL, 0, 0) < 0 && errno == ENOSYS ? 1 : 0;
 }
 
 static int write_map(pid_t pid, const char *name)
@@ -85,8 +100,10 @@ int main(int argc, char **argv)
                 return can_remap();
         if (argc == 2 && strcmp(argv[1], "map-tmpfs") == 0)
                 return can_map_tmpfs();
+        if (argc == 2 && strcmp(argv[1], "statmount") == 0)
+                return can_statmount();
         if (argc == 2 && strcmp(argv[1], "beneath") == 0)
                 return can_place_beneath();
-        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|beneath\n");
+        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath\n");
         return 125;
 }
