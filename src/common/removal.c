@@ -131,9 +131,11 @@ int removal_unplace(struct removal *removal, struct error *error)
                 removal->already = true;
                 return 0;
         }
-        if (record->raw_device != 0 && (r = namespace_open_own_mounts(error)) < 0)
-                return r;
-        removal->node_mnt_ns_fd = record->raw_device != 0 ? r : -EBADF;
+        if (record->raw_device != 0) {
+                removal->node_mnt_ns_fd = namespace_open_own_mounts(error);
+                if (removal->node_mnt_ns_fd < 0)
+                        return removal->node_mnt_ns_fd;
+        }
         if (record->replaces.id != 0) {
                 /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
                 r = placement_find(&removal->container, record->mount_point, &record->replaces, &placement, error);

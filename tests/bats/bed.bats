@@ -40,6 +40,7 @@ check_container() {
         in_container test -d "/proc/$BATS_ROOT_PID"
 }
 
+# bats test_tags=kernel
 @test "a crun container starts, is mapped, and stops" {
         check_container crun
 }
@@ -48,6 +49,7 @@ check_container() {
         check_container crun-nouserns
 }
 
+# bats test_tags=kernel
 @test "a runc container starts, is mapped, and stops" {
         check_container runc
 }

@@ -14,6 +14,7 @@ teardown() {
         bed_teardown
 }
 
+# bats test_tags=kernel
 @test "a directory is mounted and its content is seen" {
         echo text >"$SOURCE/file"
         start_container plain
@@ -29,6 +30,7 @@ teardown() {
         assert_field '.mount.mountId | type' number
 }
 
+# bats test_tags=kernel
 @test "a directory is mounted in a container without a user namespace" {
         echo text >"$SOURCE/file"
         start_container plain-nouserns
@@ -54,6 +56,7 @@ check_runtime() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "a directory is mounted and removed in a crun container" {
         check_runtime crun idmapped
 }
@@ -62,6 +65,7 @@ check_runtime() {
         check_runtime crun-nouserns none
 }
 
+# bats test_tags=kernel
 @test "a directory is mounted and removed in a runc container" {
         check_runtime runc idmapped
 }
@@ -82,6 +86,7 @@ check_runtime() {
         [[ ! -e $CONTAINER_ROOTFS/etc/injected ]]
 }
 
+# bats test_tags=kernel
 @test "a file is mounted onto a file that is there, which comes back when it is removed" {
         echo text >"$BATS_TEST_TMPDIR/file"
         start_container plain
@@ -94,6 +99,7 @@ check_runtime() {
         is "$(in_container head -c 4 /etc/passwd)" root
 }
 
+# bats test_tags=kernel
 @test "a file is not mounted onto a directory, and nothing is left" {
         echo text >"$BATS_TEST_TMPDIR/file"
         start_container plain
@@ -131,6 +137,7 @@ check_runtime() {
         assert_node_unchanged
 }
 
+# bats test_tags=kernel
 @test "a bind is recursive when asked" {
         mkdir "$SOURCE/sub"
         mount -t tmpfs tmpfs "$SOURCE/sub"
@@ -145,9 +152,11 @@ check_runtime() {
         assert_mounts_at /data/sub 0
 }
 
+# bats test_tags=kernel
 @test "a bind is recursive and id-mapped when asked" {
         mkdir "$SOURCE/sub"
-        mount -t tmpfs tmpfs "$SOURCE/sub"
+        make_device ext4        # older kernels cannot map a tmpfs
+        mount "$DEVICE" "$SOURCE/sub"
         echo text >"$SOURCE/sub/file"
         start_container plain
         helper mount-bind "$(bind_request /data '"recursive": true')"
@@ -181,6 +190,7 @@ check_runtime() {
         assert_field '.mounts[0].options | index("ro") != null' true
 }
 
+# bats test_tags=kernel
 @test "recursive and readOnly reach the mounts below" {
         mkdir "$SOURCE/sub"
         mount -t tmpfs tmpfs "$SOURCE/sub"
@@ -190,6 +200,7 @@ check_runtime() {
         assert_attributes /data/sub ro nosuid nodev
 }
 
+# bats test_tags=kernel
 @test "nosuid and nodev are the default" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -241,10 +252,12 @@ check_option() {
         check_option strictatime '!relatime' '!noatime'
 }
 
+# bats test_tags=kernel
 @test "option nosymfollow" {
         check_option nosymfollow nosymfollow
 }
 
+# bats test_tags=kernel
 @test "several options in one string" {
         check_option ro,noexec,noatime ro noexec noatime nosuid nodev
 }
@@ -314,6 +327,7 @@ propagation_of() {
         is "$(propagation_of /data)" unbindable
 }
 
+# bats test_tags=kernel
 @test "propagation shared: what is mounted below on the node appears in the container" {
         mount --bind "$SOURCE" "$SOURCE"
         mount --make-shared "$SOURCE"
@@ -340,6 +354,7 @@ never_reaches_back() {
         run ! mountpoint -q "$SOURCE/other"
 }
 
+# bats test_tags=kernel
 @test "propagation shared never reaches back to the node from a user namespace" {
         chmod 0777 "$SOURCE"
         never_reaches_back auto
@@ -350,6 +365,7 @@ never_reaches_back() {
         never_reaches_back host
 }
 
+# bats test_tags=kernel
 @test "propagation slave: what is mounted below on the node appears in the container, and not the other way" {
         mount --bind "$SOURCE" "$SOURCE"
         mount --make-shared "$SOURCE"
@@ -364,6 +380,7 @@ never_reaches_back() {
         run ! mountpoint -q "$SOURCE/other"
 }
 
+# bats test_tags=kernel
 @test "with ids auto the container's root owns what the node's root owns" {
         touch "$SOURCE/file"
         start_container plain
@@ -396,6 +413,7 @@ never_reaches_back() {
         is "$(stat -c %u:%g "$SOURCE/made")" 0:0
 }
 
+# bats test_tags=kernel
 @test "ids host shows foreign owners as 65534" {
         touch "$SOURCE/file"
         start_container plain
@@ -415,6 +433,7 @@ never_reaches_back() {
         is "$(stat -c %u:%g "$SOURCE/made")" 100000:100000
 }
 
+# bats test_tags=kernel
 @test "ids auto never gives wrong owners: what cannot be mapped fails and names the way out" {
         # procfs cannot be id-mapped.
         start_container plain
@@ -428,6 +447,7 @@ never_reaches_back() {
         assert_node_unchanged
 }
 
+# bats test_tags=kernel
 @test "missing directories are made, belong to the container's root, and go away again" {
         start_container plain
         helper mount-bind "$(bind_request /made/by/us)"
@@ -448,6 +468,7 @@ never_reaches_back() {
         [[ ! -e $CONTAINER_ROOTFS/made ]]
 }
 
+# bats test_tags=kernel
 @test "missing directories are made on a tmpfs of the container" {
         start_container plain
         helper mount-bind "$(bind_request /tmp/made/by/us)"
@@ -497,6 +518,7 @@ never_reaches_back() {
         assert_mounts_at /there 1
 }
 
+# bats test_tags=kernel
 @test "the same request twice gives one mount" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -511,6 +533,7 @@ never_reaches_back() {
         assert_mounts_at /data 1
 }
 
+# bats test_tags=kernel
 @test "another source for the same target is refused with EBUSY" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -557,6 +580,7 @@ never_reaches_back() {
         assert_node_unchanged
 }
 
+# bats test_tags=kernel
 @test "after the container took the mount away, the same request mounts again" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -568,6 +592,7 @@ never_reaches_back() {
         assert_mounts_at /data 1
 }
 
+# bats test_tags=kernel
 @test "nothing is held open: the container can unmount what it was given" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -576,6 +601,7 @@ never_reaches_back() {
         assert_mounts_at /data 0
 }
 
+# bats test_tags=kernel
 @test "dryRun says what would be and changes nothing" {
         start_container plain
         container_snapshot
@@ -725,6 +751,7 @@ check_name() {
         is "$(records | wc -l)" 1
 }
 
+# bats test_tags=kernel
 @test "eight different requests at once give eight mounts" {
         start_container plain
         local i results pids=()

@@ -663,7 +663,7 @@ mixed_source() {
                 done
         else
                 assert_failure
-                [[ $(jq -r .error.errno <<<"$json") =~ ^(EOPNOTSUPP|EINVAL|EPERM)$ ]]
+                [[ $(jq -r .error.errno <<<"$json") =~ ^(EOPNOTSUPP|EINVAL|EPERM|EXDEV)$ ]]
                 assert_nothing_happened
         fi
 }

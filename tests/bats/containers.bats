@@ -100,6 +100,7 @@ refuses_container() {
         done
 }
 
+# bats test_tags=kernel
 @test "a zombie is refused" {
         start_container plain
         # Its parent does not wait for it: it ends once the shell that made it, and would, has become something else.
@@ -113,6 +114,7 @@ refuses_container() {
         refuses_container "$zombie"
 }
 
+# bats test_tags=kernel
 @test "by id at crun" {
         start_container crun
         mount_into "\"$CONTAINER_ID\""
@@ -126,6 +128,7 @@ refuses_container() {
         mount_into "\"$CONTAINER_ID\""
 }
 
+# bats test_tags=kernel
 @test "by id at runc" {
         start_container runc
         mount_into "\"$CONTAINER_ID\""

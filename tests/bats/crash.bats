@@ -214,6 +214,201 @@ after_failure_of_mount() {
         sweep_mount "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/made/data\"}" --fail EIO
 }
 
+# between_containers: container A with /share and a file in its /tmp, the current container B, and A as it is.
+between_containers() {
+        start_container plain
+        A=$CONTAINER_PID A_ROOTFS=$CONTAINER_ROOTFS
+        in_container sh -c 'mkdir /share && touch /tmp/file'
+        start_container plain 200000
+        a_before=$(cat "/proc/$A/mountinfo" && find "$A_ROOTFS" -xdev | sort)
+        PROGRAM=mount-container-to-container
+        needs "$PROGRAM"
+}
+
+source_is_unchanged() {
+        is "$(cat "/proc/$A/mountinfo" && find "$A_ROOTFS" -xdev | sort)" "$a_before" "the source's container"
+}
+
+between_request() {
+        printf '{"from": {"container": %s, "path": "%s"}, "to": {"container": %s, "path": "/made/data"}%s}' "$A" "$1" "$CONTAINER_PID" "${2:+, $2}"
+}
+
+@test "mount-container-to-container killed before any call" {
+        after_action() { after_kill; }
+        between_containers
+        sweep_mount "$(between_request /share)" --kill
+        source_is_unchanged
+}
+
+@test "mount-container-to-container killed before any call while its worker lives on" {
+        after_action() { after_kill; }
+        between_containers
+        sweep_mount "$(between_request /share)" --kill-main
+        source_is_unchanged
+}
+
+@test "mount-container-to-container with any call failing with EIO: a clean reply, and again succeeds" {
+        after_action() { after_failure_of_mount; }
+        between_containers
+        sweep_mount "$(between_request /share)" --fail EIO
+        source_is_unchanged
+}
+
+@test "mount-container-to-container with any call failing with ENOMEM: a clean reply, and again succeeds" {
+        after_action() { after_failure_of_mount; }
+        between_containers
+        sweep_mount "$(between_request /share)" --fail ENOMEM
+        source_is_unchanged
+}
+
+@test "mount-container-to-container of a tmpfs with any call failing with EPERM: a clean reply, and again succeeds" {
+        "$FLEXGRAFT_TOOLS/kernel-can" map-tmpfs || skip "this kernel cannot map a tmpfs"
+        after_action() { after_failure_of_mount; }
+        between_containers
+        sweep_mount "$(between_request /tmp)" --fail EPERM
+        source_is_unchanged
+}
+
+@test "mount-container-to-container that makes its source, with any call failing with EIO: on failure it is taken back" {
+        after_action() {
+                after_failure_of_mount || return 1
+                case $output in
+                '{"status":"Failure"'*) [[ ! -e $A_ROOTFS/new ]] || { echo "the source is left"; return 1; } ;;
+                esac
+                rm -rf "$A_ROOTFS/new"
+        }
+        between_containers
+        sweep_mount_anew "$(between_request /new/source '"mkdirSource": true')" --fail EIO
+        source_is_unchanged
+}
+
+@test "mount-container-to-container that makes its source, killed before any call: again succeeds" {
+        after_action() { after_kill; }
+        between_containers
+        sweep_mount_anew "$(between_request /new/source '"mkdirSource": true')" --kill
+        source_is_unchanged
+}
+
+# sweep_mount_anew: the same as sweep_mount, with the source missing each time.
+sweep_mount_anew() {
+        # what looks whether something is left comes last in each round
+        eval "$(declare -f nothing_left | sed '1s/nothing_left/nothing_left_of_the_mount/')"
+        nothing_left() {
+                rm -rf "$A_ROOTFS/new"
+                nothing_left_of_the_mount
+        }
+        sweep_mount "$@"
+        rm -rf "$A_ROOTFS/new"
+}
+
+# ---- replace
+
+# What is on top at /made/data; nothing for a bare place.
+on_top() {
+        local marker=/proc/$CONTAINER_PID/root/made/data/marker
+        if [[ -e $marker ]]; then cat "$marker"; fi
+}
+
+# sweep_replace ID ACTION...: with an old mount in place, the new one is to replace it, with the action at each call. Then, in turns:
+# again, and remove; remove; again with the old one to replace it. ID is further members of the request of the new one.
+sweep_replace() {
+        local more=$1 old new remove bare_allowed='' seen
+        shift
+        needs mount-bind mount-remove
+        mkdir "$SOURCE/old" "$SOURCE/new"
+        echo old >"$SOURCE/old/marker"
+        echo new >"$SOURCE/new/marker"
+        "$FLEXGRAFT_TOOLS/kernel-can" beneath || bare_allowed=yes
+        remove=$(remove_request /made/data)
+        AT_NUMBER=0
+        sweep_begin
+        old="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/old\", \"target\": \"/made/data\", \"replace\": true}"
+        new="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/new\", \"target\": \"/made/data\", \"replace\": true${more:+, $more}}"
+        find_first_call "$FLEXGRAFT_BIN/mount-bind" "$old"
+        helper mount-remove "$remove"
+        assert_success
+        nothing_left
+        for ((AT_NUMBER = FIRST_CALL; ; AT_NUMBER++)); do
+                helper mount-bind "$old"
+                succeeded || { echo "before call $AT_NUMBER"; return 1; }
+                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-bind" "$new"
+                [[ $AT_REACHED == 1 ]] || break
+                no_process_left "$1" || { echo "at call $AT_NUMBER, $AT_NAME"; return 1; }
+                seen=$(on_top)
+                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                [[ -n $seen || -n $bare_allowed ]] || { echo "bare after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+                case $((AT_NUMBER % 3)) in
+                0) again "$new" new || return 1 ;;
+                1) again "$old" old || return 1 ;;
+                esac
+                helper mount-remove "$remove"
+                succeeded || { echo "removing after call $AT_NUMBER, $AT_NAME"; return 1; }
+                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+        done
+        helper mount-remove "$remove"
+        ((AT_NUMBER > 20))
+}
+
+# again REQUEST WHAT: succeeds, and there is that one and no other.
+again() {
+        helper mount-bind "$1"
+        succeeded || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
+        is_mounted_once || { echo "not one mount after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
+        is "$(on_top)" "$2" "what is mounted, again after call $AT_NUMBER, $AT_NAME" || return 1
+        is "$(records | grep -c '[.]json$')" 1 "records, again after call $AT_NUMBER, $AT_NAME"
+}
+
+# A failed replacement leaves the old mount, a done one the new; nothing else is there.
+after_failure_of_replace() {
+        after_failure || return 1
+        case $output in
+        '{"status":"Success"'*) [[ $seen == new ]] && is_mounted_once || { echo "Success, and $seen is there"; return 1; } ;;
+        '{"status":"Failure"'*)
+                [[ $seen == old || -n $bare_allowed ]] || { echo "Failure, and '$seen' is there"; return 1; }
+                # beneath a mount nothing can be taken away again: then the failure says so
+                is_mounted_once || [[ -n $bare_allowed || $output == *'lies beneath the old one'* ]] || { echo "Failure, and not one mount"; return 1; }
+                ;;
+        esac
+}
+
+# bats test_tags=kernel
+@test "a replacement killed before any call: never bare, and again, removed or replaced by the old one it ends right" {
+        after_action() { after_kill; }
+        start_container plain
+        sweep_replace '' --kill
+}
+
+@test "a replacement killed before any call, without a user namespace" {
+        after_action() { after_kill; }
+        start_container plain-nouserns
+        sweep_replace '' --kill
+}
+
+@test "a replacement killed before any call while its worker lives on" {
+        after_action() { after_kill; }
+        start_container plain
+        sweep_replace '' --kill-main
+}
+
+@test "a replacement with another id killed before any call" {
+        after_action() { after_kill; }
+        start_container plain
+        sweep_replace '"id": "other"' --kill
+}
+
+# bats test_tags=kernel
+@test "a replacement with any call failing with EIO: a clean reply, the old mount or the new one, and again it ends right" {
+        after_action() { after_failure_of_replace; }
+        start_container plain
+        sweep_replace '' --fail EIO
+}
+
+@test "a replacement with another id and any call failing with ENOMEM" {
+        after_action() { after_failure_of_replace; }
+        start_container plain
+        sweep_replace '"id": "other"' --fail ENOMEM
+}
+
 @test "mount-remove killed before any call: again succeeds and leaves nothing" {
         after_action() { after_kill; }
         start_container plain

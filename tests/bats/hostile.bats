@@ -127,6 +127,7 @@ swap_before_each() {
         swap_before_each mount-remove plain
 }
 
+# bats test_tags=kernel
 @test "a mount whose directory the container renamed is not forgotten" {
         start_container plain
         in_container mkdir -p /p/sub
@@ -148,6 +149,7 @@ swap_before_each() {
         fi
 }
 
+# bats test_tags=kernel
 @test "symlinks in the target lead to places within the container" {
         local outside=$BATS_TEST_TMPDIR/outside
         mkdir "$outside"
@@ -234,6 +236,7 @@ check_magic_links() {
         check_magic_links plain-nouserns
 }
 
+# bats test_tags=kernel
 @test "magic links in the target fail when the container has the node's proc" {
         check_magic_links plain-hostpid
 }
@@ -252,6 +255,7 @@ check_kernel_filesystems() {
         done
 }
 
+# bats test_tags=kernel
 @test "procfs, sysfs and cgroupfs are not targets" {
         check_kernel_filesystems plain
 }
@@ -276,6 +280,7 @@ fails_in_time() {
         ((SECONDS - began <= $2)) || { echo "it took $((SECONDS - began)) seconds"; return 1; }
 }
 
+# bats test_tags=kernel
 @test "a silent FUSE in the way fails at once in a user namespace" {
         start_container plain
         silent_fuse
@@ -312,6 +317,7 @@ fails_in_time() {
         wait_until 5 assert_no_helper_processes
 }
 
+# bats test_tags=kernel
 @test "a silent FUSE over our mount does not hold mount-remove and mount-list" {
         start_container plain-nouserns
         in_container mkdir -p /tmp/fuse
@@ -522,6 +528,7 @@ watched() {
         is "$(head -5 "$BATS_TEST_TMPDIR/seen")" "" "what the container saw of $2"
 }
 
+# bats test_tags=kernel
 @test "a container that sees the helper's pid cannot look into it" {
         start_container plain-hostpid
         local before
@@ -532,12 +539,14 @@ watched() {
         is "$(find "/proc/$CONTAINER_PID/fd" -mindepth 1 | wc -l)" "$before" "open files of the container's first process"
 }
 
+# bats test_tags=kernel
 @test "a container that sees the helper's pid cannot look into it while it locks a mount" {
         start_container plain-hostpid
         watched "$(bind_request /made/data '"locked": true')" mount-bind
         watched "$(remove_request /made/data)" mount-remove
 }
 
+# bats test_tags=kernel
 @test "nothing of the container is held open after a mount" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -564,6 +573,7 @@ watched() {
         done
 }
 
+# bats test_tags=kernel
 @test "a fifo at the target, or a link to one, neither blocks nor takes a directory" {
         start_container plain
         in_container sh -c 'mkfifo /fifo && ln -s /fifo /link'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Locked mounts: what the container's root cannot take back.
 
+# bats file_tags=kernel
 load helpers
 bats_require_minimum_version 1.5.0
 

@@ -14,6 +14,7 @@ teardown() {
         bed_teardown
 }
 
+# bats test_tags=kernel
 @test "what was mounted is removed by container and target" {
         start_container plain
         container_snapshot
@@ -41,6 +42,7 @@ teardown() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "what was mounted is removed without a user namespace" {
         start_container plain-nouserns
         container_snapshot
@@ -52,6 +54,7 @@ teardown() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "removing twice succeeds, and the second time says so" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -69,6 +72,7 @@ teardown() {
         assert_field .alreadyRemoved true
 }
 
+# bats test_tags=kernel
 @test "a mount that the container took away itself is removed as a record" {
         start_container plain
         helper mount-bind "$(bind_request /made/data)"
@@ -89,6 +93,7 @@ teardown() {
         assert_container_unchanged
 }
 
+# bats test_tags=kernel
 @test "a mount of the container's own on top of ours is not removed" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -106,6 +111,7 @@ teardown() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "a mount of the container's own in place of ours is not removed" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -118,6 +124,7 @@ teardown() {
         [[ $(mount_line /data) == *tmpfs* ]]
 }
 
+# bats test_tags=kernel
 @test "the same source that the container mounted itself is not taken for ours" {
         start_container plain-nouserns
         helper mount-bind "$(bind_request /data)"
@@ -132,6 +139,7 @@ teardown() {
         assert_mounts_at /copy 1
 }
 
+# bats test_tags=kernel
 @test "a mount that the container moved is found or reported, never another one removed" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -145,6 +153,7 @@ teardown() {
         [[ $(mount_line /data) == *tmpfs* ]]
 }
 
+# bats test_tags=kernel
 @test "a file is removed" {
         echo text >"$BATS_TEST_TMPDIR/file"
         SOURCE=$BATS_TEST_TMPDIR/file
@@ -164,6 +173,7 @@ busy_container() {
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'cd /data && echo ready && exec sleep 1000000'
 }
 
+# bats test_tags=kernel
 @test "a busy mount fails with EBUSY and stays" {
         busy_container
         helper mount-remove "$(remove_request /data)"
@@ -172,6 +182,7 @@ busy_container() {
         is "$(records | wc -l)" 1
 }
 
+# bats test_tags=kernel
 @test "a busy mount goes away with force" {
         busy_container
         helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"force\": true}"
@@ -180,6 +191,7 @@ busy_container() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "mounts of the container's own below ours are not silently taken along" {
         mkdir "$SOURCE/sub"
         start_container plain-nouserns
@@ -192,6 +204,7 @@ busy_container() {
         assert_mounts_at /data/sub 1
 }
 
+# bats test_tags=kernel
 @test "when the container is gone, remove by id clears the record" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -205,6 +218,7 @@ busy_container() {
         assert_no_records
 }
 
+# bats test_tags=kernel
 @test "when the pid belongs to another process, remove touches nothing of it" {
         start_container plain
         local pid=$CONTAINER_PID id before
@@ -228,6 +242,7 @@ busy_container() {
         assert_field '.mounts | length' 0
 }
 
+# bats test_tags=kernel
 @test "what is mounted is listed as the reply told" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true')"
@@ -257,6 +272,7 @@ busy_container() {
         assert_field '[.mounts[].target] | join(" ")' /second
 }
 
+# bats test_tags=kernel
 @test "a mount under another one is listed as covered" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -267,6 +283,7 @@ busy_container() {
         assert_field '.mounts[0].state' covered
 }
 
+# bats test_tags=kernel
 @test "a mount that the container took away is listed as gone" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -287,6 +304,7 @@ busy_container() {
         assert_field '.mounts[0].state' gone
 }
 
+# bats test_tags=kernel
 @test "the list changes nothing" {
         start_container plain
         helper mount-bind "$(bind_request /data)"

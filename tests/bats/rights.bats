@@ -15,6 +15,7 @@ teardown() {
         bed_teardown
 }
 
+# bats test_tags=kernel
 @test "the container's root cannot take nodev from a disk, whose device files could be its own" {
         make_device ext4
         start_container plain
@@ -43,6 +44,7 @@ volume_of_root() {
         SOURCE=$BATS_TEST_TMPDIR/source
 }
 
+# bats test_tags=kernel
 @test "nothing is made where the container's root has no right to" {
         volume_of_root plain
         in_container ln -s /volume /link
@@ -111,6 +113,7 @@ volume_of_root() {
         assert_failure ELOOP
 }
 
+# bats test_tags=kernel
 @test "mount-list tells how the container's root remounted a mount" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true')"
@@ -120,6 +123,7 @@ volume_of_root() {
         assert_field '.mounts[0].options[0]' rw
 }
 
+# bats test_tags=kernel
 @test "a read-only mount that the container's root made writable is not taken for done" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true')"
@@ -152,6 +156,7 @@ volume_of_root() {
         assert_failure EBUSY
 }
 
+# bats test_tags=kernel
 @test "one container that does not answer takes nobody else's answer with it" {
         local hangs
         start_container plain-nouserns
@@ -213,6 +218,7 @@ waits_for_lock() {
         assert_failure EEXIST
 }
 
+# bats test_tags=kernel
 @test "what was put there twice under two names is removed by its target" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -239,6 +245,7 @@ waits_for_lock() {
         [[ $json == *password* ]]
 }
 
+# bats test_tags=kernel
 @test "a mount is found again through another process of the container when the one that was named has ended" {
         start_container plain
         local child

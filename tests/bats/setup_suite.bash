@@ -54,7 +54,7 @@ make_rootfs_template() {
                 head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od; do
                 ln -s busybox "$root/bin/$applet"
         done
-        for applet in container-init silent-fuse swap-loop peek-at; do
+        for applet in container-init silent-fuse swap-loop peek-at unix-hello; do
                 cp "$FLEXGRAFT_TOOLS/$applet" "$root/bin/"
         done
         mkdir "$root/.devices"
