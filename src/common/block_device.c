@@ -155,6 +155,18 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
         return 0;
 }
 
+int block_device_check_place(const struct block_device *device, struct error *error)
+{
+        struct stat node;
+        struct stat dev;
+
+        if (lstat(device->path, &node) < 0 || stat("/dev", &dev) < 0)
+                return fail(error, errno, "stat", device->path);
+        if (node.st_dev == dev.st_dev)
+                return 0;
+        return fail_because(error, EACCES, "check policy", device->path, "a device must be one of /dev");
+}
+
 int block_device_check_unused(const struct block_device *device, struct error *error)
 {
         cleanup_close int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);

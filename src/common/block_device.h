@@ -33,6 +33,12 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
 
 /*
+ * block_device_check_place() - that its node is one of the machine's own, in /dev: elsewhere a container that may make
+ * device nodes could have made one of any device. Errors: EACCES.
+ */
+int block_device_check_place(const struct block_device *device, struct error *error);
+
+/*
  * block_device_check_unused() - that nobody on the node has it: mounted, in a volume group or a RAID, opened
  * exclusively. Errors: EBUSY.
  */

@@ -22,7 +22,8 @@ static int find_device(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
-        if ((r = injection_check_policy(injection, error)) < 0)
+        if ((r = injection_check_policy(injection, error)) < 0 ||
+            (injection->call->policy != NULL && (r = block_device_check_place(&injection->device, error)) < 0))
                 return r;
         injection->directory = true;
         if (request->fs_type != NULL) {

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "fd.h"
@@ -49,12 +51,19 @@ static int enter_root(struct container *container, const char *path, struct erro
         struct root_job job = { .container = container, .path = path };
         const int keep[] = { container->mnt_ns_fd };
         int fd = ns_worker_run(open_root_in_child, &job, keep, 1, error);
+        char link[64];
+        ssize_t n;
 
         if (fd < 0)
                 return fd;
         fd_close(&container->root_fd);
         container->root_fd = fd;
-        (void)text_copy(container->root_prefix, sizeof container->root_prefix, path);
+        /* as its mount table has it: links resolved, no slash too many */
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, container->root_prefix, sizeof container->root_prefix - 1);
+        if (n < 0)
+                return fail(error, errno, "readlink", path);
+        container->root_prefix[n] = '\0';
         return 0;
 }
 

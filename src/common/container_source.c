@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "detached_mount.h"
 #include "fd.h"
 #include "id_mapping.h"
+#include "mount_options.h"
 #include "mount_table.h"
 #include "node_path.h"
 #include "ns_worker.h"
@@ -27,7 +30,7 @@ static int fail_type(const struct injection *injection, mode_t mode, struct erro
         return error_where(error, injection->from->name);
 }
 
-/* The source, beneath its container's root. With mkdirSource it is made, as that container's root would make it. */
+/* The source, beneath its container's root; with mkdirSource it may be missing still. */
 static int find_source(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -43,9 +46,7 @@ static int find_source(struct injection *injection, struct error *error)
                 return r;
         if (!request->mkdir_source)
                 return container_fail(injection->from, ENOENT, "open source", request->source, error);
-        if (request->dry_run)
-                return 0;
-        return target_make(injection->from, source, /* directory= */ true, error);
+        return 0;
 }
 
 static int open_source(struct injection *injection, struct error *error)
@@ -80,6 +81,8 @@ enum translation {
                       */
         FROM_MOUNT,  /* the source is id-mapped, and the kernel says how */
 };
+
+#define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
 
 /* What a container maps; in the node's own user namespace everything to itself. */
 static int read_ranges(const struct container *container, const char *map, struct id_range *ret_ranges)
@@ -147,12 +150,16 @@ static int open_mapping(const struct injection *injection, enum translation tran
  */
 static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
 {
+        /* 65534 is also what the kernel shows where there is nothing to show: on the clone it proves nothing */
+        bool overflows = b->st_uid == OVERFLOW_ID || b->st_gid == OVERFLOW_ID;
         uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
         int known[4];
 
         for (int i = 0; i < 4; i++)
                 known[i] = container_inside_id(i % 2 == 0 ? injection->from : injection->container,
                                                i < 2 ? "uid_map" : "gid_map", &ids[i]);
+        if (overflows && !injection->container->own_user_ns)
+                return false;
         for (int i = 0; i < 4; i += 2)
                 if ((known[i] == 0) != (known[i + 1] == 0) || (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
                         return false;
@@ -300,8 +307,10 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
 {
         static struct mount_record record;
         struct origin_job job = { .record = &record };
+        struct mount_attributes attributes = {};
         const char *path = injection->source.path;
         cleanup_close int fd = -EBADF;
+        struct statfs fs;
         size_t length;
         int r;
 
@@ -321,7 +330,12 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                                               : ns_worker_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
-        r = detached_mount_map(fd, injection->request->source, /* recursive= */ false, user_ns_fd, error);
+        /* it is the node's mount that was cloned: what the container may not do with its own nobody may with this */
+        if (fstatfs(injection->source.fd, &fs) < 0)
+                return container_fail(injection->from, errno, "fstatfs", path, error);
+        attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
+        attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
+        r = detached_mount_dress(fd, injection->request->source, &attributes, user_ns_fd, error);
         return r < 0 ? r : fd_take(&fd);
 }
 
@@ -374,7 +388,13 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
         int r = container_alive(injection->from, error);
 
-        (void)owned; /* never asked for: not ownable */
+        (void)owned;                                   /* never asked for: not ownable */
+        if (r == 0 && injection->source.missing > 0) { /* as its container's root would make it */
+                target_release(&injection->source);
+                r = target_look(injection->from, request->source, &injection->source, error);
+                if (r == 0)
+                        r = target_make(injection->from, &injection->source, /* directory= */ true, error);
+        }
         if (r < 0)
                 return r;
         if (same || request->ids == IDS_HOST) {

@@ -20,14 +20,19 @@
 #define DEPTH_MAX 8 /* of control groups below a container's */
 #define LIST_MAX_BYTES 65536
 
-/* Where the container's process is in a hierarchy, as /proc/PID/cgroup says: "12:devices:/path" or "0::/path". */
-static bool find_path(const struct container *container, const char *controller, char *ret_path)
+/*
+ * Where the container's process is in a hierarchy, as /proc/PID/cgroup says: "12:devices:/path" or "0::/path".
+ * 0; -ENOENT in none; or the error.
+ */
+static int find_path(const struct container *container, const char *controller, char *ret_path)
 {
         static char text[16384];
         ssize_t n = file_read(container->proc_fd, "cgroup", text, sizeof text);
         char *line = text;
 
-        while (n > 0 && *line != '\0') {
+        if (n < 0)
+                return n == -ENOENT ? -ESRCH : (int)n;
+        while (*line != '\0') {
                 char *end = line + strcspn(line, "\n");
                 char *names = strchr(line, ':');
                 char *path = names == NULL ? NULL : strchr(names + 1, ':');
@@ -37,14 +42,14 @@ static bool find_path(const struct container *container, const char *controller,
                 if (path != NULL) {
                         *path++ = '\0';
                         if (strcmp(names + 1, controller) == 0 && path[0] == '/' && strstr(path, "/..") == NULL)
-                                return text_copy(ret_path, PATH_MAX, path);
+                                return text_copy(ret_path, PATH_MAX, path) ? 0 : -ENAMETOOLONG;
                 }
                 line = end;
         }
-        return false;
+        return -ENOENT;
 }
 
-/* The root of the version 2 hierarchy, or -ENOENT. */
+/* The root of the version 2 hierarchy; -ENOENT there is none; or the error. */
 static int open_unified(void)
 {
         static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -53,7 +58,9 @@ static int open_unified(void)
                 cleanup_close int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 struct statfs fs;
 
-                if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+                if ((fd < 0 && errno != ENOENT) || (fd >= 0 && fstatfs(fd, &fs) < 0))
+                        return -errno;
+                if (fd >= 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
                         return fd_take(&fd);
         }
         return -ENOENT;
@@ -130,10 +137,10 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
 {
         cleanup_close int root_fd = open_unified();
         char path[PATH_MAX];
-        int r = 0;
+        int r = root_fd < 0 ? root_fd : find_path(container, "", path);
 
-        if (root_fd < 0 || !find_path(container, "", path))
-                return 0;
+        if (r < 0)
+                return r == -ENOENT ? 0 : fail(error, -r, "allow device", "/sys/fs/cgroup");
         for (;;) {
                 cleanup_close int group_fd = open_below(root_fd, path);
                 char *slash = strrchr(path, '/');
@@ -158,9 +165,9 @@ static int open_version1(const struct container *container, char *ret_path)
 {
         cleanup_close int root_fd = open("/sys/fs/cgroup/devices", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        if (root_fd < 0 || !find_path(container, "devices", ret_path))
-                return -ENOENT;
-        return open_below(root_fd, ret_path);
+        int r = root_fd < 0 ? -errno : find_path(container, "devices", ret_path);
+
+        return r < 0 ? r : open_below(root_fd, ret_path);
 }
 
 /* The access to a device that a list of rules as devices.list shows them ("b 7:3 rw") gives. */

@@ -26,7 +26,8 @@ static const struct {
           "\"ids\": \"auto\" picks what works; \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "open_tree", EINVAL, "an unbindable mount cannot be cloned; see findmnt -o TARGET,PROPAGATION" },
         { "open source", ELOOP,
-          "a source is a path of the node's; for a container's files use mount-container-to-container" },
+          "realpath(1) tells where links lead; a source is a path of the node's; for a container's files use "
+          "mount-container-to-container" },
         { "open source", ENOENT, "the source is looked up on the node, not in the container" },
         { "find target", EBUSY, "mount-list shows what flexgraft put there; mount-remove takes it away" },
         { "find target", ENOENT, "\"mkdir\": true (the default) makes what is missing" },

@@ -241,16 +241,24 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
         return false;
 }
 
+static bool is_of_ended(const struct hook *hook, const struct state *state, const char *id, const char *boot_id,
+                        int64_t until_ms)
+{
+        static struct mount_record record;
+        struct error ignored; /* one that cannot be read is not one to forget */
+
+        return mount_record_read(state, id, &record, &ignored) == 0 && strcmp(record.container_id, hook->id) == 0 &&
+               has_ended(&record, boot_id, until_ms);
+}
+
 int hook_forget(const struct hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
-        static struct mount_record record;
         char id[MOUNT_RECORD_ID_MAX];
         struct config config;
         int64_t until_ms = worker_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
         DIR *directory;
-        int fd;
         int r = container_boot_id(boot_id);
 
         if (r < 0)
@@ -260,15 +268,13 @@ int hook_forget(const struct hook *hook, struct error *error)
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        fd = openat(state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
+        directory = mount_record_list(&state, error);
         if (directory == NULL)
-                return fail(error, errno, "open state", "mounts");
+                return error_negative(error->errnum);
         while (r >= 0 && mount_record_next(directory, id)) {
-                struct error ignored; /* one that cannot be read is not one to forget */
-
-                if (mount_record_read(&state, id, &record, &ignored) == 0 &&
-                    strcmp(record.container_id, hook->id) == 0 && has_ended(&record, boot_id, until_ms))
+                if (is_of_ended(hook, &state, id, boot_id, until_ms) &&
+                    (r = state_lock(&state, mount_record_key(id), error)) == 0 &&
+                    is_of_ended(hook, &state, id, boot_id, until_ms)) /* and still is: the id may be in use again */
                         r = mount_record_remove(&state, id, error);
         }
         mount_record_tidy(&state, directory);

@@ -118,6 +118,10 @@ int injection_claim(struct injection *injection, struct error *error)
         /* the target's lock, whatever the record is called, and the record's */
         injection->locks[injection->lock_count++] = mount_record_key(record->id);
         if (request->id != NULL) {
+                if (mount_record_id_derived(request->id) && strcmp(request->id, record->id) != 0)
+                        return fail_because(error, EINVAL, "read record", request->id,
+                                            "an id of this form is derived from a container and a target, and this is "
+                                            "not theirs");
                 (void)text_copy(record->id, sizeof record->id, request->id);
                 injection->locks[injection->lock_count++] = mount_record_key(record->id);
         }
@@ -193,6 +197,8 @@ static int replace_record(struct injection *injection, const struct mount_record
         injection->replaced = *earlier;
         injection->replaced.identity = injection->target.mount;
         injection->record.replaces = injection->target.mount;
+        injection->record.replaces_raw = earlier->raw_device;
+        injection->record.replaces_raw_before = earlier->raw_before;
         injection->made_before = earlier->made;
         return 0;
 }
@@ -219,6 +225,18 @@ static int finish_swap(struct injection *injection, const struct mount_record *e
         return r < 0 ? r : 1;
 }
 
+/* The raw device of what was replaced, if it had one, is not needed for that any more; from here on nobody knows it. */
+static int settle_raw(const struct injection *injection, struct mount_record *record, struct error *error)
+{
+        int r = 0;
+
+        if (record->replaces_raw == 0 || injection->kind->settle == NULL)
+                return 0;
+        r = injection->kind->settle((struct injection *)injection, record, error);
+        record->replaces_raw = 0;
+        return r < 0 ? r : mount_record_write(&injection->call->state, record, error);
+}
+
 /* The swap of a killed call is over: the old mount's record goes if it has another id, and ours forgets about it. */
 static int forget_replaced(const struct injection *injection, struct mount_record *earlier, struct error *error)
 {
@@ -226,8 +244,10 @@ static int forget_replaced(const struct injection *injection, struct mount_recor
         const struct state *state = &injection->call->state;
         int r;
 
-        if (injection->request->dry_run || earlier->replaces.id == 0)
+        if (injection->request->dry_run)
                 return 0;
+        if (earlier->replaces.id == 0)
+                return settle_raw(injection, earlier, error);
         r = mount_record_find(state, injection->container, injection->record.boot_id, &earlier->replaces,
                               /* by_root= */ true, earlier->id, &other, error);
         if (r == 0)
@@ -235,7 +255,8 @@ static int forget_replaced(const struct injection *injection, struct mount_recor
         if (r < 0 && r != -ENOENT)
                 return r;
         earlier->replaces = (struct mount_identity){};
-        return mount_record_write(state, earlier, error);
+        r = mount_record_write(state, earlier, error);
+        return r < 0 ? r : settle_raw(injection, earlier, error);
 }
 
 /* Something is mounted exactly at the target. */
@@ -290,19 +311,20 @@ int injection_look(struct injection *injection, struct error *error)
         injection->replacing = false; /* a batch looks twice */
         injection->made_before = 0;
         record->replaces = (struct mount_identity){};
+        record->replaces_raw = 0;
         record->digest = request_digest(injection);
         r = injection->call->state.dir_fd < 0 ? -ENOENT
                                               : mount_record_read(&injection->call->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
-        if (r == 0 && !known && request->id != NULL && strcmp(earlier.boot_id, record->boot_id) == 0) {
+        if (r == 0 && !known && strcmp(earlier.boot_id, record->boot_id) == 0) {
                 /* the chosen name is another container's; it is free again once that one is gone */
                 cleanup_container struct container alive = CONTAINER_NONE;
                 struct error ignored;
 
                 if (mount_record_reach(&earlier, record->boot_id, &alive, &ignored) == 0)
-                        return fail_because(error, EEXIST, "read record", request->id,
+                        return fail_because(error, EEXIST, "read record", record->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
         if ((r = look_at_target(injection, error)) < 0)
@@ -361,6 +383,12 @@ static bool locks_all(const struct injection *injection)
         return request->locked || (request->held && request->read_only && injection->container->own_user_ns);
 }
 
+/* Whether nosuid and nodev are locked in any case, and the rest only if it was asked for. */
+static bool locks_some(const struct injection *injection)
+{
+        return injection->container->own_user_ns && (injection->kind->foreign || injection->request->held);
+}
+
 static int dress(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
@@ -372,7 +400,7 @@ static int dress(struct injection *injection, bool mapped, struct error *error)
         int r;
 
         /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
-        if (injection->kind->foreign && !locks_all(injection) && injection->container->own_user_ns)
+        if (locks_some(injection) && !locks_all(injection))
                 attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
         r = detached_mount_dress(injection->mount_fd, request->source, &attributes,
                                  mapped ? injection->container->user_ns_fd : -1, error);
@@ -629,9 +657,8 @@ int injection_confirm(struct injection *injection, struct error *error)
                 r = mount_record_write(&injection->call->state, record, error);
         if (r == 0 && injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
                 r = mount_record_remove(&injection->call->state, injection->replaced.id, error);
-        if (r == 0 && injection->replacing && injection->replaced.raw_device != 0 &&
-            (r = call_go_home(injection->call, error)) == 0)
-                r = injection->kind->settle(injection, error);
+        if (r == 0 && record->replaces_raw != 0 && (r = call_go_home(injection->call, error)) == 0)
+                r = settle_raw(injection, record, error);
         return r;
 }
 
@@ -700,8 +727,6 @@ int injection_undo(struct injection *injection, struct error *error)
         if (injection->recorded) {
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,
                                   target->made, &left, error);
-                if (r == 0)
-                        r = undo_record(injection, error);
         }
         if (injection->kind->undo != NULL) {
                 struct error other;
@@ -709,7 +734,8 @@ int injection_undo(struct injection *injection, struct error *error)
 
                 r = r == 0 ? undone : r;
         }
-        return r;
+        /* last: as long as anything is left, the record tells */
+        return r == 0 && injection->recorded ? undo_record(injection, error) : r;
 }
 
 void injection_release(struct injection *injection)

@@ -30,7 +30,7 @@ struct source_kind {
         int (*allow)(struct injection *injection, struct error *error);
         /* take back from what was replaced what only that needed, in the node's namespaces; NULL: there is no such
          * thing */
-        int (*settle)(struct injection *injection, struct error *error);
+        int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
         /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
         int (*undo)(struct injection *injection, struct error *error);
         bool ownable; /* whether make() knows how to do that */

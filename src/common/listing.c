@@ -102,7 +102,6 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         char id[MOUNT_RECORD_ID_MAX];
         struct config config;
         DIR *directory;
-        int fd;
         int r = container_boot_id(boot_id);
 
         if (r < 0)
@@ -114,10 +113,9 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r; /* nothing was ever recorded */
-        fd = openat(state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
+        directory = mount_record_list(&state, error);
         if (directory == NULL)
-                return fail(error, errno, "open state", "mounts");
+                return error_negative(error->errnum);
         while (r >= 0 && mount_record_next(directory, id)) {
                 r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
                 if (r > 0)

@@ -173,22 +173,39 @@ int mount_options_propagation(const char *word)
         return 0;
 }
 
+/* statfs(2)'s flags of a mount; the last is ST_NOSYMFOLLOW of linux/statfs.h. */
+static const struct {
+        unsigned long flag;
+        const char *name;
+        uint64_t attribute;
+} statfs_names[] = {
+        { ST_NOSUID, "nosuid", MOUNT_ATTR_NOSUID },
+        { ST_NODEV, "nodev", MOUNT_ATTR_NODEV },
+        { ST_NOEXEC, "noexec", MOUNT_ATTR_NOEXEC },
+        { ST_NOATIME, "noatime", MOUNT_ATTR_NOATIME },
+        { ST_NODIRATIME, "nodiratime", MOUNT_ATTR_NODIRATIME },
+        { ST_RELATIME, "relatime", 0 },
+        { ST_SYNCHRONOUS, "sync", 0 },
+        { 0x2000, "nosymfollow", MOUNT_ATTR_NOSYMFOLLOW },
+};
+
 void mount_options_text(unsigned long statfs_flags, char *ret_text, size_t size)
 {
-        static const struct {
-                unsigned long flag;
-                const char *name;
-        } names[] = {
-                { ST_NOSUID, "nosuid" },         { ST_NODEV, "nodev" },
-                { ST_NOEXEC, "noexec" },         { ST_NOATIME, "noatime" },
-                { ST_NODIRATIME, "nodiratime" }, { ST_RELATIME, "relatime" },
-                { ST_SYNCHRONOUS, "sync" },      { 0x2000 /* ST_NOSYMFOLLOW, linux/statfs.h */, "nosymfollow" },
-        };
         size_t length = (size_t)snprintf(ret_text, size, "%s", (statfs_flags & ST_RDONLY) != 0 ? "ro" : "rw");
 
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-                if ((statfs_flags & names[i].flag) != 0 && length < size)
-                        length += (size_t)snprintf(ret_text + length, size - length, ",%s", names[i].name);
+        for (size_t i = 0; i < sizeof statfs_names / sizeof statfs_names[0]; i++)
+                if ((statfs_flags & statfs_names[i].flag) != 0 && length < size)
+                        length += (size_t)snprintf(ret_text + length, size - length, ",%s", statfs_names[i].name);
+}
+
+uint64_t mount_options_attributes(unsigned long statfs_flags)
+{
+        uint64_t attributes = (statfs_flags & ST_RDONLY) != 0 ? MOUNT_ATTR_RDONLY : 0;
+
+        for (size_t i = 0; i < sizeof statfs_names / sizeof statfs_names[0]; i++)
+                if ((statfs_flags & statfs_names[i].flag) != 0)
+                        attributes |= statfs_names[i].attribute;
+        return attributes;
 }
 
 void mount_options_release(struct mount_options *options)

@@ -44,6 +44,9 @@ int mount_options_propagation(const char *word);
 /* mount_options_text() - statfs(2)'s flags of a mount as options: "rw,nosuid,nodev,relatime". */
 void mount_options_text(unsigned long statfs_flags, char *ret_text, size_t size);
 
+/* mount_options_attributes() - the same flags as MOUNT_ATTR_* values to set. */
+uint64_t mount_options_attributes(unsigned long statfs_flags);
+
 void mount_options_release(struct mount_options *options);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "file.h"
 #include "json_file.h"
 #include "text.h"
@@ -29,6 +30,14 @@ void mount_record_default_id(const struct namespace_identity *mnt_ns, const char
                         ret_id[length++] = *name;
         (void)snprintf(ret_id + length, MOUNT_RECORD_ID_MAX - length, "%s%016llx", length > 0 ? "-" : "",
                        (unsigned long long)hash);
+}
+
+bool mount_record_id_derived(const char *id)
+{
+        size_t length = strlen(id);
+
+        return length >= 16 && strspn(id + length - 16, "0123456789abcdef") == 16 &&
+               (length == 16 || id[length - 17] == '-');
 }
 
 uint64_t mount_record_key(const char *id)
@@ -90,6 +99,8 @@ static void optional_from_json(const json_t *object, struct mount_record *ret_re
         ret_record->raw_device = optional_number(object, "rawDevice");
         ret_record->raw_writes = json_is_true(json_object_get(object, "rawWrites"));
         ret_record->raw_before = (unsigned)optional_number(object, "rawBefore") & 3U;
+        ret_record->replaces_raw = optional_number(object, "replacesRaw");
+        ret_record->replaces_raw_before = (unsigned)optional_number(object, "replacesRawBefore") & 3U;
         ret_record->from_pid = (pid_t)optional_number(object, "fromPid");
         (void)text_copy(ret_record->from_id, sizeof ret_record->from_id, from_id != NULL ? from_id : "");
         ret_record->replaces = (struct mount_identity){
@@ -110,6 +121,10 @@ static int optional_to_json(json_t *object, const struct mount_record *record)
                 r = json_object_set_new(object, "rawWrites", json_true());
         if (r == 0 && record->raw_before != 0)
                 r = json_object_set_new(object, "rawBefore", json_integer(record->raw_before));
+        if (r == 0 && record->replaces_raw != 0)
+                r = json_object_set_new(object, "replacesRaw", json_integer((json_int_t)record->replaces_raw));
+        if (r == 0 && record->replaces_raw != 0)
+                r = json_object_set_new(object, "replacesRawBefore", json_integer(record->replaces_raw_before));
         if (r == 0 && record->from_pid != 0)
                 r = json_object_set_new(object, "fromPid", json_integer(record->from_pid));
         if (r == 0 && record->from_id[0] != '\0')
@@ -236,6 +251,18 @@ int mount_record_remove(const struct state *state, const char *id, struct error 
         return 0;
 }
 
+void *mount_record_list(const struct state *state, struct error *error)
+{
+        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+
+        if (directory == NULL)
+                (void)fail(error, errno, "open state", "mounts");
+        else
+                (void)fd_take(&fd); /* the stream's now */
+        return directory;
+}
+
 bool mount_record_next(void *directory, char *ret_id)
 {
         const struct dirent *entry;
@@ -319,13 +346,12 @@ int mount_record_find(const struct state *state, const struct container *contain
                       const struct mount_identity *identity, bool by_root, const char *except,
                       struct mount_record *ret_record, struct error *error)
 {
-        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        DIR *directory = mount_record_list(state, error);
         char id[MOUNT_RECORD_ID_MAX];
         bool found = false;
 
         if (directory == NULL)
-                return fail(error, errno, "open state", "mounts");
+                return error_negative(error->errnum);
         while (!found && mount_record_next(directory, id)) {
                 struct error ignored; /* a record that cannot be read is not the one */
 
@@ -333,6 +359,30 @@ int mount_record_find(const struct state *state, const struct container *contain
                         (is_mount(&ret_record->identity, identity, by_root) ||
                          is_mount(&ret_record->replaces, identity, by_root)) &&
                         mount_record_is_of(ret_record, container, boot_id);
+        }
+        (void)closedir(directory);
+        return found ? 0 : -ENOENT;
+}
+
+int mount_record_find_live(const struct state *state, const struct mount_record *except, mount_record_match *matches,
+                           const void *argument, char *ret_name, struct error *error)
+{
+        static struct mount_record other;
+        DIR *directory = mount_record_list(state, error);
+        char id[MOUNT_RECORD_ID_MAX];
+        bool found = false;
+
+        if (directory == NULL)
+                return error_negative(error->errnum);
+        while (!found && mount_record_next(directory, id)) {
+                cleanup_container struct container holder = CONTAINER_NONE;
+                struct error ignored; /* one that cannot be read, or whose container is gone, has nothing */
+
+                if (strcmp(id, except->id) == 0 || mount_record_read(state, id, &other, &ignored) < 0 ||
+                    !matches(&other, argument) || mount_record_reach(&other, except->boot_id, &holder, &ignored) < 0)
+                        continue;
+                found = true;
+                (void)text_copy(ret_name, CONTAINER_NAME_MAX, holder.name);
         }
         (void)closedir(directory);
         return found ? 0 : -ENOENT;

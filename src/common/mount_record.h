@@ -37,8 +37,10 @@ struct mount_record {
         char container_id[CONTAINER_NAME_MAX];
         uint64_t raw_device; /* makedev() of a raw device that the container may use; 0 */
         bool raw_writes;
-        unsigned raw_before; /* what version 1 control groups allowed of it before us: enum device_access */
-        pid_t from_pid;      /* the container that the source is of; 0: the node */
+        unsigned raw_before;   /* what version 1 control groups allowed of it before us: enum device_access */
+        uint64_t replaces_raw; /* the raw device of what it takes the place of, while that still is to be settled; 0 */
+        unsigned replaces_raw_before;
+        pid_t from_pid; /* the container that the source is of; 0: the node */
         char from_id[CONTAINER_NAME_MAX];
         uint64_t start_time;
         struct namespace_identity mnt_ns;
@@ -50,6 +52,9 @@ struct mount_record {
  * of the container's mount namespace and the target, so that it is the same whichever way the container was named.
  */
 void mount_record_default_id(const struct namespace_identity *mnt_ns, const char *target, char *ret_id);
+
+/* mount_record_id_derived() - whether an id looks like one of those: nobody may choose one that could be another's. */
+bool mount_record_id_derived(const char *id);
 
 /* mount_record_key() - the lock of a record. */
 uint64_t mount_record_key(const char *id);
@@ -78,7 +83,18 @@ int mount_record_find(const struct state *state, const struct container *contain
                       const struct mount_identity *identity, bool by_root, const char *except,
                       struct mount_record *ret_record, struct error *error);
 
-/* mount_record_next() - the ids in a directory, one per call; false at the end. Takes a DIR of state->dir_fd. */
+/* mount_record_list() - all records of the state, a DIR for the calls below; closed by the caller (closedir). */
+void *mount_record_list(const struct state *state, struct error *error);
+
+/*
+ * mount_record_find_live() - another record, of a container that is there, which matches(record, argument).
+ * Gives: ret_name, of CONTAINER_NAME_MAX bytes: who it is. Errors: -ENOENT without words.
+ */
+typedef bool mount_record_match(const struct mount_record *record, const void *argument);
+int mount_record_find_live(const struct state *state, const struct mount_record *except, mount_record_match *matches,
+                           const void *argument, char *ret_name, struct error *error);
+
+/* mount_record_next() - the ids in a directory, one per call; false at the end. Takes what mount_record_list() gave. */
 bool mount_record_next(void *directory, char *ret_id);
 
 /* mount_record_tidy() - remove what a process left that was killed while it wrote a record. Takes a DIR, as above. */

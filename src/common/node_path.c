@@ -17,6 +17,22 @@
 
 #define LINKS_MAX 40 /* as the kernel's own limit */
 
+/*
+ * Whether a link may be followed to where it leads. That root owns it proves little: in a directory that is id-mapped
+ * into a container, the container's root makes links that are root's on the disk. So it has to stay in the directory it
+ * lies in, where whoever could make it could make anything else; but for the machine's own layout (/bin, /var/run).
+ */
+static bool leads_nowhere_else(const char *path, const char *link)
+{
+        size_t length = (size_t)(strrchr(path, '/') - path); /* of the directory it lies in */
+
+        if (length == 0 || (length == strlen("/var") && strncmp(path, "/var", length) == 0))
+                return true;
+        if (text_climbs(link))
+                return false;
+        return link[0] != '/' || (strncmp(link, path, length) == 0 && (link[length] == '/' || link[length] == '\0'));
+}
+
 /* What a symbolic link says, if root made it; it is put in front of what is left of the path. */
 static int splice_link(int fd, const char *path, char *rest, struct error *error)
 {
@@ -38,6 +54,9 @@ static int splice_link(int fd, const char *path, char *rest, struct error *error
         if (n < 0)
                 return fail(error, errno, "open source", path);
         link[n] = '\0';
+        if (!leads_nowhere_else(path, link))
+                return fail_because(error, ELOOP, "open source", path,
+                                    "the symbolic link %.200s leads out of its directory, to %.200s", path, link);
         (void)text_copy(behind, sizeof behind, rest);
         if (snprintf(rest, PATH_MAX, "%s/%s", link, behind) >= PATH_MAX)
                 return fail(error, ENAMETOOLONG, "open source", path);

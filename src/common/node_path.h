@@ -10,9 +10,9 @@
 /*
  * node_path_open() - O_PATH on what is there.
  *
- * Every symbolic link on the way must belong to root and be no magic link of the kernel's: a container that may write
- * to a volume could lead us from there to any directory of the node, and beneath /proc/PID/root a container's absolute
- * links would lead into the node's tree.
+ * Every symbolic link on the way must belong to root, stay in the directory it lies in (or lie in / or /var), and be no
+ * magic link of the kernel's: a container that may write to a volume could lead us from there to any directory of the
+ * node, and beneath /proc/PID/root a container's absolute links would lead into the node's tree.
  *
  * Runs in: the node's mount namespace.
  * Takes:   path, absolute.

@@ -101,6 +101,7 @@ static int open_layers(struct injection *injection, struct error *error)
         if (strcmp(path, upper) == 0)
                 return fail_because(error, EINVAL, "open source", path,
                                     "\"upper\" and \"work\" are the same directory");
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, path);
         return open_common(injection, path, upper, error);
 }
 
@@ -237,13 +238,36 @@ static int run_job(struct overlay_job *job, struct error *error)
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
+static bool has_upper(const struct mount_record *record, const void *argument)
+{
+        return strcmp(record->type, "overlay") == 0 && strcmp(record->origin, argument) == 0;
+}
+
+/* The kernel lets two overlays write to one upper directory, and calls what comes of it undefined. */
+static int check_alone(const struct injection *injection, struct error *error)
+{
+        const struct mount_record *record = &injection->record;
+        char name[CONTAINER_NAME_MAX];
+        int r = injection->request->upper == NULL ? -ENOENT
+                                                  : mount_record_find_live(&injection->call->state, record, has_upper,
+                                                                           record->origin, name, error);
+
+        if (r == 0)
+                return fail_because(error, EBUSY, "open source", record->origin,
+                                    "an overlay in container %s has this upper directory already", name);
+        return r == -ENOENT ? 0 : r;
+}
+
 static int make_overlay(struct injection *injection, bool owned, struct error *error)
 {
         bool own = injection->container->own_user_ns;
         struct overlay_job job = { .injection = injection,
                                    .common_fd = -EBADF,
                                    .mapped = own && injection->request->ids != IDS_HOST };
-        int r = run_job(&job, error);
+        int r = check_alone(injection, error);
+
+        if (r == 0)
+                r = run_job(&job, error);
 
         (void)owned; /* never asked for: not ownable */
         for (size_t i = 0; i < job.layer_count; i++)

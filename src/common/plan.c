@@ -95,7 +95,7 @@ static void plan_injection(struct plan *plan, const struct request *request, boo
         add(plan, STEP_DRESS);
         /* what is on a disk, in an image or in another container may be a container's own work, device files
          * included: nodev has to hold */
-        if (request->locked || (request->held && request->read_only) || request->kind == REQUEST_MOUNT_CONTAINER ||
+        if (request->locked || request->held || request->kind == REQUEST_MOUNT_CONTAINER ||
             request->kind == REQUEST_MOUNT_OVERLAY || (request->kind == REQUEST_MOUNT_BLOCK && !request->raw))
                 add(plan, STEP_LOCK);
         if (batched)

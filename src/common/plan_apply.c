@@ -10,6 +10,7 @@
 #include "worker.h"
 
 #define UNDO_TIMEOUT_MS 5000
+#define UNDO_LAST_MS 50
 
 /* Every step and who takes it: of the two function columns, the one that fits the plan. */
 static const struct {
@@ -64,11 +65,13 @@ static int check_order(const struct run *run, struct error *error)
         for (size_t i = 0; i < run->current; i++) {
                 const struct injection *early = &run->injections[i];
 
-                if (early->container == late->container && early->record.mount_point[length] == '/' &&
-                    strncmp(early->record.mount_point, late->record.mount_point, length) == 0)
-                        return fail_because(error, EBUSY, "find target", late->request->target,
-                                            "it would cover mounts[%zu], which lies in it by way of a symbolic link",
-                                            early->request->index);
+                if (container_same_namespace(&early->container->mnt_ns, &late->container->mnt_ns) &&
+                    strncmp(early->record.mount_point, late->record.mount_point, length) == 0 &&
+                    (early->record.mount_point[length] == '/' || early->record.mount_point[length] == '\0'))
+                        return fail_because(
+                                error, EBUSY, "find target", late->request->target,
+                                "it would cover mounts[%zu], which is named in another way (by a symbolic link?)",
+                                early->request->index);
         }
         return 0;
 }
@@ -85,7 +88,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
                         continue;
                 run->step = plan->steps[i];
                 r = takers[run->step].inject(injection, error);
-                if (r == 0 && run->step == STEP_LOOK_AGAIN && !injection->already)
+                if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
         }
         if (r == 0 && run->batched && phase == PHASE_PLACE && !run->call.dry_run)
@@ -93,21 +96,30 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         return r;
 }
 
-/* The locks of all of them at once, in order; in a batch those of the containers' trees, too (injection_look()). */
+/*
+ * The locks of all of them at once, in order; in a batch, and where a source may have to be made, those of the
+ * containers' trees, too, which injection_look() else takes when it has to.
+ */
 static int take_locks(struct run *run, struct error *error)
 {
         static uint64_t keys[REQUEST_ENTRIES_MAX * INJECTION_LOCKS_MAX];
-        static uint64_t trees[REQUEST_ENTRIES_MAX];
+        static uint64_t trees[2 * REQUEST_ENTRIES_MAX];
+        size_t tree_count = 0;
+        bool both = run->batched;
         size_t count = 0;
         int r;
 
         for (size_t i = 0; i < run->count; i++) {
                 for (size_t j = 0; j < run->injections[i].lock_count; j++)
                         keys[count++] = run->injections[i].locks[j];
-                trees[i] = mount_record_tree_key(&run->injections[i].container->mnt_ns);
+                trees[tree_count++] = mount_record_tree_key(&run->injections[i].container->mnt_ns);
+                if (run->injections[i].request->mkdir_source) {
+                        trees[tree_count++] = mount_record_tree_key(&run->injections[i].from->mnt_ns);
+                        both = true;
+                }
         }
         r = call_lock(&run->call, keys, count, error);
-        return r < 0 || !run->batched ? r : call_lock(&run->call, trees, run->count, error);
+        return r < 0 || !both ? r : call_lock(&run->call, trees, tree_count, error);
 }
 
 static int run_injections(void *argument, struct error *error)
@@ -170,15 +182,18 @@ static void add_undo_failure(const struct injection *injection, const struct err
 /* Everything that was done, the last first, each in a worker of its own that begins in the node's namespaces. */
 static void undo_all(struct run *run, struct error *error)
 {
+        int64_t until_ms = worker_now_ms() + UNDO_TIMEOUT_MS; /* for all together; later ones have one short try each */
+
         for (size_t i = run->count; i-- > 0;) {
                 struct injection *injection = &run->injections[i];
-                struct error undo;
+                struct error undo = {};
+                int64_t now_ms = worker_now_ms();
 
                 if (injection->already || injection->container == NULL ||
                     !(injection->recorded || injection->placed || injection->kind->undo != NULL))
                         continue;
                 /* the first error is the one to tell; what had to be left behind, with it */
-                if (worker_run(run_undo, injection, worker_now_ms() + UNDO_TIMEOUT_MS, &undo) < 0)
+                if (worker_run(run_undo, injection, until_ms > now_ms ? until_ms : now_ms + UNDO_LAST_MS, &undo) < 0)
                         add_undo_failure(injection, &undo, error);
         }
 }

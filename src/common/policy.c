@@ -147,13 +147,20 @@ static int check_options(const struct policy *policy, const struct request *requ
                 uint64_t attribute;
                 const char *name;
         } risky[] = { { MOUNT_ATTR_NOSUID, "suid" }, { MOUNT_ATTR_NODEV, "dev" } };
+        static const struct {
+                int propagation;
+                const char *name;
+        } travels[] = { { MS_SHARED, "shared" }, { MS_SLAVE, "slave" } };
 
         for (size_t i = 0; i < sizeof risky / sizeof risky[0]; i++)
                 if ((request->options.attr_clear & risky[i].attribute) != 0 && !request->raw &&
                     !lists(policy, "options", risky[i].name))
                         return forbid(policy, risky[i].name, "options", error);
-        if (request->options.propagation == MS_SHARED && !lists(policy, "options", "shared"))
-                return forbid(policy, "shared", "options", error);
+        /* a slave, too, gets what the node mounts below the source later, as it is there */
+        for (size_t i = 0; i < sizeof travels / sizeof travels[0]; i++)
+                if (request->options.propagation == travels[i].propagation &&
+                    !lists(policy, "options", travels[i].name))
+                        return forbid(policy, travels[i].name, "options", error);
         for (size_t i = 0; i < request->options.fs_count; i++) {
                 const char *option = request->options.fs_options[i];
                 char name[64];

@@ -16,14 +16,13 @@ static int read_others(const struct state *state, const struct mount_record *rec
                        unsigned *ret_access, unsigned *ret_before, bool *ret_known, struct error *error)
 {
         static struct mount_record other;
-        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        DIR *directory = mount_record_list(state, error);
         char id[MOUNT_RECORD_ID_MAX];
 
         *ret_access = DEVICE_NONE;
         *ret_known = false;
         if (directory == NULL)
-                return fail(error, errno, "open state", "mounts");
+                return error_negative(error->errnum);
         while (mount_record_next(directory, id)) {
                 struct error ignored; /* one that cannot be read needs nothing */
 
@@ -40,6 +39,34 @@ static int read_others(const struct state *state, const struct mount_record *rec
         return 0;
 }
 
+struct claim {
+        const struct mount_record *record;
+        uint64_t device;
+        bool writes;
+};
+
+static bool competes(const struct mount_record *other, const void *argument)
+{
+        const struct claim *claim = argument;
+
+        return other->raw_device == claim->device && (claim->writes || other->raw_writes) &&
+               !container_same_namespace(&other->mnt_ns, &claim->record->mnt_ns);
+}
+
+/* Two who write to it without knowing of each other destroy it: no other container has it while one may write. */
+static int check_alone(const struct state *state, const struct mount_record *record, uint64_t device, bool writes,
+                       struct error *error)
+{
+        const struct claim claim = { .record = record, .device = device, .writes = writes };
+        char name[CONTAINER_NAME_MAX];
+        int r = mount_record_find_live(state, record, competes, &claim, name, error);
+
+        if (r == 0)
+                return fail_because(error, EBUSY, "find device", record->origin, "container %s has the device already",
+                                    name);
+        return r == -ENOENT ? 0 : r;
+}
+
 int raw_grant_prepare(const struct state *state, const struct container *container, struct mount_record *record,
                       uint64_t device, bool writes, struct error *error)
 {
@@ -50,7 +77,8 @@ int raw_grant_prepare(const struct state *state, const struct container *contain
         bool known;
         int r = read_others(state, record, device, &others, &before, &known, error);
 
-        if (r < 0 || (r = device_cgroup_look(container, device, needed, &now, error)) < 0)
+        if (r < 0 || (r = check_alone(state, record, device, writes, error)) < 0 ||
+            (r = device_cgroup_look(container, device, needed, &now, error)) < 0)
                 return r;
         record->raw_device = device;
         record->raw_writes = writes;
@@ -71,4 +99,19 @@ int raw_grant_settle(const struct state *state, const struct container *containe
         if (included)
                 access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
         return device_cgroup_set(container, record->raw_device, access, record->raw_before, error);
+}
+
+int raw_grant_settle_replaced(const struct state *state, const struct container *container,
+                              const struct mount_record *record, struct error *error)
+{
+        static struct mount_record replaced;
+
+        if (record->replaces_raw == 0)
+                return 0;
+        if (record->replaces_raw == record->raw_device)
+                return raw_grant_settle(state, container, record, /* included= */ true, error);
+        replaced = *record;
+        replaced.raw_device = record->replaces_raw;
+        replaced.raw_before = record->replaces_raw_before;
+        return raw_grant_settle(state, container, &replaced, /* included= */ false, error);
 }

@@ -26,4 +26,8 @@ int raw_grant_prepare(const struct state *state, const struct container *contain
 int raw_grant_settle(const struct state *state, const struct container *container, const struct mount_record *record,
                      bool included, struct error *error);
 
+/* raw_grant_settle_replaced() - the same for the device of what the record's mount took the place of, if any. */
+int raw_grant_settle_replaced(const struct state *state, const struct container *container,
+                              const struct mount_record *record, struct error *error);
+
 #endif

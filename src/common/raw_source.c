@@ -25,7 +25,8 @@ static int find_device(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
-        if ((r = injection_check_policy(injection, error)) < 0)
+        if ((r = injection_check_policy(injection, error)) < 0 ||
+            (injection->call->policy != NULL && (r = block_device_check_place(device, error)) < 0))
                 return r;
         if (request->read_only && !injection->container->own_user_ns)
                 return fail_because(error, EOPNOTSUPP, "find device", device->path,
@@ -95,13 +96,10 @@ static int allow_device(struct injection *injection, struct error *error)
                                 /* included= */ true, error);
 }
 
-/* The device that was there before, in what is replaced, is not needed for that any more. */
-static int settle_replaced(struct injection *injection, struct error *error)
+/* What was there before needs its device no more, or the same device with less. */
+static int settle_replaced(struct injection *injection, const struct mount_record *record, struct error *error)
 {
-        if (injection->replaced.raw_device == injection->record.raw_device)
-                return 0;
-        return raw_grant_settle(&injection->call->state, injection->container, &injection->replaced,
-                                /* included= */ false, error);
+        return raw_grant_settle_replaced(&injection->call->state, injection->container, record, error);
 }
 
 static int forbid_device(struct injection *injection, struct error *error)

@@ -46,16 +46,14 @@ static int find_by_target(struct removal *removal, const char *boot_id, struct e
         char id[MOUNT_RECORD_ID_MAX];
         DIR *directory;
         int there;
-        int fd;
 
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
         there = match_target(removal, id, boot_id, &removal->record);
         if (there > 0)
                 return 0; /* as nearly always */
-        fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
+        directory = mount_record_list(&removal->state, error);
         if (directory == NULL)
-                return fail(error, errno, "open state", "mounts");
+                return error_negative(error->errnum);
         while (there <= 0 && mount_record_next(directory, id)) {
                 int r = match_target(removal, id, boot_id, &other);
 
@@ -82,6 +80,17 @@ static int lock_record(struct removal *removal, struct error *error)
         if (r == 0 && keys[0] != keys[1])
                 r = state_lock(&removal->state, keys[keys[0] <= keys[1]], error);
         return r;
+}
+
+/* Now, since it looks into /proc, which is the container's own once that was entered. */
+static int find_successor(struct removal *removal, const char *boot_id, struct error *error)
+{
+        int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
+                                  /* by_root= */ true, removal->record.id, &removal->successor, error);
+
+        if (r < 0)
+                removal->successor.id[0] = '\0';
+        return r == -ENOENT ? 0 : r;
 }
 
 int removal_find_record(struct removal *removal, struct error *error)
@@ -113,14 +122,31 @@ int removal_find_record(struct removal *removal, struct error *error)
                 removal->already = true;
                 return 0;
         }
-        if (r < 0 || request->has_container)
-                return r;
-        r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
-        removal->reachable = r == 0;
-        return r == -ESRCH ? 0 : r; /* its mounts went with it; the record is what is left */
+        if (r == 0 && !request->has_container) {
+                r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
+                removal->reachable = r == 0;
+                if (r == -ESRCH)
+                        return 0; /* its mounts went with it; the record is what is left */
+        }
+        return r < 0 ? r : find_successor(removal, boot_id, error);
 }
 
-int removal_unplace(struct removal *removal, struct error *error)
+/* What lay beneath it, if anything. */
+static int unplace_successor(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->successor;
+        enum placement placement;
+        int r;
+
+        if (record->id[0] == '\0')
+                return 0;
+        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        if (r < 0 || placement != PLACEMENT_PRESENT)
+                return r;
+        return placement_remove(&removal->container, record->mount_point, &record->identity, /* lazily= */ true, error);
+}
+
+static int unplace(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
         enum placement placement;
@@ -175,14 +201,28 @@ int removal_forbid_device(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
 
+        const struct mount_record *successor = &removal->successor;
         int r;
 
+        if (successor->id[0] != '\0' && (r = mount_record_remove(&removal->state, successor->id, error)) < 0)
+                return r;
         if (!removal->reachable || record->raw_device == 0)
                 return 0;
         r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
         if (r < 0)
                 return r;
-        return raw_grant_settle(&removal->state, &removal->container, record, /* included= */ false, error);
+        r = raw_grant_settle(&removal->state, &removal->container, record, /* included= */ false, error);
+        if (r == 0 && successor->id[0] != '\0' && successor->raw_device != 0 &&
+            successor->raw_device != record->raw_device)
+                r = raw_grant_settle(&removal->state, &removal->container, successor, /* included= */ false, error);
+        return r < 0 ? r : raw_grant_settle_replaced(&removal->state, &removal->container, record, error);
+}
+
+int removal_unplace(struct removal *removal, struct error *error)
+{
+        int r = unplace(removal, error);
+
+        return r < 0 || !removal->reachable ? r : unplace_successor(removal, error);
 }
 
 /*
@@ -193,8 +233,8 @@ static void hand_over(struct removal *removal, unsigned left)
 {
         const struct mount_record *record = &removal->record;
         unsigned depth = (unsigned)text_count(record->mount_point, '/') - record->made; /* of what is not ours */
-        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        struct error none;
+        DIR *directory = mount_record_list(&removal->state, &none);
         char id[MOUNT_RECORD_ID_MAX];
         char kept[PATH_MAX];
         bool done = false;
@@ -241,8 +281,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
 int removal_forget(struct removal *removal, struct error *error)
 {
-        int fd = openat(removal->state.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        DIR *directory = mount_record_list(&removal->state, error);
 
         if (directory != NULL) {
                 mount_record_tidy(&removal->state, directory);

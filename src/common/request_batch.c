@@ -78,14 +78,21 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
 
 static int parse_entry(struct request *entry, const json_t *value, struct error *error)
 {
-        const char *word = json_string_value(json_object_get(value, "type"));
-        enum request_kind kind = word != NULL ? request_kind_of(word) : 0;
+        const char *word = NULL;
+        enum request_kind kind;
         const char *key;
         json_t *part;
         int r = 0;
 
         if (!json_is_object(value))
                 return json_value_refuse(error, "mounts", "must be an array of objects");
+        if ((part = json_object_get(value, "type")) != NULL &&
+            (r = json_value_string("type", part, JSON_VALUE_ID_MAX, &word, error)) < 0)
+                return r;
+        if ((part = json_object_get(value, "source")) != NULL &&
+            (r = json_value_string("source", part, JSON_VALUE_STRING_MAX, &key, error)) < 0)
+                return r;
+        kind = word != NULL ? request_kind_of(word) : 0;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
         if (kind == 0)

@@ -2,6 +2,7 @@
 #include "request_rules.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -71,20 +72,50 @@ static int check_overlay(struct request *request, struct error *error)
         return 0;
 }
 
+/*
+ * A limit among the options, as a plain number: the kernel's own reading of it wraps round, and takes 0 for no limit at
+ * all. option is the list's own, and replaced.
+ */
+static int settle_limit(char **option, struct error *error)
+{
+        static const char *const names[] = { "size", "nr_inodes", "nr_blocks" };
+        char text[32];
+        char *settled;
+        json_t *value;
+        int r;
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                size_t length = strlen(names[i]);
+
+                if (strncmp(*option, names[i], length) != 0 || (*option)[length] != '=')
+                        continue;
+                value = json_string(*option + length + 1);
+                r = json_value_size("options", value, /* percent= */ i == 0, text, sizeof text, error);
+                json_decref(value);
+                if (r < 0)
+                        return r;
+                if (asprintf(&settled, "%s=%s", names[i], text) < 0)
+                        return fail(error, ENOMEM, OPERATION_PARSE, "options");
+                free(*option);
+                *option = settled;
+                return 0;
+        }
+        return 0;
+}
+
 /* uid= and gid= among the options are the container's ids, too: as they are where it was made. */
 static int check_tmpfs(struct request *request, struct error *error)
 {
         for (size_t i = 0; i < request->options.fs_count; i++) {
+                int r = settle_limit(&request->options.fs_options[i], error);
                 char *option = request->options.fs_options[i];
                 uint32_t *id = text_starts(option, "uid=")   ? &request->uid
                                : text_starts(option, "gid=") ? &request->gid
                                                              : NULL;
                 uint64_t number;
 
-                if ((text_starts(option, "size=") || text_starts(option, "nr_inodes=") ||
-                     text_starts(option, "nr_blocks=")) &&
-                    strtoull(strchr(option, '=') + 1, NULL, 0) == 0) /* the kernel takes 0 for no limit at all */
-                        return json_value_refuse(error, "options", "a limit of a tmpfs must be above 0");
+                if (r < 0)
+                        return r;
                 if (id == NULL)
                         continue;
                 if (!text_number(option + 4, UINT32_MAX - 1, &number))

@@ -371,7 +371,6 @@ after_failure_of_replace() {
         esac
 }
 
-# bats test_tags=kernel
 @test "a replacement killed before any call: never bare, and again, removed or replaced by the old one it ends right" {
         after_action() { after_kill; }
         start_container plain
@@ -396,7 +395,6 @@ after_failure_of_replace() {
         sweep_replace '"id": "other"' --kill
 }
 
-# bats test_tags=kernel
 @test "a replacement with any call failing with EIO: a clean reply, the old mount or the new one, and again it ends right" {
         after_action() { after_failure_of_replace; }
         start_container plain

@@ -898,7 +898,6 @@ sweep() {
         assert_node_unchanged
 }
 
-# bats test_tags=kernel
 @test "an overlay killed before any call: again succeeds, and remove leaves nothing" {
         start_container plain
         sweep 2 --kill

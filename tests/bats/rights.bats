@@ -83,11 +83,11 @@ volume_of_root() {
         assert_mounts_at /data 0
 }
 
-@test "symlinks of root's are followed as a source, relative, absolute and in a row" {
+@test "symlinks of root's that stay in their directory are followed as a source, relative, absolute and in a row" {
         mkdir -p "$SOURCE/a/b" "$SOURCE/c"
         touch "$SOURCE/c/here"
-        ln -s ../../c "$SOURCE/a/b/relative"
-        ln -s "$SOURCE/a/b/relative" "$SOURCE/absolute"
+        ln -s c "$SOURCE/relative"
+        ln -s "$SOURCE/relative" "$SOURCE/absolute"
         start_container plain
         local there=$SOURCE
         SOURCE=$there/absolute/.
@@ -95,6 +95,34 @@ volume_of_root() {
         assert_success
         in_container test -e /data/here
         assert_field .mount.origin "$there/c"
+}
+
+@test "a symlink that is root's but leads out of its directory is refused as a source: a container may have made it" {
+        mkdir -p "$SOURCE/volume/sub" "$SOURCE/secret"
+        touch "$SOURCE/secret/key"
+        start_container plain
+        local there=$SOURCE link
+        SOURCE=$there/volume
+        helper mount-bind "$(bind_request /volume)"
+        assert_success
+        for link in "$there/secret" ../secret sub/../../secret; do
+                # root in there, and on the disk
+                in_container sh -c "rm -rf /volume/sub && mkdir -p /volume/sub && rmdir /volume/sub && ln -s $link /volume/sub"
+                is "$(stat -c %u "$there/volume/sub")" 0
+                SOURCE=$there/volume/sub
+                helper mount-bind "$(bind_request /data)"
+                assert_failure ELOOP
+                assert_mounts_at /data 0
+        done
+}
+
+@test "a symlink in the root directory leads where it says" {
+        [[ -L /bin ]] || skip "this machine's /bin is no symlink"
+        start_container plain
+        SOURCE=/bin
+        helper mount-bind "$(bind_request /data '"readOnly": true')"
+        assert_success
+        assert_field .mount.origin "$(readlink -f /bin)"
 }
 
 @test "symlinks that lead in a circle are refused as a source" {
