@@ -321,7 +321,7 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
                                     "it is id-mapped already, which can be changed only since Linux 6.15");
         length = strlen(record.mount_point);
-        if (strncmp(path, record.mount_point, length) != 0 || (path[length] != '\0' && path[length] != '/'))
+        if (!text_lies_in(path, record.mount_point))
                 return container_fail(injection->from, ESTALE, "open source", path, error);
         job.rest = path + length + (path[length] == '/' ? 1 : 0);
         if (fstat(injection->source.fd, &job.source) < 0)

@@ -20,6 +20,19 @@
 #define DEPTH_MAX 8 /* of control groups below a container's */
 #define LIST_MAX_BYTES 65536
 
+/* Whether a list of controllers with commas has this one; "" is version 2's. */
+static bool names_controller(const char *names, const char *controller)
+{
+        size_t length = strlen(controller);
+
+        if (length == 0)
+                return names[0] == '\0';
+        for (const char *found = names; (found = strstr(found, controller)) != NULL; found += length)
+                if ((found == names || found[-1] == ',') && (found[length] == '\0' || found[length] == ','))
+                        return true;
+        return false;
+}
+
 /*
  * Where the container's process is in a hierarchy, as /proc/PID/cgroup says: "12:devices:/path" or "0::/path".
  * 0; -ENOENT in none; or the error.
@@ -41,7 +54,9 @@ static int find_path(const struct container *container, const char *controller, 
                         *end++ = '\0';
                 if (path != NULL) {
                         *path++ = '\0';
-                        if (strcmp(names + 1, controller) == 0 && path[0] == '/' && strstr(path, "/..") == NULL)
+                        if (names_controller(names + 1, controller) && text_climbs(path))
+                                return -EOPNOTSUPP; /* outside of what we are shown */
+                        if (names_controller(names + 1, controller))
                                 return text_copy(ret_path, PATH_MAX, path) ? 0 : -ENAMETOOLONG;
                 }
                 line = end;
@@ -79,6 +94,8 @@ static bool is_member(const struct container *container, const char *pid)
         struct stat theirs;
         struct stat ours;
 
+        if (strcmp(pid, "0") == 0)
+                return false; /* of a process id namespace that is none of ours */
         (void)snprintf(path, sizeof path, "/proc/%.16s/ns/mnt", pid);
         if (stat(path, &theirs) < 0)
                 return true; /* it ended */
@@ -164,9 +181,12 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
 static int open_version1(const struct container *container, char *ret_path)
 {
         cleanup_close int root_fd = open("/sys/fs/cgroup/devices", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r;
 
-        int r = root_fd < 0 ? -errno : find_path(container, "devices", ret_path);
-
+        ret_path[0] = '\0';
+        if (root_fd < 0)
+                return error_negative(errno);
+        r = find_path(container, "devices", ret_path);
         return r < 0 ? r : open_below(root_fd, ret_path);
 }
 

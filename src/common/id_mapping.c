@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fd.h"
@@ -66,8 +67,12 @@ static int parse_lines(const char *text, const char *end, uint32_t lines, struct
         for (; lines > 0 && text < end && count < ID_RANGES_MAX; lines--) {
                 struct id_range *range = &ret_ranges[count];
 
-                if (sscanf(text, "%u %u %u", &range->inside, &range->outside, &range->count) == 3)
-                        count++;
+                char *rest;
+
+                range->inside = (uint32_t)strtoul(text, &rest, 10);
+                range->outside = (uint32_t)strtoul(rest, &rest, 10);
+                range->count = (uint32_t)strtoul(rest, &rest, 10);
+                count += range->count > 0;
                 text += strnlen(text, (size_t)(end - text)) + 1;
         }
         return count;

@@ -193,13 +193,22 @@ static int replace_record(struct injection *injection, const struct mount_record
                                    "what is mounted there is a raw device; mount-remove takes it away");
                 return error_where(error, injection->container->name);
         }
-        injection->replacing = true;
         injection->replaced = *earlier;
+        if (!injection->request->dry_run) {
+                /* a mount taken away meanwhile may hand its directories over to this one, but not from here on */
+                int r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+
+                if (r == 0)
+                        r = mount_record_read(&injection->call->state, earlier->id, &injection->replaced, error);
+                if (r < 0)
+                        return r;
+        }
+        injection->replacing = true;
         injection->replaced.identity = injection->target.mount;
         injection->record.replaces = injection->target.mount;
-        injection->record.replaces_raw = earlier->raw_device;
-        injection->record.replaces_raw_before = earlier->raw_before;
-        injection->made_before = earlier->made;
+        injection->record.replaces_raw = injection->replaced.raw_device;
+        injection->record.replaces_raw_before = injection->replaced.raw_before;
+        injection->made_before = injection->replaced.made;
         return 0;
 }
 
@@ -593,7 +602,7 @@ static int swap(struct injection *injection, struct error *error)
 
         injection->old_fd = detached_mount_clone_inside(injection->target.fd, injection->container, path,
                                                         /* recursive= */ true, /* user_ns_fd= */ -1, error);
-        if (injection->old_fd < 0)
+        if (injection->old_fd < 0 && injection->old_fd != -EINVAL) /* EINVAL: unbindable; then there is no way back */
                 return injection->old_fd;
         injection->placed = true; /* from here on it may be there */
         r = placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,

@@ -16,7 +16,7 @@
 #include "request.h"
 #include "target.h"
 
-#define INJECTION_LOCKS_MAX 3
+#define INJECTION_LOCKS_MAX 2
 
 struct injection;
 

@@ -214,7 +214,7 @@ static int run_job(struct overlay_job *job, struct error *error)
 {
         struct injection *injection = (struct injection *)job->injection;
         const struct request *request = injection->request;
-        int keep[2 * REQUEST_LAYERS_MAX];
+        int keep[REQUEST_LAYERS_MAX + 4]; /* what the child needs; fewer than ns_worker_run() takes */
         size_t count = 0;
 
         for (; job->layer_count < request->lower_count; job->layer_count++) {

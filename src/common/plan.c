@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "text.h"
+
 static const struct {
         const char *text;
         const char *undo;
@@ -123,9 +125,8 @@ static bool lies_within_another(const struct request *batch, const struct reques
 {
         for (size_t i = 0; i < batch->entry_count; i++) {
                 const struct request *other = &batch->entries[i];
-                size_t length = strlen(other->target);
 
-                if (strncmp(entry->target, other->target, length) == 0 && entry->target[length] == '/' &&
+                if (other != entry && text_lies_in(entry->target, other->target) &&
                     container_same_reference(&entry->container, &other->container))
                         return true;
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "removal.h"
+#include "text.h"
 #include "worker.h"
 
 #define UNDO_TIMEOUT_MS 5000
@@ -60,14 +61,12 @@ struct run {
 static int check_order(const struct run *run, struct error *error)
 {
         const struct injection *late = &run->injections[run->current];
-        size_t length = strlen(late->record.mount_point);
 
         for (size_t i = 0; i < run->current; i++) {
                 const struct injection *early = &run->injections[i];
 
                 if (container_same_namespace(&early->container->mnt_ns, &late->container->mnt_ns) &&
-                    strncmp(early->record.mount_point, late->record.mount_point, length) == 0 &&
-                    (early->record.mount_point[length] == '/' || early->record.mount_point[length] == '\0'))
+                    text_lies_in(early->record.mount_point, late->record.mount_point))
                         return fail_because(
                                 error, EBUSY, "find target", late->request->target,
                                 "it would cover mounts[%zu], which is named in another way (by a symbolic link?)",

@@ -201,16 +201,6 @@ int policy_check_request(const struct policy *policy, const struct request *requ
         return check_options(policy, request, error);
 }
 
-/* Whether a path is a directory or lies in it: by whole components. */
-static bool lies_in(const char *path, const char *directory)
-{
-        size_t length = strlen(directory);
-
-        if (strcmp(directory, "/") == 0)
-                return true;
-        return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
-}
-
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)
 {
         char normal[PATH_MAX];
@@ -228,7 +218,7 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
                 bool read_only = json_is_true(json_object_get(item, "readOnly"));
 
                 (void)text_path_normal(json_string_value(given), allowed); /* checked when it was loaded */
-                if (lies_in(normal, allowed) && !(writes && read_only))
+                if (text_lies_in(normal, allowed) && !(writes && read_only))
                         return 0;
         }
         return forbid(policy, path, writes ? "sources (for writing)" : "sources", error);

@@ -36,6 +36,7 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
                 if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
                         return fail(error, errno, "open", "/dev/null");
         (void)signal(SIGPIPE, SIG_IGN); /* a reader that left is a failed write */
+        (void)signal(SIGCHLD, SIG_DFL); /* ignored, as a parent may leave it, no child could be waited for */
 
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
                 print_and_exit((const char *const[]){ program->name, " (flexgraft) " VERSION "\n", NULL });

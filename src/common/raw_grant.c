@@ -10,7 +10,7 @@
 
 /*
  * The other records of the device in this container: the access they need, and what there was before them. An earlier
- * record of the same id counts for what there was before, not for what is needed.
+ * record of the same id counts for what there was before, not for what is needed. ret_before and ret_known may be NULL.
  */
 static int read_others(const struct state *state, const struct mount_record *record, uint64_t device,
                        unsigned *ret_access, unsigned *ret_before, bool *ret_known, struct error *error)
@@ -20,7 +20,8 @@ static int read_others(const struct state *state, const struct mount_record *rec
         char id[MOUNT_RECORD_ID_MAX];
 
         *ret_access = DEVICE_NONE;
-        *ret_known = false;
+        if (ret_known != NULL)
+                *ret_known = false;
         if (directory == NULL)
                 return error_negative(error->errnum);
         while (mount_record_next(directory, id)) {
@@ -30,8 +31,10 @@ static int read_others(const struct state *state, const struct mount_record *rec
                     !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
                     strcmp(other.boot_id, record->boot_id) != 0)
                         continue;
-                *ret_known = true;
-                *ret_before = other.raw_before;
+                if (ret_known != NULL) {
+                        *ret_known = true;
+                        *ret_before = other.raw_before;
+                }
                 if (strcmp(id, record->id) != 0)
                         *ret_access |= DEVICE_READ | (other.raw_writes ? DEVICE_WRITE : 0U);
         }
@@ -90,9 +93,7 @@ int raw_grant_settle(const struct state *state, const struct container *containe
                      bool included, struct error *error)
 {
         unsigned access;
-        unsigned before;
-        bool known;
-        int r = read_others(state, record, record->raw_device, &access, &before, &known, error);
+        int r = read_others(state, record, record->raw_device, &access, NULL, NULL, error);
 
         if (r < 0)
                 return r;

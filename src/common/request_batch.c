@@ -11,12 +11,12 @@
 #include "request_rules.h"
 #include "text.h"
 
-static int fail_entry(size_t index, int r, struct error *error)
+static int fail_entry(const char *key, size_t index, int r, struct error *error)
 {
         char reason[sizeof error->reason];
 
         (void)text_copy(reason, sizeof reason, error->reason);
-        (void)snprintf(error->reason, sizeof error->reason, "mounts[%zu]: %.400s", index, reason);
+        (void)snprintf(error->reason, sizeof error->reason, "%.128s[%zu]: %.300s", key, index, reason);
         return r;
 }
 
@@ -131,7 +131,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
                 request_begin(entry, 0);
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
                 if (r < 0)
-                        return fail_entry(i, r, error);
+                        return fail_entry(key, i, r, error);
         }
         return 0;
 }
@@ -169,7 +169,7 @@ int request_batch_finish(struct request *request, struct error *error)
                 entry->dry_run = request->dry_run;
                 entry->timeout_seconds = request->timeout_seconds;
                 if ((r = request_rules_apply(entry, error)) < 0)
-                        return fail_entry(i, r, error);
+                        return fail_entry("mounts", entry->index, r, error);
                 for (size_t j = 0; j < i; j++)
                         if (container_same_reference(&entry->container, &request->entries[j].container) &&
                             strcmp(entry->target, request->entries[j].target) == 0)

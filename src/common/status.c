@@ -290,10 +290,13 @@ int status_planned_all(const struct plan *plans, const struct outcome *outcomes,
 {
         json_t *mounts = json_array();
 
-        for (size_t i = 0; i < count; i++)
-                (void)json_array_append_new(mounts, json_pack("{s:s, s:b, s:o}", "target", plans[i].request->target,
-                                                              "alreadyMounted", outcomes[i].already, "plan",
-                                                              steps_array(&plans[i])));
+        for (size_t index = 0; index < count; index++)
+                for (size_t i = 0; i < count; i++)
+                        if (plans[i].request->index == index)
+                                (void)json_array_append_new(mounts, json_pack("{s:s, s:b, s:o}", "target",
+                                                                              plans[i].request->target,
+                                                                              "alreadyMounted", outcomes[i].already,
+                                                                              "plan", steps_array(&plans[i])));
         return say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "mounts", mounts), EXIT_DONE);
 }
 

@@ -44,6 +44,13 @@ bool text_starts(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool text_lies_in(const char *path, const char *directory)
+{
+        size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+
+        return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
 bool text_climbs(const char *path)
 {
         while (*path != '\0') {

@@ -21,6 +21,9 @@ bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 /* text_starts() - whether text begins with prefix. */
 bool text_starts(const char *text, const char *prefix);
 
+/* text_lies_in() - whether a path is a directory or lies in it, by whole components; both normal. */
+bool text_lies_in(const char *path, const char *directory);
+
 /* text_climbs() - whether a path has a ".." among its components. */
 bool text_climbs(const char *path);
 
