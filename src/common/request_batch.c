@@ -169,7 +169,7 @@ int request_batch_finish(struct request *request, struct error *error)
                 entry->dry_run = request->dry_run;
                 entry->timeout_seconds = request->timeout_seconds;
                 if ((r = request_rules_apply(entry, error)) < 0)
-                        return fail_entry("mounts", entry->index, r, error);
+                        return fail_entry("mounts", i, r, error);
                 for (size_t j = 0; j < i; j++)
                         if (container_same_reference(&entry->container, &request->entries[j].container) &&
                             strcmp(entry->target, request->entries[j].target) == 0)
