@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "fd.h"
+#include "node_path.h"
 #include "text.h"
 
 #define TYPE_SIZE 64
@@ -100,6 +101,7 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
 {
         const char *equals = strchr(source, '=');
+        cleanup_close int node_fd = -EBADF;
         char path[PATH_MAX];
         int read_only = 0;
         struct stat st;
@@ -114,10 +116,13 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
                         if (r < 0)
                                 return r;
                 }
-        if (realpath(path, ret_device->path) == NULL)
-                return fail(error, errno, "find device", source);
-        if (stat(ret_device->path, &st) < 0)
-                return fail(error, errno, "stat", source);
+        node_fd = node_path_open(path, ret_device->path, error);
+        if (node_fd < 0) {
+                (void)text_copy(error->operation, sizeof error->operation, "find device");
+                return node_fd;
+        }
+        if (fstat(node_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
         if (!S_ISBLK(st.st_mode))
                 return fail_because(error, ENOTBLK, "find device", source, "it is not a block device");
         ret_device->number = st.st_rdev;
@@ -162,7 +167,7 @@ int block_device_check_place(const struct block_device *device, struct error *er
 
         if (lstat(device->path, &node) < 0 || stat("/dev", &dev) < 0)
                 return fail(error, errno, "stat", device->path);
-        if (node.st_dev == dev.st_dev)
+        if (node.st_dev == dev.st_dev && S_ISBLK(node.st_mode) && node.st_rdev == device->number)
                 return 0;
         return fail_because(error, EACCES, "check policy", device->path, "a device must be one of /dev");
 }

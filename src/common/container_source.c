@@ -151,17 +151,16 @@ static int open_mapping(const struct injection *injection, enum translation tran
 static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
 {
         /* 65534 is also what the kernel shows where there is nothing to show: on the clone it proves nothing */
-        bool overflows = b->st_uid == OVERFLOW_ID || b->st_gid == OVERFLOW_ID;
+        bool overflows[2] = { b->st_uid == OVERFLOW_ID, b->st_gid == OVERFLOW_ID };
         uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
         int known[4];
 
         for (int i = 0; i < 4; i++)
                 known[i] = container_inside_id(i % 2 == 0 ? injection->from : injection->container,
                                                i < 2 ? "uid_map" : "gid_map", &ids[i]);
-        if (overflows && !injection->container->own_user_ns)
-                return false;
         for (int i = 0; i < 4; i += 2)
-                if ((known[i] == 0) != (known[i + 1] == 0) || (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
+                if ((overflows[i / 2] && known[i + 1] == 0) || (known[i] == 0) != (known[i + 1] == 0) ||
+                    (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
                         return false;
         return true;
 }

@@ -156,8 +156,10 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
         char path[PATH_MAX];
         int r = root_fd < 0 ? root_fd : find_path(container, "", path);
 
+        if (r == -ENOENT || (r == -EOPNOTSUPP && access == DEVICE_NONE))
+                return 0;
         if (r < 0)
-                return r == -ENOENT ? 0 : fail(error, -r, "allow device", "/sys/fs/cgroup");
+                return fail(error, -r, "allow device", "/sys/fs/cgroup");
         for (;;) {
                 cleanup_close int group_fd = open_below(root_fd, path);
                 char *slash = strrchr(path, '/');
@@ -165,12 +167,11 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
 
                 if (group_fd < 0)
                         return group_fd == -ENOENT ? 0 : fail(error, -group_fd, "open", path);
-                if (set)
-                        r = device_program_grant(group_fd, path, device, access, error);
-                else
-                        r = device_program_denies(group_fd, path, device, access, &denies, error);
+                r = device_program_denies(group_fd, path, device, access, &denies, error);
                 if (r == 0 && denies && !is_containers_own(container, group_fd, 0))
                         return fail_shared(path, error);
+                if (r == 0 && set)
+                        r = device_program_grant(group_fd, path, device, access, error);
                 if (r < 0 || path[1] == '\0')
                         return r;
                 slash[slash == path ? 1 : 0] = '\0';
@@ -263,22 +264,40 @@ int device_cgroup_look(const struct container *container, uint64_t device, unsig
         return walk_unified(container, device, access, /* set= */ false, error);
 }
 
-int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,
-                      struct error *error)
+/*
+ * Version 1. A group that is not the container's alone is nobody's to change here: not when something is to be allowed,
+ * and least of all when something is to be denied, which could be the whole node's (a process that somebody brought
+ * into the container may well be in another group than the container).
+ */
+static int set_version1(const struct container *container, uint64_t device, unsigned access, unsigned before,
+                        struct error *error)
 {
         char path[PATH_MAX];
         cleanup_close int group_fd = open_version1(container, path);
         unsigned given = DEVICE_NONE;
         int r = group_fd < 0 ? group_fd : read_version1(group_fd, device, &given);
 
-        if (r == 0)
-                r = write_rule(group_fd, "devices.allow", device, access & ~given);
+        if (r == -ENOENT || (r == -EOPNOTSUPP && access == DEVICE_NONE))
+                return 0;
+        if (r < 0)
+                return fail(error, -r, "allow device", path);
+        if ((access & ~given) == 0 && (given & ~(access | before)) == 0)
+                return 0;
+        if (strcmp(path, "/") == 0 || !is_containers_own(container, group_fd, 0))
+                return (access & ~given) != 0 ? fail_shared(path, error) : 0;
+        r = write_rule(group_fd, "devices.allow", device, access & ~given);
         if (r == 0)
                 r = write_rule(group_fd, "devices.deny", device, given & ~(access | before));
         if (r == -EPERM)
                 return fail_because(error, EPERM, "allow device", path, "a control group above %s denies the device",
                                     path);
-        if (r < 0 && r != -ENOENT)
-                return fail(error, -r, "allow device", path);
-        return walk_unified(container, device, access, /* set= */ true, error);
+        return r < 0 ? fail(error, -r, "allow device", path) : 0;
+}
+
+int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,
+                      struct error *error)
+{
+        int r = set_version1(container, device, access, before, error);
+
+        return r < 0 ? r : walk_unified(container, device, access, /* set= */ true, error);
 }

@@ -182,6 +182,8 @@ static int check_earlier(struct injection *injection, const struct mount_record 
 /* What is on top at the target is this record's: it gives way to what is asked for. */
 static int replace_record(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
+        int r;
+
         if (strcmp(earlier->mount_point, injection->record.mount_point) != 0) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
                                    "what is mounted there was moved inside the container, from %s",
@@ -196,11 +198,25 @@ static int replace_record(struct injection *injection, const struct mount_record
         injection->replaced = *earlier;
         if (!injection->request->dry_run) {
                 /* a mount taken away meanwhile may hand its directories over to this one, but not from here on */
-                int r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+                r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
 
                 if (r == 0)
                         r = mount_record_read(&injection->call->state, earlier->id, &injection->replaced, error);
                 if (r < 0)
+                        return r;
+        }
+        if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces)) {
+                /* its call was killed before it placed anything: what is there is still what that was to replace */
+                struct mount_record intended = injection->replaced;
+
+                intended.replaces_raw = intended.raw_device;
+                intended.raw_device = 0;
+                injection->replaced.raw_device = injection->replaced.replaces_raw;
+                injection->replaced.raw_before = injection->replaced.replaces_raw_before;
+                injection->replaced.raw_writes = true; /* as far as anybody knows */
+                injection->replaced.replaces_raw = 0;
+                if (!injection->request->dry_run && injection->kind->settle != NULL &&
+                    (r = injection->kind->settle(injection, &intended, error)) < 0)
                         return r;
         }
         injection->replacing = true;

@@ -20,13 +20,15 @@
 /*
  * Whether a link may be followed to where it leads. That root owns it proves little: in a directory that is id-mapped
  * into a container, the container's root makes links that are root's on the disk. So it has to stay in the directory it
- * lies in, where whoever could make it could make anything else; but for the machine's own layout (/bin, /var/run).
+ * lies in, where whoever could make it could make anything else; but for the machine's own layout (/bin, /var/run,
+ * /dev/disk).
  */
 static bool leads_nowhere_else(const char *path, const char *link)
 {
         size_t length = (size_t)(strrchr(path, '/') - path); /* of the directory it lies in */
 
-        if (length == 0 || (length == strlen("/var") && strncmp(path, "/var", length) == 0))
+        if (length == 0 || (length == strlen("/var") && strncmp(path, "/var", length) == 0) ||
+            text_lies_in(path, "/dev"))
                 return true;
         if (text_climbs(link))
                 return false;

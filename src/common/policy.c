@@ -193,6 +193,9 @@ int policy_check_request(const struct policy *policy, const struct request *requ
         if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
                 return fail_because(error, EACCES, "check policy", "ids", "%s cannot allow \"ids\" of this sort",
                                     policy->path);
+        if (request->replace) /* what is there may be root's */
+                return fail_because(error, EACCES, "check policy", "replace", "%s cannot allow \"replace\"",
+                                    policy->path);
         if (request->kind == REQUEST_MOUNT_CONTAINER &&
             (request->from.id == NULL ||
              (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))

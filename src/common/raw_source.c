@@ -104,8 +104,17 @@ static int settle_replaced(struct injection *injection, const struct mount_recor
 
 static int forbid_device(struct injection *injection, struct error *error)
 {
+        const struct state *state = &injection->call->state;
+        int r;
+
         if (!injection->device_allowed)
                 return 0;
+        if (injection->replacing && injection->replaced.raw_device != 0) {
+                /* what was to be replaced stays, and needs what it needed */
+                r = raw_grant_settle(state, injection->container, &injection->replaced, /* included= */ true, error);
+                if (r < 0 || injection->replaced.raw_device == injection->record.raw_device)
+                        return r;
+        }
         return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
                                 /* included= */ false, error);
 }

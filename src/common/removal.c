@@ -202,6 +202,9 @@ int removal_forbid_device(struct removal *removal, struct error *error)
         const struct mount_record *record = &removal->record;
 
         const struct mount_record *successor = &removal->successor;
+        cleanup_container struct container recorded = CONTAINER_NONE;
+        const struct container *container = &recorded;
+        struct error ignored;
         int r;
 
         if (successor->id[0] != '\0' && (r = mount_record_remove(&removal->state, successor->id, error)) < 0)
@@ -211,11 +214,14 @@ int removal_forbid_device(struct removal *removal, struct error *error)
         r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
         if (r < 0)
                 return r;
-        r = raw_grant_settle(&removal->state, &removal->container, record, /* included= */ false, error);
+        /* in the control group of the process that was named when it was mounted, if that is still there */
+        if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
+                container = &removal->container;
+        r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
         if (r == 0 && successor->id[0] != '\0' && successor->raw_device != 0 &&
             successor->raw_device != record->raw_device)
-                r = raw_grant_settle(&removal->state, &removal->container, successor, /* included= */ false, error);
-        return r < 0 ? r : raw_grant_settle_replaced(&removal->state, &removal->container, record, error);
+                r = raw_grant_settle(&removal->state, container, successor, /* included= */ false, error);
+        return r < 0 ? r : raw_grant_settle_replaced(&removal->state, container, record, error);
 }
 
 int removal_unplace(struct removal *removal, struct error *error)

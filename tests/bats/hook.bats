@@ -1070,12 +1070,25 @@ stops_when_malformed() {
         accepts /disk
 }
 
+@test "an annotation replaces nothing: what is there may be root's" {
+        start_container plain
+        open_policy
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\", \"readOnly\": true}"
+        assert_success
+        ask "[$(bind_entry /data '"replace": true')]"
+        hook poststart
+        ((status == 1))
+        [[ $stderr == *replace* ]]
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+}
+
 @test "options that give rights are allowed by their names" {
         local case
         start_container plain-created
         open_policy '.options = []'
         for case in 'suid:"options": "suid"' 'dev:"options": ["dev"]' 'shared:"options": "shared"' 'shared:"propagation": "shared"' 'shared:"options": "rshared"' \
-                'suid:"options": "nosuid,suid"'; do
+                'slave:"propagation": "slave"' 'suid:"options": "nosuid,suid"'; do
                 ask "[$(bind_entry /no "${case#*:}")]"
                 refuses 1 'does not allow it' "${case%%:*}" options || { echo "with $case"; return 1; }
         done

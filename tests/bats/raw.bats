@@ -555,6 +555,37 @@ check_version1() {
         check_version1 runc
 }
 
+@test "version 1: removed by way of a process that was brought into the container from elsewhere, nobody else loses the device" {
+        start_version1 runc
+        local elsewhere everyone
+        helper mount-block "$(raw_request)"
+        assert_success
+        # in the container's namespaces, and in the node's own control group
+        background nsenter --target "$CONTAINER_PID" --mount --user -S 0 -G 0 -- /bin/sleep 1000
+        elsewhere=$BACKGROUND_PID
+        wait_until 10 grep -q sleep "/proc/$elsewhere/comm"
+        everyone=$(</sys/fs/cgroup/devices/devices.list)
+        helper mount-remove "{\"container\": $elsewhere, \"target\": \"/disk\"}"
+        assert_success
+        is "$(</sys/fs/cgroup/devices/devices.list)" "$everyone"
+        is "$(on_device)" first "read on the node"
+        assert_list_unchanged
+}
+
+@test "a raw mount that could not be replaced by another of its device keeps what it may do" {
+        start_version1 runc
+        helper mount-block "$(raw_request)"
+        assert_success
+        HELPER_PREFIX=("$(tool at-syscall)" --at move_mount:2 --fail EIO --)
+        helper mount-block "$(raw_request '"replace": true, "readOnly": true')"
+        HELPER_PREFIX=()
+        assert_failure
+        assert_allowed second
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_list_unchanged
+}
+
 @test "version 1: the device is allowed while it is there, and not afterwards, without a user namespace" {
         check_version1 runc-nouserns
 }
