@@ -969,15 +969,16 @@ stops_when_malformed() {
         for path in out out/sub relative relative/sub in/../../outside out/../outside; do
                 SOURCE=$allowed/$path
                 ask "[$(bind_entry /no)]"
-                refuses 1 'does not allow it' || { echo "with $path"; return 1; }
+                refuses 1 || { echo "with $path"; return 1; }
+                [[ $stderr == *'does not allow it'* || $stderr == *'leads out of its directory'* ]]
         done
-        # root's links to what is allowed are as good as its name
+        # root's links that stay where they are are as good as what they name
         SOURCE=$allowed/in/sub
         ask "[$(bind_entry /yes)]"
         accepts /yes
         SOURCE=$outside/back
-        ask "[$(bind_entry /yes2)]"
-        accepts /yes2
+        ask "[$(bind_entry /no)]"
+        refuses 1 'leads out of its directory'
 }
 
 @test "a symlink of somebody else's is not followed, wherever it leads" {
@@ -1050,8 +1051,18 @@ stops_when_malformed() {
         open_policy ".sources = [\"$DEVICE\"]"
         ask "[{\"type\": \"block\", \"source\": \"LABEL=$label\", \"target\": \"/yes\"}]"
         accepts /yes
-        ask "[{\"type\": \"block\", \"source\": \"$link\", \"target\": \"/yes2\"}]"
-        accepts /yes2
+        ask "[{\"type\": \"block\", \"source\": \"$link\", \"target\": \"/no\"}]"
+        refuses 1 'leads out of its directory'
+}
+
+@test "a device node outside of /dev is nobody's to ask for: a container may have made it" {
+        make_device blank
+        start_container plain-created
+        mkdir "$BATS_TEST_TMPDIR/allowed"
+        mknod "$BATS_TEST_TMPDIR/allowed/disk" b "$(stat -c %Hr "$DEVICE")" "$(stat -c %Lr "$DEVICE")"
+        open_policy ".sources = [\"$BATS_TEST_TMPDIR/allowed\"]"
+        ask "[{\"type\": \"block\", \"raw\": true, \"source\": \"$BATS_TEST_TMPDIR/allowed/disk\", \"target\": \"/no\"}]"
+        refuses 1 'one of /dev'
 }
 
 @test "raw devices are allowed by a word of their own" {

@@ -530,13 +530,30 @@ check_odd() {
                 fails_and_leaves_nothing '' "$request"
                 [[ $(jq -r .message <<<"$json") == *mapped* ]]
         fi
+        helper mount-remove "$(remove_request /data)"
         start_container plain-nouserns
-        [[ -z $(mount_line /data) ]]
         rm -rf "$memory"/{upper,work}
         mkdir "$memory"/{upper,work}
         mount_layers "$request"
         assert_success
         in_container sh -c 'echo x >>/data/file'
+}
+
+@test "an upper directory is one overlay's at a time" {
+        local layers="\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$WORK\""
+        start_container plain
+        local first=$CONTAINER_PID
+        mount_layers "$layers"
+        assert_success
+        start_container plain 200000
+        container_snapshot
+        mount_layers "$layers"
+        assert_failure EBUSY
+        [[ $(jq -r .message <<<"$json") == *"$first"* ]]
+        assert_container_unchanged
+        stop_container "$first"
+        mount_layers "$layers"
+        assert_success
 }
 
 @test "layers of a kernel filesystem are refused" {
