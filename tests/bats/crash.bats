@@ -14,6 +14,7 @@ teardown() {
         bed_teardown
 }
 
+# The long sweeps try every SWEEP_STRIDE'th call, not always the same ones; FLEXGRAFT_SWEEP_STRIDE=1 tries all.
 # Every sweep uses one container; a helper is run once per number of a system call until that number is past the end.
 
 # What a caller may find after a helper that could not do its work: nothing, or one line of JSON.
@@ -73,7 +74,7 @@ is_mounted_once() {
 
 # sweep_mount ACTION... : mount with the action at each call, mount again, remove, look.
 sweep_mount() {
-        local request=$1 remove
+        local request=$1 remove stride=1
         shift
         remove=$(remove_request /made/data)
         AT_NUMBER=0
@@ -82,7 +83,8 @@ sweep_mount() {
         helper mount-remove "$remove"
         assert_success
         nothing_left
-        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
+        [[ $PROGRAM != mount-container-to-container ]] || stride=$SWEEP_STRIDE
+        for ((AT_NUMBER = 1 + SWEEP_OFFSET % stride; ; AT_NUMBER += stride)); do
                 at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/$PROGRAM" "$request"
                 [[ $AT_REACHED == 1 ]] || break
                 after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
@@ -328,7 +330,7 @@ sweep_replace() {
         helper mount-remove "$remove"
         assert_success
         nothing_left
-        for ((AT_NUMBER = FIRST_CALL; ; AT_NUMBER++)); do
+        for ((AT_NUMBER = FIRST_CALL + SWEEP_OFFSET; ; AT_NUMBER += SWEEP_STRIDE)); do
                 helper mount-bind "$old"
                 succeeded || { echo "before call $AT_NUMBER"; return 1; }
                 at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-bind" "$new"
@@ -337,7 +339,7 @@ sweep_replace() {
                 seen=$(on_top)
                 after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
                 [[ -n $seen || -n $bare_allowed ]] || { echo "bare after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                case $((AT_NUMBER % 3)) in
+                case $((AT_NUMBER / SWEEP_STRIDE % 3)) in
                 0) again "$new" new || return 1 ;;
                 1) again "$old" old || return 1 ;;
                 esac
