@@ -284,6 +284,36 @@ static int forget_replaced(const struct injection *injection, struct mount_recor
         return r < 0 ? r : settle_raw(injection, earlier, error);
 }
 
+/*
+ * Another call was killed while it was to replace what is there, whatever it called that: it is brought to an end. Its
+ * mount lies beneath: then the one on top goes, as it was to. There is none: then its record goes. 1 the target is to
+ * be looked at again, 0 nothing was left, or negative errno.
+ */
+static int finish_other(struct injection *injection, struct error *error)
+{
+        static struct mount_record other;
+        const struct state *state = &injection->call->state;
+        int r = mount_record_find_replacing(state, injection->container, injection->record.boot_id,
+                                            &injection->target.mount, &other, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        r = finish_swap(injection, &other, error);
+        if (r > 0) {
+                r = forget_replaced(injection, &other, error);
+                return r < 0 ? r : 1;
+        }
+        if (r < 0 || strcmp(other.id, injection->record.id) == 0)
+                return r; /* our own record is written over anyway */
+        if (other.raw_device != 0 && injection->kind->settle != NULL) {
+                other.replaces_raw = other.raw_device;
+                other.raw_device = 0;
+                if ((r = injection->kind->settle(injection, &other, error)) < 0)
+                        return r;
+        }
+        return mount_record_remove(state, other.id, error);
+}
+
 /* Something is mounted exactly at the target. */
 static int look_at_mount(struct injection *injection, struct mount_record *known, struct error *error)
 {
@@ -298,8 +328,16 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 return r == -EBUSY && request->replace ? replace_record(injection, known, error) : r;
         }
         if (request->replace && injection->call->state.dir_fd >= 0) {
-                r = mount_record_find(&injection->call->state, injection->container, injection->record.boot_id,
-                                      &injection->target.mount, /* by_root= */ true, /* except= */ NULL, &other, error);
+                const struct state *state = &injection->call->state;
+                const char *boot_id = injection->record.boot_id;
+
+                /* rather the record of what is there than our own, of a call that was killed before it placed anything
+                 */
+                r = mount_record_find(state, injection->container, boot_id, &injection->target.mount,
+                                      /* by_root= */ true, injection->record.id, &other, error);
+                if (r == -ENOENT)
+                        r = mount_record_find(state, injection->container, boot_id, &injection->target.mount,
+                                              /* by_root= */ true, /* except= */ NULL, &other, error);
                 if (r != -ENOENT)
                         return r < 0 ? r : replace_record(injection, &other, error);
         }
@@ -358,6 +396,9 @@ int injection_look(struct injection *injection, struct error *error)
                 if (r < 0 || (r = look_at_target(injection, error)) < 0)
                         return r;
         }
+        if (injection->target.mount_root && request->replace && !request->dry_run &&
+            (r = finish_other(injection, error)) != 0)
+                return r < 0 ? r : injection_look(injection, error); /* once more: there is nothing left to finish */
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
         if (injection->target.mount_root) {
                 /* a record of this id whose mount is elsewhere, or covered here, is not to be written over */
@@ -677,11 +718,12 @@ int injection_confirm(struct injection *injection, struct error *error)
         if (request->recursive &&
             (r = placement_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
                 return r;
-        record->replaces = (struct mount_identity){};
-        if (request->recursive || injection->replacing)
-                r = mount_record_write(&injection->call->state, record, error);
-        if (r == 0 && injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
+        /* as long as the old one's record is there, ours tells of it */
+        if (injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
                 r = mount_record_remove(&injection->call->state, injection->replaced.id, error);
+        record->replaces = (struct mount_identity){};
+        if (r == 0 && (request->recursive || injection->replacing))
+                r = mount_record_write(&injection->call->state, record, error);
         if (r == 0 && record->replaces_raw != 0 && (r = call_go_home(injection->call, error)) == 0)
                 r = settle_raw(injection, record, error);
         return r;

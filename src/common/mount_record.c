@@ -342,9 +342,18 @@ static bool is_mount(const struct mount_identity *recorded, const struct mount_i
         return recorded->id != 0 && mount_identity_same(&same, seen);
 }
 
-int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
-                      const struct mount_identity *identity, bool by_root, const char *except,
-                      struct mount_record *ret_record, struct error *error)
+/* What is looked for among the records of a container, and what it is held against. */
+struct sought {
+        const struct container *container;
+        const char *boot_id;
+        const struct mount_identity *identity;
+        bool by_root;
+        const char *except;
+};
+
+static int find(const struct state *state, const struct sought *sought,
+                bool (*matches)(const struct mount_record *record, const struct sought *sought),
+                struct mount_record *ret_record, struct error *error)
 {
         DIR *directory = mount_record_list(state, error);
         char id[MOUNT_RECORD_ID_MAX];
@@ -355,13 +364,41 @@ int mount_record_find(const struct state *state, const struct container *contain
         while (!found && mount_record_next(directory, id)) {
                 struct error ignored; /* a record that cannot be read is not the one */
 
-                found = !text_same(id, except) && mount_record_read(state, id, ret_record, &ignored) == 0 &&
-                        (is_mount(&ret_record->identity, identity, by_root) ||
-                         is_mount(&ret_record->replaces, identity, by_root)) &&
-                        mount_record_is_of(ret_record, container, boot_id);
+                found = !text_same(id, sought->except) && mount_record_read(state, id, ret_record, &ignored) == 0 &&
+                        matches(ret_record, sought) &&
+                        mount_record_is_of(ret_record, sought->container, sought->boot_id);
         }
         (void)closedir(directory);
         return found ? 0 : -ENOENT;
+}
+
+static bool is_of_mount(const struct mount_record *record, const struct sought *sought)
+{
+        return is_mount(&record->identity, sought->identity, sought->by_root) ||
+               is_mount(&record->replaces, sought->identity, sought->by_root);
+}
+
+static bool is_to_replace(const struct mount_record *record, const struct sought *sought)
+{
+        return is_mount(&record->replaces, sought->identity, sought->by_root);
+}
+
+int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
+                      const struct mount_identity *identity, bool by_root, const char *except,
+                      struct mount_record *ret_record, struct error *error)
+{
+        const struct sought sought = { container, boot_id, identity, by_root, except };
+
+        return find(state, &sought, is_of_mount, ret_record, error);
+}
+
+int mount_record_find_replacing(const struct state *state, const struct container *container, const char *boot_id,
+                                const struct mount_identity *identity, struct mount_record *ret_record,
+                                struct error *error)
+{
+        const struct sought sought = { container, boot_id, identity, /* by_root= */ true, /* except= */ NULL };
+
+        return find(state, &sought, is_to_replace, ret_record, error);
 }
 
 int mount_record_find_live(const struct state *state, const struct mount_record *except, mount_record_match *matches,

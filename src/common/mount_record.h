@@ -86,6 +86,11 @@ int mount_record_find(const struct state *state, const struct container *contain
 /* mount_record_list() - all records of the state, a DIR for the calls below; closed by the caller (closedir). */
 void *mount_record_list(const struct state *state, struct error *error);
 
+/* mount_record_find_replacing() - only one that was about to take the place of this mount; errors as there. */
+int mount_record_find_replacing(const struct state *state, const struct container *container, const char *boot_id,
+                                const struct mount_identity *identity, struct mount_record *ret_record,
+                                struct error *error);
+
 /*
  * mount_record_find_live() - another record, of a container that is there, which matches(record, argument).
  * Gives: ret_name, of CONTAINER_NAME_MAX bytes: who it is. Errors: -ENOENT without words.

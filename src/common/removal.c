@@ -83,13 +83,16 @@ static int lock_record(struct removal *removal, struct error *error)
 }
 
 /* Now, since it looks into /proc, which is the container's own once that was entered. */
-static int find_successor(struct removal *removal, const char *boot_id, struct error *error)
+static int find_partner(struct removal *removal, const char *boot_id, struct error *error)
 {
         int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
-                                  /* by_root= */ true, removal->record.id, &removal->successor, error);
+                                  /* by_root= */ true, removal->record.id, &removal->partner, error);
 
+        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it took the place of */
+                r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.replaces,
+                                      /* by_root= */ true, removal->record.id, &removal->partner, error);
         if (r < 0)
-                removal->successor.id[0] = '\0';
+                removal->partner.id[0] = '\0';
         return r == -ENOENT ? 0 : r;
 }
 
@@ -128,13 +131,13 @@ int removal_find_record(struct removal *removal, struct error *error)
                 if (r == -ESRCH)
                         return 0; /* its mounts went with it; the record is what is left */
         }
-        return r < 0 ? r : find_successor(removal, boot_id, error);
+        return r < 0 ? r : find_partner(removal, boot_id, error);
 }
 
 /* What lay beneath it, if anything. */
-static int unplace_successor(struct removal *removal, struct error *error)
+static int unplace_partner(struct removal *removal, struct error *error)
 {
-        const struct mount_record *record = &removal->successor;
+        const struct mount_record *record = &removal->partner;
         enum placement placement;
         int r;
 
@@ -201,13 +204,13 @@ int removal_forbid_device(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
 
-        const struct mount_record *successor = &removal->successor;
+        const struct mount_record *partner = &removal->partner;
         cleanup_container struct container recorded = CONTAINER_NONE;
         const struct container *container = &recorded;
         struct error ignored;
         int r;
 
-        if (successor->id[0] != '\0' && (r = mount_record_remove(&removal->state, successor->id, error)) < 0)
+        if (partner->id[0] != '\0' && (r = mount_record_remove(&removal->state, partner->id, error)) < 0)
                 return r;
         if (!removal->reachable || record->raw_device == 0)
                 return 0;
@@ -218,9 +221,8 @@ int removal_forbid_device(struct removal *removal, struct error *error)
         if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
                 container = &removal->container;
         r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
-        if (r == 0 && successor->id[0] != '\0' && successor->raw_device != 0 &&
-            successor->raw_device != record->raw_device)
-                r = raw_grant_settle(&removal->state, container, successor, /* included= */ false, error);
+        if (r == 0 && partner->id[0] != '\0' && partner->raw_device != 0 && partner->raw_device != record->raw_device)
+                r = raw_grant_settle(&removal->state, container, partner, /* included= */ false, error);
         return r < 0 ? r : raw_grant_settle_replaced(&removal->state, container, record, error);
 }
 
@@ -228,7 +230,7 @@ int removal_unplace(struct removal *removal, struct error *error)
 {
         int r = unplace(removal, error);
 
-        return r < 0 || !removal->reachable ? r : unplace_successor(removal, error);
+        return r < 0 || !removal->reachable ? r : unplace_partner(removal, error);
 }
 
 /*

@@ -22,7 +22,7 @@ struct removal {
         int node_mnt_ns_fd; /* for what is the node's again after the container was entered */
         bool reachable;     /* the container is still there */
         struct mount_record record;
-        struct mount_record successor; /* of a call that was killed while it put another in its place; "" as id: none */
+        struct mount_record partner; /* the other one of a replacement that was killed half way; "" as id: none */
 };
 
 /* removal_begin() - an empty one, of zeroed memory. */

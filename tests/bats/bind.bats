@@ -751,7 +751,6 @@ check_name() {
         is "$(records | wc -l)" 1
 }
 
-# bats test_tags=kernel
 @test "eight different requests at once give eight mounts" {
         start_container plain
         local i results pids=()

@@ -114,7 +114,6 @@ refuses_container() {
         refuses_container "$zombie"
 }
 
-# bats test_tags=kernel
 @test "by id at crun" {
         start_container crun
         mount_into "\"$CONTAINER_ID\""
@@ -128,7 +127,6 @@ refuses_container() {
         mount_into "\"$CONTAINER_ID\""
 }
 
-# bats test_tags=kernel
 @test "by id at runc" {
         start_container runc
         mount_into "\"$CONTAINER_ID\""

@@ -14,7 +14,8 @@ teardown() {
         bed_teardown
 }
 
-# The long sweeps try every SWEEP_STRIDE'th call, not always the same ones; FLEXGRAFT_SWEEP_STRIDE=1 tries all.
+# Mount-bind killed is tried at every call. The other sweeps try every second, the long ones every SWEEP_STRIDE'th, not always the same
+# ones; FLEXGRAFT_SWEEP_STRIDE=1 tries all.
 # Every sweep uses one container; a helper is run once per number of a system call until that number is past the end.
 
 # What a caller may find after a helper that could not do its work: nothing, or one line of JSON.
@@ -83,7 +84,11 @@ sweep_mount() {
         helper mount-remove "$remove"
         assert_success
         nothing_left
-        [[ $PROGRAM != mount-container-to-container ]] || stride=$SWEEP_STRIDE
+        case "$PROGRAM $*" in
+        "mount-bind --kill") ;;
+        mount-container-to-container*) stride=$SWEEP_STRIDE ;;
+        *) stride=$(((SWEEP_STRIDE + 1) / 2)) ;;
+        esac
         for ((AT_NUMBER = 1 + SWEEP_OFFSET % stride; ; AT_NUMBER += stride)); do
                 at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/$PROGRAM" "$request"
                 [[ $AT_REACHED == 1 ]] || break

@@ -149,7 +149,6 @@ swap_before_each() {
         fi
 }
 
-# bats test_tags=kernel
 @test "symlinks in the target lead to places within the container" {
         local outside=$BATS_TEST_TMPDIR/outside
         mkdir "$outside"
@@ -236,7 +235,6 @@ check_magic_links() {
         check_magic_links plain-nouserns
 }
 
-# bats test_tags=kernel
 @test "magic links in the target fail when the container has the node's proc" {
         check_magic_links plain-hostpid
 }
@@ -255,7 +253,6 @@ check_kernel_filesystems() {
         done
 }
 
-# bats test_tags=kernel
 @test "procfs, sysfs and cgroupfs are not targets" {
         check_kernel_filesystems plain
 }
@@ -528,7 +525,6 @@ watched() {
         is "$(head -5 "$BATS_TEST_TMPDIR/seen")" "" "what the container saw of $2"
 }
 
-# bats test_tags=kernel
 @test "a container that sees the helper's pid cannot look into it" {
         start_container plain-hostpid
         local before
@@ -539,7 +535,6 @@ watched() {
         is "$(find "/proc/$CONTAINER_PID/fd" -mindepth 1 | wc -l)" "$before" "open files of the container's first process"
 }
 
-# bats test_tags=kernel
 @test "a container that sees the helper's pid cannot look into it while it locks a mount" {
         start_container plain-hostpid
         watched "$(bind_request /made/data '"locked": true')" mount-bind
@@ -573,7 +568,6 @@ watched() {
         done
 }
 
-# bats test_tags=kernel
 @test "a fifo at the target, or a link to one, neither blocks nor takes a directory" {
         start_container plain
         in_container sh -c 'mkfifo /fifo && ln -s /fifo /link'

@@ -119,7 +119,6 @@ check_foreign_numbers() {
         check_privileges mount-bind
 }
 
-# bats test_tags=kernel
 @test "mount-bind is killed for a call it does not need" {
         check_forbidden mount-bind
         check_foreign_numbers mount-bind
