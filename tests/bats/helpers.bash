@@ -587,8 +587,8 @@ at_syscall() {
         read -r AT_TOTAL AT_REACHED AT_NAME <"$BATS_TEST_TMPDIR/at-report"
 }
 
-# kernel_can remap|map-tmpfs|beneath: whether the running kernel has a feature that not all have (see tests/tools/kernel-can.c). Tests
-# that ask have the tag "kernel": they are run on more than one kernel.
+# kernel_can FEATURE: whether the running kernel has a feature that not all have (tests/tools/kernel-can.c lists them). Tests that ask
+# have the tag "kernel": they are run on more than one kernel.
 kernel_can() {
         "$FLEXGRAFT_TOOLS/kernel-can" "$1"
 }

@@ -6,6 +6,7 @@
  *   map-tmpfs   an id-mapped mount of a tmpfs
  *   statmount   one mount of another mount namespace asked for by its id, and that namespace by its own
  *   beneath     a mount placed beneath another (MOVE_MOUNT_BENEATH)
+ *   unique-ids  mount ids that are never used again (STATX_MNT_ID_UNIQUE)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,12 +17,16 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef MOVE_MOUNT_BENEATH
 #define MOVE_MOUNT_BENEATH 0x00000200
+#endif
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x00004000U
 #endif
 #define SYS_OPEN_TREE_ATTR 467
 
@@ -49,6 +54,13 @@ static int can_statmount(void)
         if (ns < 0 || ioctl(ns, NS_GET_MNTNS_ID_REQUEST, &id) < 0)
                 return 1;
         return syscall(SYS_STATMOUNT, NULL, NULL, 0, 0) < 0 && errno == ENOSYS ? 1 : 0;
+}
+
+static int has_unique_ids(void)
+{
+        struct statx stx = { .stx_mask = 0 };
+
+        return statx(AT_FDCWD, "/", 0, STATX_MNT_ID_UNIQUE, &stx) == 0 && stx.stx_mask & STATX_MNT_ID_UNIQUE ? 0 : 1;
 }
 
 static int write_map(pid_t pid, const char *name)
@@ -104,6 +116,8 @@ int main(int argc, char **argv)
                 return can_statmount();
         if (argc == 2 && strcmp(argv[1], "beneath") == 0)
                 return can_place_beneath();
-        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath\n");
+        if (argc == 2 && strcmp(argv[1], "unique-ids") == 0)
+                return has_unique_ids();
+        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath|unique-ids\n");
         return 125;
 }
