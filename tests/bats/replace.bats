@@ -143,12 +143,10 @@ replace_under_a_reader() {
         is "$(head -n 3 "$CONTAINER_ROOTFS/bare" 2>/dev/null)" "" "what the reader missed"
 }
 
-# bats test_tags=kernel
 @test "who looks all the time never finds the place bare" {
         replace_under_a_reader plain
 }
 
-# bats test_tags=kernel
 @test "who looks all the time never finds the place bare, without a user namespace" {
         replace_under_a_reader plain-nouserns
 }
