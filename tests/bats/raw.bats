@@ -351,7 +351,8 @@ refused_busy() {
         helper mount-block "$(raw_request)"
         assert_success
         start_container plain 200000
-        refused_busy
+        helper mount-block "$(raw_request)"
+        assert_failure EBUSY
         helper mount-block "$(raw_request '"readOnly": true')"
         assert_failure EBUSY
         assert_mounts_at /disk 0
