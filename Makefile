@@ -20,7 +20,11 @@ BIN := bin$(if $(SANITIZE),/sanitize)
 
 HELPERS := mount-bind mount-block mount-container-to-container mount-tmpfs mount-overlay mount-batch mount-hook \
 	mount-list mount-remove
-PROGRAMS := $(HELPERS:%=$(BIN)/%)
+VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
+	expandvolume expandfs
+VOLUME_TOOLS := volume-reconcile
+PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/flexdriver $(VERBS:%=$(BIN)/verbs/%)
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
 
@@ -45,6 +49,17 @@ endif
 LIBS_mount-block := -lblkid -luuid
 LIBS_mount-batch := $(LIBS_mount-block)
 LIBS_mount-hook := $(LIBS_mount-block)
+LIBS_attach := $(LIBS_mount-block)
+LIBS_waitforattach := $(LIBS_mount-block)
+LIBS_isattached := $(LIBS_mount-block)
+LIBS_detach := $(LIBS_mount-block)
+LIBS_mountdevice := $(LIBS_mount-block)
+LIBS_unmountdevice := $(LIBS_mount-block)
+LIBS_mount := $(LIBS_mount-block)
+LIBS_unmount := $(LIBS_mount-block)
+LIBS_expandvolume := $(LIBS_mount-block)
+LIBS_expandfs := $(LIBS_mount-block)
+LIBS_volume-reconcile := $(LIBS_mount-block)
 LIBS := -ljansson -lcap
 
 all: $(PROGRAMS)
@@ -52,9 +67,23 @@ all: $(PROGRAMS)
 
 Q := $(if $(V),,@)
 
+LINK = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_$*) $(LIBS)
+
 $(BIN)/%: $(BUILD)/mount-helpers/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_$*) $(LIBS)
+	$(Q)$(LINK)
+
+$(BIN)/%: $(BUILD)/volume-tools/%.o $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK)
+
+$(BIN)/flexdriver: $(BUILD)/flexdriver/flexdriver.o $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK)
+
+$(BIN)/verbs/%: $(BUILD)/flexdriver/%.o $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK)
 
 $(BUILD)/libcommon.a: $(COMMON)
 	$(Q)rm -f $@
@@ -64,9 +93,18 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(BUILD)/mount-helpers/%.o: src/mount-helpers/%.c $(BUILD)/privileges/%.h Makefile
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+$(BUILD)/common/tool.o: $(BUILD)/privileges/tools.h
+
+define PROGRAM_RULE
+$(BUILD)/$(1)/%.o: src/$(1)/%.c $(BUILD)/privileges/%.h Makefile
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach room,mount-helpers volume-tools flexdriver,$(eval $(call PROGRAM_RULE,$(room))))
+
+# It answers init itself, and is init's equal.
+$(BUILD)/privileges/flexdriver.h: $(BUILD)/privileges/init.h
+	$(Q)cp $< $@
 
 # The filter of each program, compiled now so that it need not be at every start.
 $(BUILD)/privileges/%.h: $(BUILD)/export-privileges
@@ -107,7 +145,7 @@ bench: deps
 	$(Q)$(MAKE) --no-print-directory all tools $(BENCH)
 	$(Q)scripts/bench
 
-lint: deps $(HELPERS:%=$(BUILD)/privileges/%.h)
+lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 	$(Q)scripts/lint
 
 install: all
@@ -124,4 +162,4 @@ clean:
 .PHONY: all tools deps check demo bench lint install clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d)
+-include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d)

@@ -54,6 +54,41 @@
         "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
                 "uname", "sysinfo", "gettimeofday", "time"
 
+/* A line for the system log. */
+#define GROUP_LOG "socket/local", "connect", "sendto"
+
+/* The driver's records, and directories that it makes. */
+#define GROUP_VOLUME GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "setsid"
+
+/* An image file as a block device. */
+#define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "flock", "access"
+
+/* A path of the node's. */
+#define GROUP_NODE_PATH "openat2", "fstatfs", "readlinkat"
+
+/* A mount on the node, and its end. */
+#define GROUP_NODE_MOUNT                                                                                               \
+        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir", \
+                "chdir"
+
+/* Orders for the runner of commands (tool.c). */
+#define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
+
+/* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other things. */
+#define GROUP_TOOLS                                                                                                    \
+        "access", "arch_prctl", "brk", "capget", "capset", "chdir", "clock_getres", "clock_gettime",                  \
+                "clock_nanosleep", "clone/any", "clone3", "close", "close_range", "dup", "dup2", "dup3", "execve",    \
+                "exit", "exit_group", "faccessat", "faccessat2", "fadvise64", "fallocate", "fcntl", "fdatasync",      \
+                "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "getcwd", "getdents64", "getegid",        \
+                "geteuid", "getgid", "getpid", "getppid", "getrandom", "getrlimit", "getrusage", "gettid",            \
+                "gettimeofday", "getuid", "ioctl/any", "kill", "lseek", "lstat", "madvise", "mmap/any", "mprotect/any", \
+                "mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "pipe", "pipe2", "poll", "ppoll",    \
+                "prctl/any", "pread64", "preadv", "prlimit64", "pwrite64", "pwritev", "read", "readlink",             \
+                "readlinkat", "readv", "recvfrom", "restart_syscall", "rseq", "rt_sigaction", "rt_sigprocmask",       \
+                "rt_sigreturn", "sched_getaffinity", "sched_setaffinity", "sched_yield", "sendto", "set_robust_list", \
+                "set_tid_address", "setrlimit", "sigaltstack", "stat", "statfs", "statx", "sync", "sync_file_range",  \
+                "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4", "waitid", "write", "writev"
+
 /* What putting any mount into a container takes. */
 #define CAPABILITIES_INJECT                                                                                            \
         CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL
@@ -64,7 +99,7 @@
 struct privilege_row {
         const char *program;
         int capabilities[16];          /* ended by -1 */
-        const char *system_calls[128]; /* ended by NULL */
+        const char *system_calls[160]; /* ended by NULL */
 };
 
 /*
@@ -72,12 +107,13 @@ struct privilege_row {
  * SYS_CHROOT    setns(mnt)
  * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace
  * DAC_OVERRIDE  make a mount point in directories that belong to the container's users
- * DAC_READ_SEARCH  look into such directories
+ * DAC_READ_SEARCH  look into such directories, and into those of pods and of a volume's source
  * KILL          end a child that has become the container's root and that the container has stopped
  * MKNOD         a device node for a raw device; whiteouts of an overlay
  * NET_ADMIN     ask which device programs a control group has (before Linux 6.7 the kernel wants this for it)
  * SETFCAP       a mapping that shows something as the node's own root (Linux 5.12); copy file capabilities up
  * CHOWN, FOWNER, FSETID  an overlay copies files up, and keeps their owners and modes
+ * SYS_RESOURCE  resize2fs grows a mounted ext4
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
@@ -101,6 +137,28 @@ static const struct privilege_row privilege_table[] = {
         { "mount-list",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },
+        { "init", { -1 }, { GROUP_BASE } },
+        { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG } },
+        { "attach", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
+        { "waitforattach", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
+        { "isattached", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
+        { "detach", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
+        { "mountdevice",
+          { CAP_SYS_ADMIN, -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_ORDER, "pwrite64" } },
+        { "unmountdevice", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
+        { "mount",
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
+        { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
+        { "expandvolume", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
+        { "expandfs",
+          { CAP_SYS_ADMIN, -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER } },
+        { "volume-reconcile",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION } },
+        { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, -1 }, { GROUP_TOOLS } }, /* inherited by what is run */
 };
 
 #endif

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fd.h"
 #include "node_path.h"
 #include "text.h"
 
 #define TYPE_SIZE 64
+#define BLANK_BYTES (1024 * 1024)
 
 /* The tags a source may be named by. */
 static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
@@ -134,6 +136,15 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
         return 0;
 }
 
+int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, BLKGETSIZE64, ret_bytes) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
 {
         cleanup_close int fd = open_device(device->path, error);
@@ -158,6 +169,79 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
                         error, ENODATA, "probe", device->path,
                         "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
         return 0;
+}
+
+static int read_blank(int fd, bool *ret_blank)
+{
+        static char bytes[65536]; /* static, for its size */
+
+        *ret_blank = true;
+        for (off_t at = 0; *ret_blank && at < BLANK_BYTES; at += (off_t)sizeof bytes) {
+                ssize_t n = pread(fd, bytes, sizeof bytes, at);
+
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break; /* a small one */
+                *ret_blank = bytes[0] == 0 && memcmp(bytes, bytes + 1, (size_t)n - 1) == 0;
+        }
+        return 0;
+}
+
+int block_device_is_blank(const struct block_device *device, char *ret_what, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        const char *type = NULL;
+        bool blank;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (probe == NULL)
+                return fail(error, ENOMEM, "probe", device->path);
+        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
+            blkid_probe_enable_partitions(probe, 1) < 0)
+                return fail(error, EIO, "probe", device->path);
+        r = blkid_do_fullprobe(probe); /* also what looks wrong: a damaged filesystem is not nothing */
+        if (r < 0)
+                return fail(error, EIO, "probe", device->path);
+        if (r == 0) {
+                if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0 &&
+                    blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL) < 0)
+                        type = "a signature";
+                (void)text_copy(ret_what, TYPE_SIZE, type);
+                return 0;
+        }
+        if ((r = read_blank(fd, &blank)) < 0)
+                return fail(error, -r, "read", device->path);
+        (void)text_copy(ret_what, TYPE_SIZE, blank ? "" : "data that nobody recognises");
+        return blank ? 1 : 0;
+}
+
+int block_device_wipe(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open(device->path, O_RDWR | O_EXCL | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        static const char zeroes[65536];
+        uint64_t size = 0;
+
+        if (fd < 0)
+                return fail(error, errno, "open", device->path);
+        if (ioctl(fd, BLKGETSIZE64, &size) < 0)
+                return fail(error, errno, "ioctl", device->path);
+        /* the beginning and the end: RAID and GPT keep something there */
+        for (uint64_t at = 0; at < size; at += sizeof zeroes) {
+                size_t part = size - at < sizeof zeroes ? (size_t)(size - at) : sizeof zeroes;
+
+                if (at >= BLANK_BYTES && at + BLANK_BYTES < size)
+                        at = (size - BLANK_BYTES) / sizeof zeroes * sizeof zeroes;
+                if (size - at < part)
+                        part = (size_t)(size - at);
+                if (pwrite(fd, zeroes, part, (off_t)at) != (ssize_t)part)
+                        return fail(error, errno != 0 ? errno : EIO, "write", device->path);
+        }
+        return fsync(fd) < 0 ? fail(error, errno, "fsync", device->path) : 0;
 }
 
 int block_device_check_place(const struct block_device *device, struct error *error)

@@ -25,12 +25,26 @@ struct block_device {
  */
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error);
 
+/* block_device_size() - in bytes. */
+int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
+
 /*
  * block_device_fs_type() - the type of the filesystem on it, for fsopen. ret_fs_type holds 64 bytes.
  *
  * Errors:  ENODATA nothing is on it, or something that is no filesystem (named); ENOTUNIQ signatures of several.
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
+
+/*
+ * block_device_is_blank() - whether there is nothing at all on it: no signature of a filesystem, a RAID, a volume group
+ * or a partition table, and nothing but zeroes where those and most data begin (the first MiB).
+ *
+ * Returns: 1 blank; 0 not, and ret_what (64 bytes) says what is there; negative errno.
+ */
+int block_device_is_blank(const struct block_device *device, char *ret_what, struct error *error);
+
+/* block_device_wipe() - make it blank, as far as block_device_is_blank() looks. Needs: that it is ours to destroy. */
+int block_device_wipe(const struct block_device *device, struct error *error);
 
 /*
  * block_device_check_place() - that its node is one of the machine's own, in /dev: elsewhere a container that may make

@@ -35,6 +35,20 @@ static void unescape(char *text)
         *out = '\0';
 }
 
+/* Behind the optional fields, which end in a lone dash, come the type and the source (proc(5)). */
+static const char *read_source(char *rest)
+{
+        char *field = strstr(rest, " - ");
+
+        field = field != NULL ? strchr(field + 3, ' ') : NULL;
+        if (field == NULL)
+                return "";
+        field++;
+        field[strcspn(field, " \n")] = '\0';
+        unescape(field);
+        return field;
+}
+
 bool mount_table_next(struct mount_table *table)
 {
         uint64_t device = 0;
@@ -57,9 +71,11 @@ bool mount_table_next(struct mount_table *table)
                 }
         }
         table->device = device;
-        field[strcspn(field, " ")] = '\0';
-        unescape(field);
         table->mount_point = field;
+        field += strcspn(field, " ");
+        table->source = read_source(field);
+        *field = '\0';
+        unescape((char *)table->mount_point);
         return true;
 }
 

@@ -20,6 +20,7 @@ struct mount_table {
         uint64_t id;             /* of this line: the reusable id, not the unique one */
         uint64_t device;         /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
         const char *mount_point; /* of this line, in the container's words, not escaped */
+        const char *source;      /* likewise; "" where the line has none */
 };
 
 /* mount_table_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */

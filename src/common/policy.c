@@ -61,7 +61,7 @@ static int check_section(const struct policy *policy, const json_t *section, str
                 return fail_policy(policy, "a section", "must be an object", error);
         json_object_foreach ((json_t *)section, key, value) {
                 if (strcmp(key, "kinds") == 0 || strcmp(key, "containers") == 0 || strcmp(key, "options") == 0 ||
-                    strcmp(key, "nfsServers") == 0) {
+                    strcmp(key, "nfsServers") == 0 || strcmp(key, "devices") == 0) {
                         if (!all_strings(value))
                                 return fail_policy(policy, key, "must be an array of strings", error);
                 } else if (strcmp(key, "sources") == 0) {
@@ -140,8 +140,14 @@ int policy_check_count(const struct policy *policy, size_t count, struct error *
                             policy->path, allowed);
 }
 
-/* Options that only take rights away, or change what reading costs, need nobody's leave. */
-static int check_options(const struct policy *policy, const struct request *request, struct error *error)
+/* What a tmpfs takes, and harms nobody. */
+static bool is_tmpfs_option(const char *option)
+{
+        return text_starts(option, "size=") || text_starts(option, "mode=") || text_starts(option, "nr_inodes=");
+}
+
+int policy_check_options(const struct policy *policy, const struct mount_options *options, bool tmpfs, bool device_file,
+                         struct error *error)
 {
         static const struct {
                 uint64_t attribute;
@@ -153,21 +159,18 @@ static int check_options(const struct policy *policy, const struct request *requ
         } travels[] = { { MS_SHARED, "shared" }, { MS_SLAVE, "slave" } };
 
         for (size_t i = 0; i < sizeof risky / sizeof risky[0]; i++)
-                if ((request->options.attr_clear & risky[i].attribute) != 0 && !request->raw &&
+                if ((options->attr_clear & risky[i].attribute) != 0 && !device_file &&
                     !lists(policy, "options", risky[i].name))
                         return forbid(policy, risky[i].name, "options", error);
         /* a slave, too, gets what the node mounts below the source later, as it is there */
         for (size_t i = 0; i < sizeof travels / sizeof travels[0]; i++)
-                if (request->options.propagation == travels[i].propagation &&
-                    !lists(policy, "options", travels[i].name))
+                if (options->propagation == travels[i].propagation && !lists(policy, "options", travels[i].name))
                         return forbid(policy, travels[i].name, "options", error);
-        for (size_t i = 0; i < request->options.fs_count; i++) {
-                const char *option = request->options.fs_options[i];
+        for (size_t i = 0; i < options->fs_count; i++) {
+                const char *option = options->fs_options[i];
                 char name[64];
 
-                if (option[0] == '\0' || (request->kind == REQUEST_MOUNT_TMPFS &&
-                                          (text_starts(option, "size=") || text_starts(option, "mode=") ||
-                                           text_starts(option, "nr_inodes="))))
+                if (option[0] == '\0' || (tmpfs && is_tmpfs_option(option)))
                         continue;
                 (void)text_copy(name, sizeof name, option);
                 name[strcspn(name, "=")] = '\0';
@@ -175,6 +178,31 @@ static int check_options(const struct policy *policy, const struct request *requ
                         return forbid(policy, name, "options", error);
         }
         return 0;
+}
+
+int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
+{
+        /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
+        static const char *const open[] = { "loop", "block", "tmpfs" };
+
+        if (json_object_get(policy->section, "kinds") != NULL)
+                return lists(policy, "kinds", kind) ? 0 : forbid(policy, kind, "kinds", error);
+        for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+                if (strcmp(kind, open[i]) == 0)
+                        return 0;
+        return forbid(policy, kind, "kinds", error);
+}
+
+int policy_check_device(const struct policy *policy, const char *path, struct error *error)
+{
+        const json_t *devices = json_object_get(policy->section, "devices");
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (devices, i, item)
+                if (text_lies_in(path, json_string_value(item)))
+                        return 0;
+        return devices == NULL ? 0 : forbid(policy, path, "devices", error);
 }
 
 int policy_check_request(const struct policy *policy, const struct request *request, struct error *error)
@@ -201,7 +229,7 @@ int policy_check_request(const struct policy *policy, const struct request *requ
              (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))
                 return forbid(policy, request->from.id != NULL ? request->from.id : "a container not named by its id",
                               "containers", error);
-        return check_options(policy, request, error);
+        return policy_check_options(policy, &request->options, request->kind == REQUEST_MOUNT_TMPFS, request->raw, error);
 }
 
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)

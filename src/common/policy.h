@@ -4,9 +4,12 @@
  *
  *      {"annotations": {"kinds": ["bind", "tmpfs"],
  *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
- *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16}}
+ *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16},
  *
- * Whoever runs a helper as root is not asked.
+ *       "volumes": {"kinds": ["loop", "block", "bind"], "sources": ["/srv/shared"], "devices": ["/dev/mapper"],
+ *                   "options": ["suid"]}}
+ *
+ * Whoever runs a helper as root is not asked. Volumes are kubelet's.
  */
 #ifndef FLEXGRAFT_POLICY_H
 #define FLEXGRAFT_POLICY_H
@@ -44,6 +47,22 @@ int policy_check_request(const struct policy *policy, const struct request *requ
  * is one of them). Errors: EACCES.
  */
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error);
+
+/*
+ * policy_check_options() - whether these mount options are allowed: those that only take rights away are, others must be
+ * named. tmpfs: its size and mode are allowed, too; device_file: "dev" is what it is for. Errors: EACCES.
+ */
+int policy_check_options(const struct policy *policy, const struct mount_options *options, bool tmpfs, bool device_file,
+                         struct error *error);
+
+/*
+ * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop, block
+ * and tmpfs. Errors: EACCES.
+ */
+int policy_check_volume(const struct policy *policy, const char *kind, struct error *error);
+
+/* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
+int policy_check_device(const struct policy *policy, const char *path, struct error *error);
 
 void policy_release(struct policy *policy);
 #define cleanup_policy __attribute__((cleanup(policy_release)))

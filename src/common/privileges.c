@@ -25,9 +25,11 @@ static int keep_capabilities(const struct privileges *privileges)
         if (set == NULL)
                 return -errno;
         /* a cleared set, then the ones named: inheritable stays empty */
-        if (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
-            cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
-            cap_set_proc(set) < 0)
+        if (privileges->capability_count > 0 &&
+            (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
+             cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0))
+                r = -errno;
+        else if (cap_set_proc(set) < 0)
                 r = -errno;
         (void)cap_free(set);
         return r;
@@ -50,6 +52,41 @@ int privileges_drop(const struct privileges *privileges, struct error *error)
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
                 return fail(error, errno, "seccomp", "system call filter");
         return 0;
+}
+
+int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)
+{
+        const struct sock_fprog program = { .len = privileges->filter_length,
+                                            .filter = (struct sock_filter *)privileges->filter };
+        int kept[16];
+        struct privileges available = { .capabilities = kept };
+        cap_t now = cap_get_proc();
+        int r;
+
+        if (now == NULL)
+                return fail(error, errno, "capget", "capabilities");
+        for (int i = 0; i < privileges->capability_count; i++) {
+                cap_flag_value_t set = CAP_CLEAR;
+
+                if (cap_get_flag(now, privileges->capabilities[i], CAP_PERMITTED, &set) == 0 && set == CAP_SET)
+                        kept[available.capability_count++] = privileges->capabilities[i];
+        }
+        (void)cap_free(now);
+        if ((r = keep_capabilities(&available)) < 0)
+                return fail(error, -r, "capset", "capabilities");
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return fail(error, errno, "prctl", "no_new_privs");
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+                return fail(error, errno, "seccomp", "system call filter");
+        return 0;
+}
+
+int privileges_keep_none(struct error *error)
+{
+        const struct privileges none = {};
+        int r = keep_capabilities(&none);
+
+        return r < 0 ? fail(error, -r, "capset", "capabilities") : 0;
 }
 
 void privileges_stay_undumpable(void)

@@ -36,6 +36,15 @@ struct privileges {
 int privileges_drop(const struct privileges *privileges, struct error *error);
 
 /*
+ * privileges_drop_for_tools() - the same for a process that runs other people's programs, which inherit what is left:
+ * those of the capabilities that we have, and a filter under which an unlisted call fails.
+ */
+int privileges_drop_for_tools(const struct privileges *privileges, struct error *error);
+
+/* privileges_keep_none() - no capability at all; no_new_privs keeps execve() from bringing one back. */
+int privileges_keep_none(struct error *error);
+
+/*
  * privileges_stay_undumpable() - after anything that changes ids: the kernel then sets the process's dumpable flag
  * back to fs.suid_dumpable (commit_creds() in kernel/cred.c).
  */

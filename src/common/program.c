@@ -44,5 +44,11 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
                 print_and_exit((const char *const[]){ "Usage: ", program->name, " ",
                                                       program->arguments != NULL ? program->arguments : "REQUEST | -",
                                                       " | --help | --version\n", program->help, NULL });
+        if (program->before_drop != NULL) {
+                int r = program->before_drop(error);
+
+                if (r < 0)
+                        return r;
+        }
         return privileges_drop(program->privileges, error);
 }

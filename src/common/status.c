@@ -10,50 +10,8 @@
 #include "file.h"
 #include "hint.h"
 #include "json_file.h"
+#include "reply.h"
 #include "text.h"
-
-/* Out of memory while answering: said without any. */
-#define NO_MEMORY "{\"status\":\"Failure\",\"message\":\"out of memory\"}\n"
-
-static int say(json_t *reply, int exit_status)
-{
-        /* the line and its end in one write: whoever reads sees a whole answer or none */
-        size_t length = reply != NULL ? json_dumpb(reply, NULL, 0, JSON_COMPACT) : 0;
-        char *line = length > 0 ? malloc(length + 1) : NULL;
-        int r;
-
-        if (line != NULL)
-                length = json_dumpb(reply, line, length, JSON_COMPACT);
-        json_decref(reply);
-        if (line == NULL || length == 0) {
-                free(line);
-                (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* nothing better is left to do */
-                return EXIT_FAILED;
-        }
-        line[length] = '\n';
-        r = file_write_all(STDOUT_FILENO, line, length + 1);
-        free(line);
-        return r < 0 ? EXIT_FAILED : exit_status;
-}
-
-/* A string that may hold anything: bytes that are no UTF-8 become question marks. */
-static json_t *printable(const char *text)
-{
-        json_t *string = json_string(text);
-        char *copy;
-
-        if (string != NULL)
-                return string;
-        copy = strdup(text);
-        if (copy == NULL)
-                return NULL;
-        for (char *byte = copy; *byte != '\0'; byte++)
-                if ((unsigned char)*byte > '~')
-                        *byte = '?';
-        string = json_string(copy);
-        free(copy);
-        return string;
-}
 
 static json_t *options_array(const char *text)
 {
@@ -85,14 +43,14 @@ static json_t *from_object(const struct mount_record *record)
 
         if (container != NULL && record->from_id[0] != '\0')
                 (void)json_object_set_new(container, "id", json_string(record->from_id));
-        return json_pack("{s:o, s:o}", "container", container, "path", printable(record->origin));
+        return json_pack("{s:o, s:o}", "container", container, "path", reply_printable(record->origin));
 }
 
 static json_t *mount_object(const struct mount_record *record)
 {
         json_t *mount = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
-                                  container_object(record), "type", record->type, "source", printable(record->source),
-                                  "target", printable(record->target), "options", options_array(record->options),
+                                  container_object(record), "type", record->type, "source", reply_printable(record->source),
+                                  "target", reply_printable(record->target), "options", options_array(record->options),
                                   "idMapping", record->id_mapping, "mountId", (json_int_t)record->identity.id);
 
         if (mount != NULL && record->from_pid != 0)
@@ -108,7 +66,7 @@ static json_t *mounted_object(const struct outcome *outcome)
         if (mount == NULL)
                 return NULL;
         if (record->from_pid == 0 && strcmp(record->origin, record->source) != 0)
-                (void)json_object_set_new(mount, "origin", printable(record->origin));
+                (void)json_object_set_new(mount, "origin", reply_printable(record->origin));
         (void)json_object_set_new(mount, "alreadyMounted", json_boolean(outcome->already));
         if (outcome->replaced)
                 (void)json_object_set_new(mount, "replaced", json_pack("{s:b}", "atomic", outcome->atomic));
@@ -117,7 +75,7 @@ static json_t *mounted_object(const struct outcome *outcome)
 
 int status_mounted(const struct outcome *outcome)
 {
-        return say(json_pack("{s:s, s:o}", "status", "Success", "mount", mounted_object(outcome)), EXIT_DONE);
+        return reply_say(json_pack("{s:s, s:o}", "status", "Success", "mount", mounted_object(outcome)), EXIT_DONE);
 }
 
 /* In the order they were asked for. */
@@ -129,7 +87,7 @@ int status_mounted_all(const struct outcome *outcomes, size_t count)
                 for (size_t i = 0; i < count; i++)
                         if (outcomes[i].request->index == index)
                                 (void)json_array_append_new(mounts, mounted_object(&outcomes[i]));
-        return say(json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts), EXIT_DONE);
+        return reply_say(json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts), EXIT_DONE);
 }
 
 int status_removed(const struct outcome *outcome)
@@ -140,10 +98,10 @@ int status_removed(const struct outcome *outcome)
         if (record->id[0] != '\0')
                 (void)json_object_set_new(removed, "id", json_string(record->id));
         if (record->target[0] != '\0')
-                (void)json_object_set_new(removed, "target", printable(record->target));
+                (void)json_object_set_new(removed, "target", reply_printable(record->target));
         if (record->pid != 0)
                 (void)json_object_set_new(removed, "container", container_object(record));
-        return say(json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
+        return reply_say(json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
                              outcome->already),
                    EXIT_DONE);
 }
@@ -179,7 +137,7 @@ int status_listed(const struct listing *listing)
         reply = json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts);
         add_notes(reply, "setAside", listing->set_aside, listing->set_aside_count);
         add_notes(reply, "unreadable", listing->unreadable, listing->unreadable_count);
-        return say(reply, EXIT_DONE);
+        return reply_say(reply, EXIT_DONE);
 }
 
 enum column {
@@ -280,7 +238,7 @@ static json_t *steps_array(const struct plan *plan)
 
 int status_planned(const struct plan *plan, const struct outcome *outcome)
 {
-        return say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
+        return reply_say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
                              plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
                              outcome->already, "plan", steps_array(plan)),
                    EXIT_DONE);
@@ -297,7 +255,7 @@ int status_planned_all(const struct plan *plans, const struct outcome *outcomes,
                                                                               plans[i].request->target,
                                                                               "alreadyMounted", outcomes[i].already,
                                                                               "plan", steps_array(&plans[i])));
-        return say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "mounts", mounts), EXIT_DONE);
+        return reply_say(json_pack("{s:s, s:b, s:o}", "status", "Success", "dryRun", 1, "mounts", mounts), EXIT_DONE);
 }
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)
@@ -377,13 +335,13 @@ static int say_failure(const struct request *request, const struct request *entr
         put_message(entry != NULL ? entry : request, error, message + strlen(message),
                     sizeof message - strlen(message));
         detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
-                           strerrorname_np(error->errnum), "subject", printable(error->subject), "where",
-                           printable(error->where));
+                           strerrorname_np(error->errnum), "subject", reply_printable(error->subject), "where",
+                           reply_printable(error->where));
         if (detail != NULL && error->kernel[0] != '\0')
-                (void)json_object_set_new(detail, "kernel", printable(error->kernel));
+                (void)json_object_set_new(detail, "kernel", reply_printable(error->kernel));
         if (detail != NULL && hint != NULL)
                 (void)json_object_set_new(detail, "hint", json_string(hint));
-        return say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", printable(message), "error", detail),
+        return reply_say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", reply_printable(message), "error", detail),
                    understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
 }
 

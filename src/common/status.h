@@ -9,9 +9,8 @@
 #include "listing.h"
 #include "plan.h"
 #include "plan_apply.h"
+#include "reply.h"
 #include "request.h"
-
-enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_NOT_UNDERSTOOD = 2 };
 
 /* Each prints one line and returns the program's exit status; EXIT_FAILED also when the line cannot be written. */
 int status_mounted(const struct outcome *outcome);

@@ -2,6 +2,7 @@
 #include "superblock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -116,6 +117,20 @@ int superblock_mount(int context_fd, const char *source, unsigned attributes, st
         int fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);
 
         return fd < 0 ? fail_with_messages(context_fd, errno, "fsmount", source, error) : fd;
+}
+
+int superblock_allow_writing(const char *dir, struct error *error)
+{
+        cleanup_close int context_fd = fspick(AT_FDCWD, dir, FSPICK_CLOEXEC | FSPICK_NO_AUTOMOUNT);
+        int r;
+
+        if (context_fd < 0)
+                return fail(error, errno, "fspick", dir);
+        if ((r = superblock_set(context_fd, "rw", NULL, error)) < 0)
+                return r;
+        if (fsconfig(context_fd, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+                return fail_with_messages(context_fd, errno, "fsconfig", dir, error);
+        return 0;
 }
 
 int superblock_new_tmpfs(struct error *error)

@@ -43,6 +43,9 @@ int superblock_create(int context_fd, const char *source, struct error *error);
 /* superblock_mount() - a detached mount of it, with these MOUNT_ATTR_* values. Returns its fd, owned by the caller. */
 int superblock_mount(int context_fd, const char *source, unsigned attributes, struct error *error);
 
+/* superblock_allow_writing() - a filesystem that is mounted at dir, and read-only, from now on is not (fspick). */
+int superblock_allow_writing(const char *dir, struct error *error);
+
 /* superblock_new_tmpfs() - a fresh small tmpfs of the node's own, as a detached mount. */
 int superblock_new_tmpfs(struct error *error);
 

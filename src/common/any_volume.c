@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "any_volume.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bind_volume.h"
+#include "block_volume.h"
+#include "log.h"
+#include "loop_volume.h"
+#include "text.h"
+#include "tmpfs_volume.h"
+
+static const struct volume_kind *const kinds[] = { &loop_volume, &block_volume, &bind_volume, &tmpfs_volume };
+
+static const struct volume_kind *find(const char *word)
+{
+        for (size_t i = 0; word != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
+                if (strcmp(kinds[i]->word, word) == 0)
+                        return kinds[i];
+        return NULL;
+}
+
+/* What only one kind could mean. */
+static const struct volume_kind *guess(const struct volume_request *request)
+{
+        static const char *const of_loop[] = { "image", "pool", "size" };
+
+        for (size_t i = 0; i < sizeof of_loop / sizeof of_loop[0]; i++)
+                if (json_object_get(request->options, of_loop[i]) != NULL)
+                        return &loop_volume;
+        return NULL;
+}
+
+/* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
+static void tell_unknown(const struct volume_request *request)
+{
+        static const char *const keys[] = { "type",        "name",   "fsType",   "readOnly", "mountOptions", "pool",
+                                            "image",       "size",   "source",   "device",   "path",         "mode",
+                                            "preallocate", "inodes", "recursive" };
+        const char *key;
+        const json_t *value;
+
+        json_object_foreach (request->options, key, value) {
+                bool known = text_starts(key, "kubernetes.io/");
+
+                for (size_t i = 0; !known && i < sizeof keys / sizeof keys[0]; i++)
+                        known = strcmp(key, keys[i]) == 0;
+                if (!known)
+                        log_say("the option \"%.64s\" means nothing here", key);
+        }
+}
+
+int any_volume_choose(struct volume_call *call, struct error *error)
+{
+        const char *tilde = strchr(call->driver, '~');
+        const struct volume_kind *of_driver = find(tilde != NULL ? tilde + 1 : NULL);
+        const struct volume_kind *of_record = call->recorded ? find(call->record.kind) : NULL;
+        const struct volume_kind *kind;
+        const char *word;
+        int r = volume_request_option(call->request, "type", &word, error);
+
+        if (r < 0)
+                return r;
+        kind = find(word);
+        if (word != NULL && kind == NULL)
+                return fail_because(error, EINVAL, "find kind", word, "\"%.64s\" is no kind of volume", word);
+        if (kind != NULL && of_driver != NULL && kind != of_driver)
+                return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
+                                    of_driver->word, word);
+        if (kind == NULL)
+                kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : guess(call->request);
+        if (kind == NULL)
+                return fail_because(error, EINVAL, "find kind", call->request->name,
+                                    "the volume does not say its \"type\": loop, block, bind or tmpfs");
+        if (of_record != NULL && of_record != kind)
+                return fail_because(error, EBUSY, "find kind", call->request->name,
+                                    "a volume of this name is here already, of type %s", of_record->word);
+        call->kind = kind;
+        if (call->request->verb == VERB_ATTACH || call->request->verb == VERB_MOUNT)
+                tell_unknown(call->request);
+        return 0;
+}
+
+const struct volume_kind *any_volume_of_lost_record(void)
+{
+        return &loop_volume;
+}

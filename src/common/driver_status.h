@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * driver_status.h - a verb's answer, in kubelet's words.
+ *
+ * A failure exits 0: when a driver exits otherwise kubelet logs its whole command line, secrets included.
+ */
+#ifndef FLEXGRAFT_DRIVER_STATUS_H
+#define FLEXGRAFT_DRIVER_STATUS_H
+
+#include "error.h"
+#include "volume_call.h"
+#include "volume_request.h"
+
+/* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
+int driver_status_success(const struct volume_call *call);
+int driver_status_failure(const struct volume_request *request, const struct error *error);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filesystem.h - a volume's filesystem: made where there is nothing, repaired where it can be, grown while it is in use.
+ */
+#ifndef FLEXGRAFT_FILESYSTEM_H
+#define FLEXGRAFT_FILESYSTEM_H
+
+#include <stdbool.h>
+
+#include "block_device.h"
+#include "error.h"
+
+#define FILESYSTEM_TYPE_SIZE 64
+
+/*
+ * filesystem_find() - what is on a device, held against what was asked for ("" for anything).
+ *
+ * Gives:   ret_type, of FILESYSTEM_TYPE_SIZE bytes.
+ * Returns: 1 a filesystem of that type; 0 the device is blank, and ret_type is what to make: ext4 unless asked.
+ * Errors:  EINVAL another filesystem than was asked for, or one that mkfs is not known for; ENODATA something that is no
+ *          filesystem, or data that nobody recognises.
+ */
+int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
+
+/* filesystem_make() - mkfs, on a blank device. Errors: those of tool_run(); EIO mkfs failed, with what it said. */
+int filesystem_make(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error);
+
+/*
+ * filesystem_repair() - before it is mounted for writing: e2fsck -p, as kubelet's own mounter has it. A filesystem that
+ * checks itself when it is mounted (xfs, btrfs) is left alone, and so is one whose fsck is not installed.
+ * Errors: EUCLEAN there are errors that only a human may decide about.
+ */
+int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                      struct error *error);
+
+/* filesystem_grow() - to all of its device, while it is mounted at dir. */
+int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
+                    struct error *error);
+
+#endif

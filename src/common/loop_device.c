@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop_device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "text.h"
+
+#define TAG "flexgraft:"
+#define TRIES_MAX 1000 /* others take free devices, too, and each time one of us gets one */
+
+static unsigned hash_of(const char *text)
+{
+        uint64_t hash = text_hash(TEXT_HASH_SEED, text, strlen(text));
+
+        return (unsigned)(hash ^ hash >> 32);
+}
+
+void loop_device_tag(const char *state_dir, const char *driver, const char *name, char *ret_tag)
+{
+        (void)snprintf(ret_tag, LOOP_TAG_SIZE, TAG "%08x:%08x:%08x:%s", hash_of(state_dir), hash_of(driver),
+                       hash_of(name), name);
+}
+
+bool loop_device_tagged_by(const char *tag, const char *state_dir, const char *driver, const char *name)
+{
+        char whole[LOOP_TAG_SIZE];
+        size_t state_end = strlen(TAG) + 9;
+        size_t driver_end = state_end + 9;
+
+        loop_device_tag(state_dir, driver, name != NULL ? name : "", whole);
+        if (strncmp(tag, whole, state_end) != 0)
+                return false;
+        if (name == NULL)
+                return true;
+        if (driver[0] != '\0' && strncmp(tag + state_end, whole + state_end, 9) != 0)
+                return false;
+        return strlen(tag) > driver_end && strcmp(tag + driver_end, whole + driver_end) == 0;
+}
+
+static int open_loop(const char *path, int access, struct error *error)
+{
+        int fd = open(path, access | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+        return fd < 0 ? fail(error, errno, "open", path) : fd;
+}
+
+static int look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error)
+{
+        struct loop_info64 info;
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", path);
+        if (!S_ISBLK(st.st_mode))
+                return fail(error, ENOTBLK, "open", path);
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+                return fail(error, errno, "ioctl", path);
+        *ret_device = (struct loop_device){
+                .number = st.st_rdev,
+                .file_device = info.lo_device,
+                .file_inode = info.lo_inode,
+                .read_only = (info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
+                .ending = (info.lo_flags & LO_FLAGS_AUTOCLEAR) != 0,
+        };
+        (void)text_copy(ret_device->path, sizeof ret_device->path, path);
+        (void)snprintf(ret_device->tag, sizeof ret_device->tag, "%.*s", LOOP_TAG_SIZE - 1,
+                       (const char *)info.lo_file_name);
+        return 0;
+}
+
+int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error)
+{
+        cleanup_close int fd = open_loop(path, O_RDONLY, error);
+
+        return fd < 0 ? fd : look_at(fd, path, ret_device, error);
+}
+
+int loop_device_each(loop_device_function *function, void *argument, struct error *error)
+{
+        DIR *list = opendir("/sys/block");
+        const struct dirent *entry;
+        int r = 0;
+
+        if (list == NULL)
+                return fail(error, errno, "open", "/sys/block");
+        while (r == 0 && (entry = readdir(list)) != NULL) {
+                struct loop_device device;
+                struct error ignored;
+                uint64_t number;
+                char path[64];
+
+                if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number))
+                        continue;
+                /* asked of sysfs first: to open a device could bring it to life */
+                (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
+                if (faccessat(AT_FDCWD, path, F_OK, 0) < 0)
+                        continue;
+                (void)snprintf(path, sizeof path, "/dev/loop%u", (unsigned)number);
+                if (loop_device_look(path, &device, &ignored) == 0)
+                        r = function(&device, argument, error);
+        }
+        (void)closedir(list); /* nothing was written */
+        return r;
+}
+
+static int configure(const char *path, int image_fd, const char *image, const char *tag, bool read_only,
+                     struct loop_device *ret_device, struct error *error)
+{
+        struct loop_config config = { .fd = (unsigned)image_fd };
+        cleanup_close int fd = open_loop(path, read_only ? O_RDONLY : O_RDWR, error);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        config.info.lo_flags = LO_FLAGS_DIRECT_IO | (read_only ? LO_FLAGS_READ_ONLY : 0);
+        (void)text_copy((char *)config.info.lo_file_name, sizeof config.info.lo_file_name, tag);
+        r = ioctl(fd, LOOP_CONFIGURE, &config);
+        if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O, and this kernel says so */
+                config.info.lo_flags &= ~(unsigned)LO_FLAGS_DIRECT_IO;
+                r = ioctl(fd, LOOP_CONFIGURE, &config);
+        }
+        if (r < 0)
+                return fail(error, errno, "attach loop device", image);
+        r = look_at(fd, path, ret_device, error);
+        if (r < 0)
+                (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is the one to tell */
+        return r;
+}
+
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only,
+                       struct loop_device *ret_device, struct error *error)
+{
+        cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+        int r = -EBUSY;
+
+        if (control_fd < 0)
+                return fail(error, errno, "open", "/dev/loop-control");
+        for (int i = 0; r == -EBUSY && i < TRIES_MAX; i++) {
+                char path[32];
+                int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+
+                if (number < 0)
+                        return fail(error, errno, "ioctl", "/dev/loop-control");
+                (void)snprintf(path, sizeof path, "/dev/loop%d", number);
+                r = configure(path, image_fd, image, tag, read_only, ret_device, error);
+        }
+        return r;
+}
+
+int loop_device_keep(const struct loop_device *device, struct error *error)
+{
+        cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_info64 info;
+        struct loop_device now;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+                return fail(error, errno, "ioctl", device->path);
+        info.lo_flags &= ~(unsigned)LO_FLAGS_AUTOCLEAR;
+        if (ioctl(fd, LOOP_SET_STATUS64, &info) < 0)
+                return fail(error, errno, "ioctl", device->path);
+        r = look_at(fd, device->path, &now, error);
+        if (r == 0 && (strcmp(now.tag, device->tag) != 0 || now.file_inode != device->file_inode))
+                r = fail(error, ENXIO, "ioctl", device->path);
+        return r;
+}
+
+int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error)
+{
+        cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_device now;
+        int r;
+
+        *ret_lazy = false;
+        if (fd < 0)
+                return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
+        r = look_at(fd, device->path, &now, error);
+        if (r == -ENXIO || (r == 0 && strcmp(now.tag, device->tag) != 0))
+                return 0;
+        if (r < 0)
+                return r;
+        if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
+                return fail(error, errno, "detach loop device", device->path);
+        fd_close(&fd); /* the kernel lets go when the last of us does */
+        *ret_lazy = loop_device_look(device->path, &now, error) == 0 && strcmp(now.tag, device->tag) == 0;
+        return 0;
+}
+
+int loop_device_grow(const char *path, struct error *error)
+{
+        cleanup_close int fd = open_loop(path, O_RDONLY, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, LOOP_SET_CAPACITY, 0) < 0 ? fail(error, errno, "ioctl", path) : 0;
+}

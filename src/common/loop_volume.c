@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loop_volume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "log.h"
+#include "loop_device.h"
+#include "pool.h"
+#include "text.h"
+
+#define DEFAULT_POOL "default"
+#define SUFFIX ".img"
+#define SIZE_STEP_BYTES 4096U /* what is asked for is rounded up to whole pages */
+
+struct image {
+        int pool_fd;
+        int fd;
+        char name[NAME_MAX + 1];
+        char path[PATH_MAX];
+        struct stat st;
+        bool read_only; /* the file cannot be written */
+        bool made;      /* by this call */
+};
+
+static void image_release(struct image *image)
+{
+        fd_close(&image->fd);
+        fd_close(&image->pool_fd);
+}
+#define cleanup_image __attribute__((cleanup(image_release)))
+#define IMAGE_NONE                                                                                                     \
+        {                                                                                                              \
+                .pool_fd = -EBADF, .fd = -EBADF                                                                        \
+        }
+
+static int open_file(struct image *image, struct error *error)
+{
+        image->fd = openat(image->pool_fd, image->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (image->fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM)) {
+                image->read_only = true;
+                image->fd =
+                        openat(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        }
+        if (image->fd < 0)
+                return fail(error, errno, "open image", image->path);
+        if (fstat(image->fd, &image->st) < 0)
+                return fail(error, errno, "fstat", image->path);
+        if (!S_ISREG(image->st.st_mode))
+                return fail_because(error, EINVAL, "open image", image->path, "%s is not a regular file", image->path);
+        return 0;
+}
+
+/* The pool and the file's name; a volume that is attached already stays where it is. */
+static int locate(const struct volume_call *call, struct image *image, struct error *error)
+{
+        const char *pool;
+        const char *name;
+        int length;
+        int r;
+
+        if ((r = volume_request_option(call->request, "pool", &pool, error)) < 0 ||
+            (r = volume_request_option(call->request, "image", &name, error)) < 0)
+                return r;
+        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL) {
+                const char *last = strrchr(call->record.source, '/') + 1;
+                char directory[PATH_MAX];
+
+                (void)snprintf(directory, sizeof directory, "%.*s", (int)(last - call->record.source),
+                               call->record.source);
+                (void)text_copy(image->path, sizeof image->path, call->record.source);
+                (void)text_copy(image->name, sizeof image->name, last);
+                image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
+        }
+        if (name == NULL)
+                length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
+        else
+                length = snprintf(image->name, sizeof image->name, "%s", name);
+        if (length >= (int)sizeof image->name)
+                return fail_because(error, ENAMETOOLONG, "open image", call->request->name,
+                                    "the image's name is too long; give a shorter one with \"image\"");
+        if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
+                return fail_because(error, EINVAL, "open image", image->name,
+                                    "\"%.200s\" is not a name for a file of a pool", image->name);
+        image->pool_fd = pool_open(&call->config, pool != NULL ? pool : DEFAULT_POOL, image->path, error);
+        if (image->pool_fd < 0)
+                return image->pool_fd;
+        length = (int)strlen(image->path);
+        if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
+                return fail(error, ENAMETOOLONG, "open image", image->name);
+        (void)snprintf(image->path + length, PATH_MAX - (size_t)length, "/%s", image->name);
+        return 0;
+}
+
+/* One of no bytes is one whose making was cut short. */
+static int make_file(const struct volume_call *call, struct image *image, uint64_t size_bytes, struct error *error)
+{
+        const char *preallocate;
+        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
+
+        if (r < 0)
+                return r;
+        if (image->fd < 0) {
+                image->fd = openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                if (image->fd < 0)
+                        return fail(error, errno, "make image", image->path);
+                image->made = true;
+        }
+        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+        if (preallocate != NULL && strcmp(preallocate, "true") == 0)
+                r = fallocate(image->fd, 0, 0, (off_t)size_bytes);
+        else
+                r = ftruncate(image->fd, (off_t)size_bytes);
+        if (r < 0)
+                return fail(error, errno, "make image", image->path);
+        if (fstat(image->fd, &image->st) < 0)
+                return fail(error, errno, "fstat", image->path);
+        log_say("made the image %s of %llu bytes", image->path, (unsigned long long)size_bytes);
+        return 0;
+}
+
+static int open_image(const struct volume_call *call, struct image *image, struct error *error)
+{
+        uint64_t size_bytes;
+        int r;
+
+        if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0 ||
+            (r = locate(call, image, error)) < 0)
+                return r;
+        r = open_file(image, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && image->st.st_size > 0)
+                return 0;
+        if (size_bytes == 0)
+                return fail_because(error, ENOENT, "open image", image->path,
+                                    "there is no image %s; give a \"size\" to have one made", image->path);
+        return make_file(call, image, size_bytes, error);
+}
+
+static bool is_of_volume(const struct volume_call *call, const struct loop_device *device)
+{
+        return loop_device_tagged_by(device->tag, call->config.state_dir, call->driver, call->request->name);
+}
+
+struct search {
+        const struct volume_call *call;
+        const struct stat *st; /* NULL: by its tag */
+        struct loop_device found;
+};
+
+static int match(const struct loop_device *device, void *argument, struct error *error)
+{
+        struct search *search = argument;
+
+        (void)error;
+        if (search->st != NULL ? device->file_device != search->st->st_dev || device->file_inode != search->st->st_ino
+                               : !is_of_volume(search->call, device))
+                return 0;
+        search->found = *device;
+        return 1;
+}
+
+static void remember(struct volume_call *call, const struct loop_device *device)
+{
+        (void)text_copy(call->record.device, sizeof call->record.device, device->path);
+        call->record.device_number = device->number;
+}
+
+/* The device that the record names, if it is the volume's still: 1. Else any with its tag: 1. Else 0. */
+static int look(struct volume_call *call, struct error *error)
+{
+        struct search search = { .call = call };
+        int r;
+
+        if (call->recorded && call->record.device[0] != '\0' &&
+            loop_device_look(call->record.device, &search.found, error) == 0 && is_of_volume(call, &search.found)) {
+                remember(call, &search.found);
+                return 1;
+        }
+        r = loop_device_each(match, &search, error);
+        if (r == 1)
+                remember(call, &search.found);
+        return r;
+}
+
+/* An image has one device, whoever asks for it: two would corrupt what is on it. */
+static int adopt(struct volume_call *call, const struct image *image, struct error *error)
+{
+        struct search search = { .call = call, .st = &image->st };
+        int r = loop_device_each(match, &search, error);
+
+        if (r <= 0)
+                return r;
+        if (!is_of_volume(call, &search.found))
+                return fail_because(error, EBUSY, "attach loop device", image->path,
+                                    "the image %s is in use already, by %s%s%s", image->path, search.found.path,
+                                    search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
+        if (search.found.ending && (r = loop_device_keep(&search.found, error)) < 0)
+                return r == -ENXIO ? 0 : r; /* it went: a new one */
+        remember(call, &search.found);
+        return 1;
+}
+
+static int attach_new(struct volume_call *call, const struct image *image, struct error *error)
+{
+        bool was_recorded = call->recorded;
+        struct loop_device device;
+        char tag[LOOP_TAG_SIZE];
+        bool lazy;
+        int r;
+
+        call->record.device[0] = '\0';
+        loop_device_tag(call->config.state_dir, call->driver, call->request->name, tag);
+        if ((r = volume_call_save(call, /* durable= */ true, error)) < 0)
+                return r;
+        r = loop_device_attach(image->fd, image->path, tag, image->read_only, &device, error);
+        if (r == 0) {
+                remember(call, &device);
+                r = volume_call_save(call, /* durable= */ false, error);
+                if (r < 0) {
+                        struct error ignored;
+
+                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to tell */
+                }
+        }
+        if (r < 0 && !was_recorded) {
+                struct error ignored;
+
+                (void)volume_call_drop(call, &ignored); /* likewise */
+        }
+        return r;
+}
+
+static int attach_image(struct volume_call *call, const struct image *image, struct error *error)
+{
+        uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
+        bool was_recorded = call->recorded;
+        struct loop_device device;
+        int r;
+
+        if (was_recorded && call->record.device[0] != '\0' &&
+            loop_device_look(call->record.device, &device, error) == 0 && is_of_volume(call, &device) &&
+            device.file_inode == image->st.st_ino && device.file_device == image->st.st_dev && !device.ending)
+                return 0;
+        volume_call_begin_record(call);
+        (void)text_copy(call->record.source, sizeof call->record.source, image->path);
+        /* after the volume's own lock, always: another volume may name the same image */
+        if ((r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, key, sizeof key), error)) < 0)
+                return r;
+        r = adopt(call, image, error);
+        if (r < 0)
+                return r;
+        return r > 0 ? volume_call_save(call, /* durable= */ true, error) : attach_new(call, image, error);
+}
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        cleanup_image struct image image = IMAGE_NONE;
+        int r = open_image(call, &image, error);
+
+        if (r == 0)
+                r = attach_image(call, &image, error);
+        if (r < 0 && image.made)
+                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to tell */
+        return r;
+}
+
+static int detach(struct volume_call *call, struct error *error)
+{
+        struct loop_device device;
+        bool lazy;
+        int r = look(call, error);
+
+        if (r <= 0)
+                return r;
+        r = loop_device_look(call->record.device, &device, error);
+        if (r == 0)
+                r = loop_device_detach(&device, &lazy, error);
+        else if (r == -ENXIO || r == -ENOENT)
+                return 0;
+        if (r == 0 && lazy) {
+                log_say("%s is in use still, and goes with its last user", device.path);
+                (void)snprintf(call->answer.message, sizeof call->answer.message,
+                               "%s is in use still, and goes with its last user", device.path);
+        }
+        return r;
+}
+
+static int predict(struct volume_call *call, struct error *error)
+{
+        if (snprintf(call->record.device, sizeof call->record.device, "/dev/flexgraft/%s", call->request->name) >=
+            (int)sizeof call->record.device)
+                return fail(error, ENAMETOOLONG, "predict device", call->request->name);
+        return 0;
+}
+
+static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
+{
+        cleanup_image struct image image = IMAGE_NONE;
+        int attached;
+        int r;
+
+        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+        if ((r = locate(call, &image, error)) < 0)
+                return r;
+        r = open_file(&image, error);
+        if (r == -ENOENT) { /* the volume is another node's: expandfs, there, does the work */
+                *ret_size_bytes = size_bytes;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+        if ((uint64_t)image.st.st_size < size_bytes) {
+                if (image.read_only)
+                        return fail(error, EROFS, "grow image", image.path);
+                if (ftruncate(image.fd, (off_t)size_bytes) < 0)
+                        return fail(error, errno, "grow image", image.path);
+                image.st.st_size = (off_t)size_bytes;
+                log_say("grew the image %s to %llu bytes", image.path, (unsigned long long)size_bytes);
+        }
+        attached = look(call, error);
+        if (attached < 0 || (attached > 0 && (r = loop_device_grow(call->record.device, error)) < 0))
+                return attached < 0 ? attached : r;
+        *ret_size_bytes = (uint64_t)image.st.st_size;
+        return 0;
+}
+
+const struct volume_kind loop_volume = {
+        .word = "loop", .attach = attach, .look = look, .detach = detach, .predict = predict, .grow = grow
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop_volume.h - a volume that is an image file in a pool.
+ *
+ * Options: pool, image (a file's name; default NAME.img), size (the image is made when it is not there), preallocate.
+ */
+#ifndef FLEXGRAFT_LOOP_VOLUME_H
+#define FLEXGRAFT_LOOP_VOLUME_H
+
+#include "volume_call.h"
+
+extern const struct volume_kind loop_volume;
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privileges/tools.h"
+
+#include "fd.h"
+#include "privileges.h"
+#include "text.h"
+#include "worker.h"
+
+#define ARGUMENTS_MAX 8
+
+/*
+ * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
+ * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone.
+ */
+static const struct {
+        const char *name;
+        const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
+        bool grows;                           /* a mounted filesystem, which takes capabilities */
+} tools[TOOLS] = {
+        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, false },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, false },
+        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, false },
+        [TOOL_RESIZE2FS] = { "resize2fs", {}, true },
+        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, true },
+        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, true },
+};
+
+static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
+
+struct order {
+        enum tool tool;
+        unsigned timeout_seconds;
+        char argument[PATH_MAX];
+};
+
+struct answer {
+        int errnum; /* 0: it ran, and ended with */
+        int status;
+        char output[TOOL_OUTPUT_SIZE];
+};
+
+static int runner_fd = -EBADF;
+static pid_t runner_pid;
+
+/* ---- in the runner */
+
+static void become(const char *path, const struct order *order, int output_fd, int parent)
+{
+        static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
+        const char *arguments[ARGUMENTS_MAX + 3] = { tools[order->tool].name };
+        struct error ignored;
+        int count = 1;
+
+        for (int i = 0; tools[order->tool].arguments[i] != NULL; i++)
+                arguments[count++] = tools[order->tool].arguments[i];
+        arguments[count] = order->argument;
+        worker_dies_with_parent(parent);
+        if (!tools[order->tool].grows && privileges_keep_none(&ignored) < 0)
+                _exit(127);
+        if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)
+                (void)execve(path, (char *const *)arguments, (char *const *)environment);
+        _exit(127);
+}
+
+/* What it says, until it is done or out of time; only the end is kept. */
+static bool listen_to(int fd, int64_t deadline_ms, char *output)
+{
+        size_t length = 0;
+
+        for (;;) {
+                struct pollfd wait = { .fd = fd, .events = POLLIN };
+                int64_t left_ms = deadline_ms - worker_now_ms();
+                struct timespec timeout = { .tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000 };
+                char bytes[TOOL_OUTPUT_SIZE / 2];
+                ssize_t n;
+
+                if (left_ms <= 0)
+                        return false;
+                n = ppoll(&wait, 1, &timeout, NULL);
+                if (n <= 0)
+                        continue;
+                n = read(fd, bytes, sizeof bytes);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return true;
+                if (length + (size_t)n >= TOOL_OUTPUT_SIZE) {
+                        size_t dropped = length + (size_t)n - TOOL_OUTPUT_SIZE + 1;
+
+                        (void)memmove(output, output + dropped, length - dropped);
+                        length -= dropped;
+                }
+                (void)memcpy(output + length, bytes, (size_t)n);
+                length += (size_t)n;
+                output[length] = '\0';
+        }
+}
+
+static void carry_out(const struct order *order, struct answer *ret_answer)
+{
+        int64_t deadline_ms = worker_now_ms() + (int64_t)order->timeout_seconds * 1000;
+        char path[64] = "";
+        bool in_time;
+        int output[2];
+        int status = 0;
+        int self = getpid();
+        pid_t pid;
+
+        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+                (void)snprintf(path, sizeof path, "%s/%s", directories[i], tools[order->tool].name);
+                if (access(path, X_OK) == 0)
+                        break;
+                path[0] = '\0';
+        }
+        if (path[0] == '\0') {
+                ret_answer->errnum = ENOENT;
+                return;
+        }
+        if (pipe2(output, O_CLOEXEC) < 0) {
+                ret_answer->errnum = errno;
+                return;
+        }
+        pid = fork();
+        if (pid == 0)
+                become(path, order, output[1], self);
+        ret_answer->errnum = pid < 0 ? errno : 0;
+        (void)close(output[1]); /* the tool's alone now */
+        in_time = pid < 0 || listen_to(output[0], deadline_ms, ret_answer->output);
+        (void)close(output[0]); /* only read from */
+        if (pid < 0)
+                return;
+        if (!in_time)
+                (void)kill(pid, SIGKILL); /* ours, and not waited for yet */
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (!in_time)
+                ret_answer->errnum = ETIMEDOUT;
+        else if (!WIFEXITED(status))
+                ret_answer->errnum = ECANCELED;
+        else
+                ret_answer->status = WEXITSTATUS(status);
+}
+
+static void run_orders(int fd, int parent)
+{
+        static struct order order; /* static, for their size */
+        static struct answer answer;
+        struct error ignored;
+        int null_fd;
+
+        worker_dies_with_parent(parent);
+        /* kubelet waits until nobody holds its pipes: not us, and nothing that we run */
+        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
+            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0)
+                _exit(1);
+        if (privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0)
+                _exit(1);
+        while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
+                answer = (struct answer){};
+                order.argument[sizeof order.argument - 1] = '\0';
+                if ((unsigned)order.tool < TOOLS && order.argument[0] == '/')
+                        carry_out(&order, &answer);
+                else
+                        answer.errnum = EINVAL;
+                if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer)
+                        break;
+        }
+        _exit(0);
+}
+
+/* ---- in the program */
+
+int tool_begin(struct error *error)
+{
+        int parent = getpid();
+        int pair[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return fail(error, errno, "socketpair", "the runner of commands");
+        runner_pid = fork();
+        if (runner_pid == 0) {
+                (void)close(pair[0]); /* so that it sees when we are gone */
+                run_orders(pair[1], parent);
+        }
+        (void)close(pair[1]); /* the runner's */
+        runner_fd = pair[0];
+        if (runner_pid < 0) {
+                int errnum = errno;
+
+                fd_close(&runner_fd);
+                return fail(error, errnum, "fork", "the runner of commands");
+        }
+        return 0;
+}
+
+int tool_run(enum tool tool, const char *argument, unsigned timeout_seconds, char *ret_output, struct error *error)
+{
+        static struct order order; /* static, for their size */
+        static struct answer answer;
+        const char *name = tools[tool].name;
+        ssize_t n;
+
+        order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds };
+        if (!text_copy(order.argument, sizeof order.argument, argument))
+                return fail(error, ENAMETOOLONG, name, argument);
+        if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+                return fail(error, errno, "run command", name);
+        do
+                n = recv(runner_fd, &answer, sizeof answer, 0);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof answer)
+                return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
+        answer.output[sizeof answer.output - 1] = '\0';
+        text_make_printable(answer.output);
+        (void)text_copy(ret_output, TOOL_OUTPUT_SIZE, answer.output);
+        if (answer.errnum == ENOENT)
+                return fail_because(error, ENOENT, "run command", name, "%s is not installed", name);
+        if (answer.errnum == ETIMEDOUT)
+                return fail_because(error, ETIMEDOUT, "run command", name, "%s was killed after %u seconds", name,
+                                    timeout_seconds);
+        if (answer.errnum == ECANCELED)
+                return fail_because(error, ECANCELED, "run command", name, "%s died of a signal: %s", name, ret_output);
+        return answer.errnum != 0 ? fail(error, answer.errnum, "run command", name) : answer.status;
+}
+
+void tool_end(void)
+{
+        siginfo_t end;
+
+        fd_close(&runner_fd);
+        if (runner_pid <= 0)
+                return;
+        (void)kill(runner_pid, SIGKILL); /* it holds nothing; what it runs dies with it */
+        while (waitid(P_PID, (id_t)runner_pid, &end, WEXITED) < 0 && errno == EINTR)
+                ;
+        runner_pid = 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume_attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+
+#include "any_volume.h"
+#include "log.h"
+#include "mount_identity.h"
+
+int volume_name(struct volume_call *call, struct error *error)
+{
+        (void)error;
+        call->answer.volume_name = call->request->name;
+        return 0;
+}
+
+static int attach_here(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        call->answer.device = "";
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        if (call->kind->attach == NULL)
+                return 0; /* it has no device, and nothing to be done before it is mounted */
+        if ((r = call->kind->attach(call, error)) < 0)
+                return r;
+        call->answer.device = call->record.device;
+        return 0;
+}
+
+int volume_attach(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if (volume_call_is_here(call))
+                return attach_here(call, error);
+        call->answer.device = "";
+        if ((r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->predict == NULL)
+                return 0;
+        if ((r = call->kind->predict(call, error)) < 0)
+                return r;
+        call->answer.device = call->record.device;
+        return 0;
+}
+
+int volume_wait_for_attach(struct volume_call *call, struct error *error)
+{
+        return attach_here(call, error);
+}
+
+int volume_is_attached(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        call->answer.tells_attached = true;
+        call->answer.attached = true;
+        if (!volume_call_is_here(call))
+                return 0; /* as attach says: the node itself does it when it is needed */
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->look == NULL)
+                return 0;
+        r = call->kind->look(call, error);
+        call->answer.attached = r > 0;
+        return r < 0 ? r : 0;
+}
+
+static bool is_mount(const struct volume_call *call, const char *dir)
+{
+        struct mount_seen seen;
+
+        return mount_see(AT_FDCWD, dir, &seen) == 0 && seen.root && seen.device == call->record.device_number;
+}
+
+/* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
+static int check_unmounted(const struct volume_call *call, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+        const char *dir = record->staged.dir;
+
+        if (dir == NULL || !is_mount(call, dir)) {
+                dir = NULL;
+                for (size_t i = 0; dir == NULL && i < record->published_count; i++)
+                        if (is_mount(call, record->published[i].dir))
+                                dir = record->published[i].dir;
+        }
+        return dir == NULL ? 0
+                           : fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
+                                          dir);
+}
+
+/* mkfs was killed, and nobody asked for the volume again: what it left half made would be taken for a filesystem. */
+static void forget_formatting(struct volume_call *call)
+{
+        struct block_device device;
+        struct error ignored;
+
+        if (!call->record.formatting)
+                return;
+        volume_call_device(call, &device);
+        if (block_device_wipe(&device, &ignored) < 0)
+                log_say("%s was being formatted and cannot be made blank again: %s", device.path,
+                        strerrordesc_np(ignored.errnum));
+}
+
+/*
+ * Whether the node that detach names is this one. Where nobody told us how kubelet calls the node, a volume that was
+ * attached without being told for whom (waitforattach) is taken to be meant.
+ */
+static bool is_meant(const struct volume_call *call)
+{
+        if (volume_call_is_here(call))
+                return true;
+        return call->recorded && call->config.node_name[0] == '\0' &&
+               (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
+}
+
+int volume_detach(struct volume_call *call, struct error *error)
+{
+        int attached = 0;
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0)
+                return r;
+        if (!is_meant(call))
+                return 0;
+        if (!call->recorded) { /* an attached loop device tells by itself whose it is */
+                call->kind = any_volume_of_lost_record();
+                return call->kind->detach(call, error);
+        }
+        if ((r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->look != NULL)
+                attached = call->kind->look(call, error);
+        if (attached < 0)
+                return attached;
+        if (attached > 0) {
+                if ((r = check_unmounted(call, error)) < 0)
+                        return r;
+                forget_formatting(call);
+                if ((r = call->kind->detach(call, error)) < 0)
+                        return r;
+        }
+        return volume_call_drop(call, error);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_driver.h - what a driver of some name is for. One program is installed under many names.
+ */
+#ifndef FLEXGRAFT_VOLUME_DRIVER_H
+#define FLEXGRAFT_VOLUME_DRIVER_H
+
+#include <stdbool.h>
+
+#define VOLUME_DRIVER_MAX 256 /* "vendor~driver", terminated */
+
+enum verb {
+        VERB_INIT,
+        VERB_GETVOLUMENAME,
+        VERB_ATTACH,
+        VERB_WAITFORATTACH,
+        VERB_ISATTACHED,
+        VERB_DETACH,
+        VERB_MOUNTDEVICE,
+        VERB_UNMOUNTDEVICE,
+        VERB_MOUNT,
+        VERB_UNMOUNT,
+        VERB_EXPANDVOLUME,
+        VERB_EXPANDFS,
+        VERBS
+};
+
+/* volume_verb_word() - "attach". */
+const char *volume_verb_word(enum verb verb);
+
+/* volume_verb_find() - the verb of a word; VERBS for no verb. */
+enum verb volume_verb_find(const char *word);
+
+/*
+ * volume_driver_name() - the driver that a program was run as: the last directory of argv[0] with a ~ in its name, where
+ * "verbs" may follow. Gives VOLUME_DRIVER_MAX bytes, "" where there is none.
+ */
+void volume_driver_name(const char *argv0, char *ret_driver);
+
+/* volume_driver_can() - whether any kind of volume behind this name will ever have the verb. */
+bool volume_driver_can(const char *driver, enum verb verb);
+
+/*
+ * volume_driver_init() - the answer to init: every capability, since kubelet has defaults of its own for what is left
+ * out. Prints one line; returns the exit status.
+ */
+int volume_driver_init(const char *driver);
+
+/* volume_driver_not_supported() - kubelet remembers that. Prints one line; returns the exit status. */
+int volume_driver_not_supported(const char *verb);
+
+/* volume_driver_failed() - a failure before there is a program that could tell more. Prints one line; returns the exit status. */
+int volume_driver_failed(enum verb verb, int errnum);
+
+/*
+ * volume_driver_dispatch() - become the program of a verb: verbs/VERB beside our own, with the driver's name in its argv[0].
+ * Returns only on failure, negative errno.
+ */
+int volume_driver_dispatch(const char *driver, enum verb verb, char **argv);
+
+#endif

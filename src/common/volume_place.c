@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "any_volume.h"
+#include "fd.h"
+#include "log.h"
+#include "mount_identity.h"
+#include "mount_table.h"
+#include "node_mount.h"
+#include "text.h"
+
+/* A btrfs has a number of its own for stat(2); its mount's source still is the device. */
+static bool source_is(const struct mount_seen *seen, int fd, const char *device)
+{
+        cleanup_mount_table struct mount_table table = {};
+        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        uint64_t id = seen->identity.short_id;
+
+        if (proc_fd < 0 || (seen->identity.unique && mount_see_short_id(fd, &id) < 0) ||
+            mount_table_open(&table, proc_fd) < 0)
+                return false;
+        while (mount_table_next(&table))
+                if (table.id == id)
+                        return strcmp(table.source, device) == 0;
+        return false;
+}
+
+static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
+{
+        cleanup_close int fd = -EBADF;
+
+        if (call->record.device_number == 0)
+                return false;
+        if (major(seen->device) != 0)
+                return seen->device == call->record.device_number;
+        fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd >= 0 && source_is(seen, fd, call->record.device);
+}
+
+/* How many of the path's last parts are missing. */
+static int count_missing(const char *dir, unsigned *ret_made)
+{
+        char path[PATH_MAX];
+        struct stat st;
+
+        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        for (*ret_made = 0; fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0; (*ret_made)++) {
+                char *last = strrchr(path, '/');
+
+                if (errno != ENOENT)
+                        return -errno;
+                if (last == path) /* there is a root */
+                        return (int)++*ret_made > 0 ? 0 : -ENOENT;
+                *last = '\0';
+        }
+        return 0;
+}
+
+int volume_place_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error)
+{
+        struct mount_seen seen;
+        int r = mount_see(AT_FDCWD, dir, &seen);
+
+        *ret_made = 0;
+        if (r == -ENOENT) {
+                r = count_missing(dir, ret_made);
+                return r < 0 ? fail(error, -r, "stat", dir) : PLACE_MISSING;
+        }
+        if (r < 0)
+                return fail(error, -r, "stat", dir);
+        if (!seen.directory)
+                return fail(error, ENOTDIR, "stat", dir);
+        if (!seen.root)
+                return PLACE_BARE;
+        return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
+}
+
+int volume_place_make(const char *dir, unsigned made, struct error *error)
+{
+        char path[PATH_MAX];
+
+        while (made-- > 0) {
+                const char *end = dir + strlen(dir);
+
+                for (unsigned i = 0; i < made; i++)
+                        do
+                                end--;
+                        while (*end != '/');
+                (void)snprintf(path, sizeof path, "%.*s", (int)(end - dir), dir);
+                if (mkdirat(AT_FDCWD, path, 0750) < 0 && errno != EEXIST)
+                        return fail(error, errno, "mkdir", path);
+        }
+        return 0;
+}
+
+void volume_place_unmake(const char *dir, unsigned made)
+{
+        char path[PATH_MAX];
+
+        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        while (made-- > 0 && unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0)
+                *strrchr(path, '/') = '\0';
+}
+
+static int remember(struct volume_call *call, unsigned made, bool staged, struct error *error)
+{
+        struct volume_record *record = &call->record;
+
+        if (!staged)
+                return volume_record_publish(record, call->request->dir, made, error);
+        free(record->staged.dir);
+        record->staged = (struct volume_place){ .dir = strdup(call->request->dir), .made = made };
+        return record->staged.dir == NULL ? fail(error, ENOMEM, "write record", record->name) : 0;
+}
+
+/* A kind without a device has a record only while it is mounted somewhere. */
+static int save_or_drop(struct volume_call *call, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+
+        if (call->kind->attach == NULL && record->published_count == 0 && record->staged.dir == NULL)
+                return volume_call_drop(call, error);
+        return volume_call_save(call, /* durable= */ false, error);
+}
+
+static void take_back(struct volume_call *call, bool placed, unsigned made)
+{
+        const char *dir = call->request->dir;
+        struct error ignored; /* the first failure is the one to tell */
+        bool lazy;
+
+        if (placed)
+                (void)node_mount_remove(dir, call->config.unmount_seconds, &lazy, &ignored);
+        volume_place_unmake(dir, made);
+        volume_record_forget(&call->record, dir);
+        if (call->recorded)
+                (void)save_or_drop(call, &ignored);
+}
+
+int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, bool durable,
+                     struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct mount_seen meant;
+        struct mount_seen seen;
+        bool placed = false;
+        int r;
+
+        if ((r = mount_see(mount_fd, "", &meant)) < 0)
+                return fail(error, -r, "statx", dir);
+        if ((r = remember(call, made, staged, error)) == 0 && (r = volume_call_save(call, durable, error)) == 0 &&
+            (r = volume_place_make(dir, made, error)) == 0 && (r = node_mount_place(mount_fd, dir, error)) == 0) {
+                placed = true;
+                if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
+                        r = fail(error, -r, "look again", dir);
+                else if (!mount_seen_is(&seen, &meant.identity))
+                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile", dir);
+        }
+        if (r < 0)
+                take_back(call, placed, made);
+        return r;
+}
+
+int volume_take_off(struct volume_call *call, struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct volume_place *place;
+        bool lazy;
+        int r;
+
+        if ((r = volume_call_open_place(call, error)) < 0)
+                return r;
+        r = node_mount_remove(dir, call->config.unmount_seconds, &lazy, error);
+        if (r < 0)
+                return r;
+        if (lazy) {
+                log_say("%s was busy or did not answer, and was detached lazily", dir);
+                (void)snprintf(call->answer.message, sizeof call->answer.message,
+                               "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
+                               call->config.unmount_seconds);
+        }
+        place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
+        if (place == NULL)
+                return 0;
+        volume_place_unmake(dir, place->made);
+        volume_record_forget(&call->record, dir);
+        if ((r = any_volume_choose(call, error)) < 0)
+                return r;
+        return save_or_drop(call, error);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_publish.h - mount: a staged volume, or one that needs no staging, onto a pod's directory.
+ *
+ * unmount is volume_take_off().
+ */
+#ifndef FLEXGRAFT_VOLUME_PUBLISH_H
+#define FLEXGRAFT_VOLUME_PUBLISH_H
+
+#include "volume_call.h"
+
+/* volume_publish() - with this pod's attributes, nosuid and nodev among them; read-only for this pod alone. */
+int volume_publish(struct volume_call *call, struct error *error);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume_record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "file.h"
+#include "json_file.h"
+#include "log.h"
+#include "text.h"
+
+#define RECORD_VERSION 1
+#define SUFFIX ".json"
+#define STEM_MAX_BYTES 180 /* of a file's name: leaves room for what is put around it */
+
+/* A name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the whole. */
+static size_t put_stem(const char *name, char *ret_stem)
+{
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~.";
+        size_t length = 0;
+
+        for (const char *byte = name; *byte != '\0'; byte++) {
+                bool odd = strchr(plain, *byte) == NULL || (byte == name && *byte == '.');
+
+                if (length + 3 > STEM_MAX_BYTES - 17)
+                        return length + (size_t)snprintf(ret_stem + length, 18, "%%%016llx",
+                                                         (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                if (odd)
+                        length += (size_t)snprintf(ret_stem + length, 4, "%%%02X", (unsigned char)*byte);
+                else
+                        ret_stem[length++] = *byte;
+        }
+        ret_stem[length] = '\0';
+        return length;
+}
+
+/* Of the stem, so that whoever finds a file of it knows the lock, too. */
+uint64_t volume_record_key(const char *name)
+{
+        char stem[STEM_MAX_BYTES + 1];
+        size_t length = put_stem(name, stem);
+
+        return text_hash(TEXT_HASH_SEED, stem, length);
+}
+
+/* driver NULL: the plain name. '@' stands in no stem, so the two are never confused. */
+static void file_name(const char *name, const char *driver, char *ret_file)
+{
+        char stem[STEM_MAX_BYTES + 1];
+
+        (void)put_stem(name, stem);
+        if (driver == NULL)
+                (void)snprintf(ret_file, NAME_MAX + 1, "%s" SUFFIX, stem);
+        else
+                (void)snprintf(ret_file, NAME_MAX + 1, "%s@%016llx" SUFFIX, stem,
+                               (unsigned long long)text_hash(TEXT_HASH_SEED, driver, strlen(driver)));
+}
+
+static const struct {
+        const char *member;
+        size_t offset;
+        size_t size;
+} strings[] = {
+#define STRING(member, field)                                                                                          \
+        {                                                                                                              \
+                member, offsetof(struct volume_record, field), sizeof((struct volume_record *)0)->field                \
+        }
+        STRING("name", name),     STRING("driver", driver), STRING("type", kind),      STRING("node", node),
+        STRING("source", source), STRING("device", device), STRING("bootId", boot_id),
+#undef STRING
+};
+
+static bool place_from_json(const json_t *object, struct volume_place *ret_place)
+{
+        const char *dir = json_string_value(json_object_get(object, "dir"));
+        const json_t *made = json_object_get(object, "made");
+
+        if (dir == NULL || dir[0] != '/' || !json_is_integer(made) || json_integer_value(made) < 0 ||
+            (size_t)json_integer_value(made) > text_count(dir, '/'))
+                return false;
+        *ret_place = (struct volume_place){ .dir = strdup(dir), .made = (unsigned)json_integer_value(made) };
+        return ret_place->dir != NULL;
+}
+
+static bool from_json(const json_t *object, struct volume_record *ret_record)
+{
+        const json_t *staged = json_object_get(object, "staged");
+        const json_t *published = json_object_get(object, "published");
+        const json_t *number = json_object_get(object, "deviceNumber");
+        const json_t *item;
+        size_t i;
+
+        for (i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+                const char *value = json_string_value(json_object_get(object, strings[i].member));
+
+                if (value == NULL || !text_copy((char *)ret_record + strings[i].offset, strings[i].size, value))
+                        return false;
+        }
+        if (!json_is_integer(number) || !json_is_array(published))
+                return false;
+        ret_record->device_number = (uint64_t)json_integer_value(number);
+        ret_record->read_only = json_is_true(json_object_get(object, "readOnly"));
+        ret_record->formatting = json_is_true(json_object_get(object, "formatting"));
+        if (staged != NULL && !place_from_json(staged, &ret_record->staged))
+                return false;
+        ret_record->published = calloc(json_array_size(published) + 1, sizeof *ret_record->published);
+        if (ret_record->published == NULL)
+                return false;
+        json_array_foreach (published, i, item) {
+                if (!place_from_json(item, &ret_record->published[i]))
+                        return false;
+                ret_record->published_count++;
+        }
+        return ret_record->name[0] != '\0' && ret_record->kind[0] != '\0';
+}
+
+static json_t *place_to_json(const struct volume_place *place)
+{
+        return json_pack("{s:s, s:i}", "dir", place->dir, "made", (int)place->made);
+}
+
+static json_t *to_json(const struct volume_record *record)
+{
+        json_t *published = json_array();
+        json_t *object = json_pack("{s:i, s:I, s:b, s:b, s:O}", "version", RECORD_VERSION, "deviceNumber",
+                                   (json_int_t)record->device_number, "readOnly", record->read_only, "formatting",
+                                   record->formatting, "published", published);
+        int r = object == NULL ? -1 : 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof strings / sizeof strings[0]; i++)
+                r = json_object_set_new(object, strings[i].member,
+                                        json_string((const char *)record + strings[i].offset));
+        for (size_t i = 0; r == 0 && i < record->published_count; i++)
+                r = json_array_append_new(published, place_to_json(&record->published[i]));
+        if (r == 0 && record->staged.dir != NULL)
+                r = json_object_set_new(object, "staged", place_to_json(&record->staged));
+        json_decref(published);
+        if (r < 0) {
+                json_decref(object);
+                return NULL;
+        }
+        return object;
+}
+
+/* One file. -ENOENT also for one that was set aside. */
+static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
+                     struct error *error)
+{
+        cleanup_json json_t *object = NULL;
+        const json_t *version;
+        char aside[NAME_MAX + 8];
+        int r;
+
+        *ret_record = (struct volume_record){};
+        r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
+        if (r < 0 && r != -EBADMSG && r != -EFBIG)
+                return r;
+        version = json_object_get(object, "version");
+        if (r == 0 && json_is_integer(version) && json_integer_value(version) != RECORD_VERSION)
+                return fail_because(error, EPROTONOSUPPORT, "read record", file,
+                                    "the record %s is of version %lld, and this program understands version %d", file,
+                                    (long long)json_integer_value(version), RECORD_VERSION);
+        if (r == 0 && from_json(object, ret_record) && (name == NULL || strcmp(ret_record->name, name) == 0)) {
+                (void)text_copy(ret_record->file, sizeof ret_record->file, file);
+                return 0;
+        }
+        volume_record_release(ret_record);
+        (void)snprintf(aside, sizeof aside, "%s.bad", file);
+        (void)renameat(state->dir_fd, file, state->dir_fd, aside); /* a read-only state keeps it, still distrusted */
+        log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
+        return -ENOENT;
+}
+
+int volume_record_read(const struct state *state, const char *name, const char *driver,
+                       struct volume_record *ret_record, struct error *error)
+{
+        char file[NAME_MAX + 1];
+        int r;
+
+        file_name(name, NULL, file);
+        r = read_file(state, file, name, ret_record, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && (driver[0] == '\0' || ret_record->driver[0] == '\0' || strcmp(driver, ret_record->driver) == 0))
+                return 0;
+        volume_record_release(ret_record);
+        if (driver[0] == '\0')
+                return -ENOENT;
+        file_name(name, driver, file);
+        return read_file(state, file, name, ret_record, error);
+}
+
+/* A new record gets the plain name, unless that is another driver's. */
+static void choose_file(const struct state *state, struct volume_record *record)
+{
+        cleanup_volume_record struct volume_record other = {};
+        struct error ignored;
+
+        if (record->file[0] != '\0')
+                return;
+        file_name(record->name, NULL, record->file);
+        if (record->driver[0] != '\0' && read_file(state, record->file, record->name, &other, &ignored) == 0 &&
+            strcmp(other.driver, record->driver) != 0)
+                file_name(record->name, record->driver, record->file);
+}
+
+int volume_record_write(const struct state *state, struct volume_record *record, bool durable, struct error *error)
+{
+        cleanup_json json_t *object = to_json(record);
+        char *text;
+        int r;
+
+        if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
+                return fail(error, ENOMEM, "write record", record->name);
+        choose_file(state, record);
+        r = file_replace(state->dir_fd, record->file, text, strlen(text), durable);
+        free(text);
+        return r < 0 ? fail(error, -r, "write record", record->name) : 0;
+}
+
+int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error)
+{
+        choose_file(state, record);
+        file_remove_temporary(state->dir_fd, record->file);
+        if (unlinkat(state->dir_fd, record->file, 0) < 0 && errno != ENOENT)
+                return fail(error, errno, "remove record", record->name);
+        return 0;
+}
+
+static DIR *open_list(const struct state *state)
+{
+        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+        if (list != NULL)
+                (void)fd_take(&fd); /* the stream's now */
+        return list;
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+        size_t length = strlen(text);
+
+        return length > strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
+}
+
+int volume_record_each(const struct state *state, volume_record_function *function, void *argument, struct error *error)
+{
+        DIR *list = open_list(state);
+        const struct dirent *entry;
+        int r = 0;
+
+        if (list == NULL)
+                return fail(error, errno, "open state", "volumes");
+        while (r == 0 && (entry = readdir(list)) != NULL) {
+                cleanup_volume_record struct volume_record record = {};
+                struct error ignored;
+
+                if (entry->d_name[0] != '.' && ends_with(entry->d_name, SUFFIX) &&
+                    read_file(state, entry->d_name, NULL, &record, &ignored) == 0)
+                        r = function(&record, argument, error);
+        }
+        (void)closedir(list); /* nothing was written */
+        return r;
+}
+
+/* Of a temporary file's name: up to what file_name() put behind it. */
+static size_t stem_length(const char *file)
+{
+        size_t driver = strcspn(file, "@");
+
+        return file[driver] == '@' ? driver : strlen(file) - strlen(SUFFIX ".tmp");
+}
+
+void volume_record_tidy(struct state *state)
+{
+        DIR *list = open_list(state);
+        const struct dirent *entry;
+
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+                const char *stem = entry->d_name + 1;
+
+                if (entry->d_name[0] == '.' && ends_with(entry->d_name, SUFFIX ".tmp") &&
+                    state_try_lock(state, text_hash(TEXT_HASH_SEED, stem, stem_length(stem))))
+                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
+        }
+        if (list != NULL)
+                (void)closedir(list);
+}
+
+struct volume_place *volume_record_place(struct volume_record *record, const char *dir)
+{
+        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0)
+                return &record->staged;
+        for (size_t i = 0; i < record->published_count; i++)
+                if (strcmp(record->published[i].dir, dir) == 0)
+                        return &record->published[i];
+        return NULL;
+}
+
+int volume_record_publish(struct volume_record *record, const char *dir, unsigned made, struct error *error)
+{
+        struct volume_place *grown;
+        char *copy;
+
+        if (volume_record_place(record, dir) != NULL)
+                return 0;
+        grown = reallocarray(record->published, record->published_count + 1, sizeof *grown);
+        if (grown == NULL)
+                return fail(error, ENOMEM, "write record", record->name);
+        record->published = grown;
+        copy = strdup(dir);
+        if (copy == NULL)
+                return fail(error, ENOMEM, "write record", record->name);
+        record->published[record->published_count++] = (struct volume_place){ .dir = copy, .made = made };
+        return 0;
+}
+
+void volume_record_forget(struct volume_record *record, const char *dir)
+{
+        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0) {
+                free(record->staged.dir);
+                record->staged = (struct volume_place){};
+                return;
+        }
+        for (size_t i = 0; i < record->published_count; i++)
+                if (strcmp(record->published[i].dir, dir) == 0) {
+                        free(record->published[i].dir);
+                        record->published[i] = record->published[--record->published_count];
+                        return;
+                }
+}
+
+void volume_record_release(struct volume_record *record)
+{
+        free(record->staged.dir);
+        record->staged = (struct volume_place){};
+        for (size_t i = 0; i < record->published_count; i++)
+                free(record->published[i].dir);
+        free(record->published);
+        record->published = NULL;
+        record->published_count = 0;
+}

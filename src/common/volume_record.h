@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_record.h - what the driver did, or was about to do, with a volume on this node: one JSON file per volume.
+ *
+ * It holds intent; whether a device is attached or a directory is mounted, the kernel says. No option of the volume's
+ * that could be a secret is in it.
+ */
+#ifndef FLEXGRAFT_VOLUME_RECORD_H
+#define FLEXGRAFT_VOLUME_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "container.h"
+#include "error.h"
+#include "state.h"
+#include "volume_request.h"
+
+/* A directory that the volume was put on, or was about to be. */
+struct volume_place {
+        char *dir;     /* owned */
+        unsigned made; /* how many of its last parts are ours, too, and go with the mount */
+};
+
+struct volume_record {
+        char name[VOLUME_NAME_MAX];
+        char driver[VOLUME_DRIVER_MAX]; /* "" belongs to whoever asks */
+        char kind[16];
+        char node[CONFIG_NODE_NAME_MAX]; /* as attach was told; "" attached without being told for whom */
+        char source[PATH_MAX];           /* the image, or the device as it was asked for */
+        char device[PATH_MAX];           /* "/dev/loop3"; "" not attached yet */
+        uint64_t device_number;          /* makedev() */
+        bool read_only;                  /* the staged superblock */
+        bool formatting;                 /* mkfs was begun: what is on the device is nothing, or ours and half made */
+        struct volume_place staged;      /* dir NULL: nowhere */
+        struct volume_place *published;  /* owned */
+        size_t published_count;
+        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char file[NAME_MAX + 1]; /* its own name; "" not written yet */
+};
+
+/* volume_record_key() - the lock of all volumes of this name, whatever their driver. */
+uint64_t volume_record_key(const char *name);
+
+/*
+ * volume_record_read() - the record of a driver's volume: NAME.json, where that is not another driver's; else
+ * NAME@DRIVER.json. With driver "" whatever NAME.json holds.
+ *
+ * Gives:   ret_record, released by volume_record_release(), also after a failure.
+ * Errors:  ENOENT, without words; EPROTONOSUPPORT a record of another version, which is left alone. A torn or foreign
+ *          file is set aside as FILE.bad, logged, and counts as absent.
+ */
+int volume_record_read(const struct state *state, const char *name, const char *driver,
+                       struct volume_record *ret_record, struct error *error);
+
+/*
+ * volume_record_write() - replace it, whole. durable: it has to survive a power cut, too. That a volume is attached, and
+ * that it is being formatted, has; where it is mounted has not: a reboot takes the mounts with it.
+ */
+int volume_record_write(const struct state *state, struct volume_record *record, bool durable,
+                        struct error *error);
+
+/* volume_record_remove() - it is gone afterwards, and was perhaps before. */
+int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error);
+
+/*
+ * volume_record_each() - every record that can be read, until function() answers other than 0, which is the result; a
+ * record is the function's only while it runs. Torn ones are set aside; those of another version are passed over.
+ */
+typedef int volume_record_function(struct volume_record *record, void *argument, struct error *error);
+int volume_record_each(const struct state *state, volume_record_function *function, void *argument,
+                       struct error *error);
+
+/* volume_record_tidy() - remove the temporary files that killed processes left, where nobody holds the volume's lock. */
+void volume_record_tidy(struct state *state);
+
+/* volume_record_publish() - remember one more directory, unless it is there already. Errors: ENOMEM. */
+int volume_record_publish(struct volume_record *record, const char *dir, unsigned made, struct error *error);
+
+/* volume_record_place() - what is remembered of a directory, or NULL. */
+struct volume_place *volume_record_place(struct volume_record *record, const char *dir);
+
+/* volume_record_forget() - forget a directory. */
+void volume_record_forget(struct volume_record *record, const char *dir);
+
+void volume_record_release(struct volume_record *record);
+#define cleanup_volume_record __attribute__((cleanup(volume_record_release)))
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume_stage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "any_volume.h"
+#include "fd.h"
+#include "filesystem.h"
+#include "log.h"
+#include "superblock.h"
+#include "text.h"
+#include "volume_place.h"
+
+/* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs, also over
+ * a power cut, until what it made is whole. */
+static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
+{
+        char found[FILESYSTEM_TYPE_SIZE];
+        int r;
+
+        if (call->request->read_only)
+                return fail_because(error, EROFS, "make filesystem", device->path,
+                                    "the device is blank, and a read-only volume is not formatted");
+        if (!call->record.formatting) {
+                call->record.formatting = true;
+                if ((r = volume_call_save(call, /* durable= */ true, error)) < 0)
+                        return r;
+        }
+        if ((r = filesystem_make(device, type, call->config.command_seconds, error)) < 0)
+                return r;
+        r = filesystem_find(device, type, found, error);
+        if (r == 0)
+                r = fail_because(error, EIO, "make filesystem", device->path, "mkfs said it succeeded, and made nothing");
+        return r < 0 ? r : 0;
+}
+
+/* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
+static int prepare(struct volume_call *call, const struct block_device *device, char *ret_type, bool *ret_formatted,
+                   struct error *error)
+{
+        int r;
+
+        *ret_formatted = call->record.formatting;
+        if (call->record.formatting) {
+                log_say("making the filesystem on %s was cut short: once more", device->path);
+                if ((r = block_device_wipe(device, error)) < 0)
+                        return r;
+        }
+        r = filesystem_find(device, call->request->fs_type, ret_type, error);
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                if ((r = format(call, device, ret_type, error)) < 0)
+                        return r;
+                *ret_formatted = true;
+        } else if (!call->request->read_only &&
+                   (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
+                return r;
+        call->record.formatting = false;
+        return 0;
+}
+
+static int make_mount(const struct volume_call *call, const struct block_device *device, const char *type,
+                      struct error *error)
+{
+        const struct mount_options *options = &call->request->mount_options;
+        cleanup_close int context_fd = superblock_begin(type, error);
+        bool errors_said = false;
+        int r;
+
+        if (context_fd < 0)
+                return context_fd;
+        for (size_t i = 0; i < options->fs_count; i++)
+                errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
+        if ((r = superblock_set(context_fd, "source", device->path, error)) < 0 ||
+            (r = superblock_options(context_fd, options, error)) < 0)
+                return r;
+        /* what is on the disk may be a pod's own work, and must not stop the machine (tune2fs -e panic) */
+        if (!errors_said && text_starts(type, "ext") &&
+            (r = superblock_set(context_fd, "errors", "remount-ro", error)) < 0)
+                return r;
+        if (call->request->read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0)
+                return r;
+        if ((r = superblock_create(context_fd, device->path, error)) < 0)
+                return r;
+        return superblock_mount(context_fd, device->path, (unsigned)(options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY),
+                                error);
+}
+
+static int stage_device(struct volume_call *call, unsigned made, struct error *error)
+{
+        char type[FILESYSTEM_TYPE_SIZE];
+        cleanup_close int mount_fd = -EBADF;
+        struct block_device device;
+        bool formatted;
+        int r;
+
+        volume_call_device(call, &device);
+        if ((r = prepare(call, &device, type, &formatted, error)) < 0)
+                return r;
+        mount_fd = make_mount(call, &device, type, error);
+        if (mount_fd < 0)
+                return mount_fd;
+        call->record.read_only = call->request->read_only;
+        return volume_place_put(call, mount_fd, made, /* staged= */ true, /* durable= */ formatted, error);
+}
+
+int volume_stage(struct volume_call *call, struct error *error)
+{
+        const char *dir = call->request->dir;
+        unsigned made;
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        if (call->kind->attach == NULL)
+                return 0;
+        if ((r = call->kind->attach(call, error)) < 0 ||
+            (r = volume_place_look(call, dir, &made, error)) < 0)
+                return r;
+        if (r == PLACE_TAKEN)
+                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
+        if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
+                return 0;
+        if (r == PLACE_OURS) { /* by a call whose record was lost */
+                call->record.staged = (struct volume_place){ .dir = strdup(dir) };
+                return call->record.staged.dir == NULL ? fail(error, ENOMEM, "write record", dir)
+                                                       : volume_call_save(call, /* durable= */ false, error);
+        }
+        if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) != 0) {
+                unsigned ignored;
+
+                if (volume_place_look(call, call->record.staged.dir, &ignored, error) == PLACE_OURS)
+                        return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
+                                            call->record.staged.dir);
+        }
+        /* the parts of the path that an earlier call made, and was killed, are ours still */
+        if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0 &&
+            call->record.staged.made > made)
+                made = call->record.staged.made;
+        return stage_device(call, made, error);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attach JSON NODE - make the volume's device exist on the node. */
+#include "privileges/attach.h"
+#include "common/driver_status.h"
+#include "common/program.h"
+#include "common/volume_attach.h"
+
+static const char help[] = "\n"
+                           "Attach a volume and say which device it is. For another node nothing is changed here.\n"
+                           "\n"
+                           "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
+                           "it from standard input. The answer is one JSON object.\n"
+                           "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+
+static const struct program program = { .name = "attach", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON NODE" };
+
+int main(int argc, char **argv)
+{
+        static struct volume_request request;
+        static struct volume_call call;
+        static struct error error;
+
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            volume_call_begin(&call, &request, VERB_ATTACH, argc, argv, &error) < 0 ||
+            volume_call_run(&call, volume_attach, &error) < 0)
+                return driver_status_failure(&request, &error);
+        return driver_status_success(&call);
+}

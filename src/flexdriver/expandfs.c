@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - make its filesystem larger, while it is mounted. */
+#include "privileges/expandfs.h"
+#include "common/driver_status.h"
+#include "common/program.h"
+#include "common/tool.h"
+#include "common/volume_expand.h"
+
+static const char help[] = "\n"
+                           "Make the filesystem that is mounted on DIR as large as its device, and that as large as NEW_SIZE bytes.\n"
+                           "\n"
+                           "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
+                           "it from standard input. The answer is one JSON object.\n"
+                           "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+
+static const struct program program = { .name = "expandfs", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
+                                        .before_drop = tool_begin };
+
+int main(int argc, char **argv)
+{
+        static struct volume_request request;
+        static struct volume_call call;
+        static struct error error;
+
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            volume_call_begin(&call, &request, VERB_EXPANDFS, argc, argv, &error) < 0 ||
+            volume_call_run(&call, volume_expand_fs, &error) < 0)
+                return driver_status_failure(&request, &error);
+        return driver_status_success(&call);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
+#include "privileges/mountdevice.h"
+#include "common/driver_status.h"
+#include "common/program.h"
+#include "common/tool.h"
+#include "common/volume_stage.h"
+
+static const char help[] = "\n"
+                           "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first.\n"
+                           "\n"
+                           "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
+                           "it from standard input. The answer is one JSON object.\n"
+                           "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+
+static const struct program program = { .name = "mountdevice", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR DEVICE JSON",
+                                        .before_drop = tool_begin };
+
+int main(int argc, char **argv)
+{
+        static struct volume_request request;
+        static struct volume_call call;
+        static struct error error;
+
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            volume_call_begin(&call, &request, VERB_MOUNTDEVICE, argc, argv, &error) < 0 ||
+            volume_call_run(&call, volume_stage, &error) < 0)
+                return driver_status_failure(&request, &error);
+        return driver_status_success(&call);
+}
