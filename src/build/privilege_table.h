@@ -52,13 +52,14 @@
 /* libblkid reads devices. */
 #define GROUP_PROBE                                                                                                    \
         "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
-                "uname", "sysinfo", "gettimeofday", "time"
+                "readlink", "uname", "sysinfo", "gettimeofday", "time"
 
 /* A line for the system log. */
 #define GROUP_LOG "socket/local", "connect", "sendto"
 
 /* The driver's records, and directories that it makes. */
-#define GROUP_VOLUME GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "setsid"
+#define GROUP_VOLUME                                                                                                   \
+        GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask"
 
 /* An image file as a block device. */
 #define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "flock", "access"
@@ -68,26 +69,28 @@
 
 /* A mount on the node, and its end. */
 #define GROUP_NODE_MOUNT                                                                                               \
-        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir", \
+        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir",    \
                 "chdir"
 
 /* Orders for the runner of commands (tool.c). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
 
-/* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other things. */
+/* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other
+ * things. */
 #define GROUP_TOOLS                                                                                                    \
-        "access", "arch_prctl", "brk", "capget", "capset", "chdir", "clock_getres", "clock_gettime",                  \
-                "clock_nanosleep", "clone/any", "clone3", "close", "close_range", "dup", "dup2", "dup3", "execve",    \
-                "exit", "exit_group", "faccessat", "faccessat2", "fadvise64", "fallocate", "fcntl", "fdatasync",      \
-                "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "getcwd", "getdents64", "getegid",        \
-                "geteuid", "getgid", "getpid", "getppid", "getrandom", "getrlimit", "getrusage", "gettid",            \
-                "gettimeofday", "getuid", "ioctl/any", "kill", "lseek", "lstat", "madvise", "mmap/any", "mprotect/any", \
-                "mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "pipe", "pipe2", "poll", "ppoll",    \
-                "prctl/any", "pread64", "preadv", "prlimit64", "pwrite64", "pwritev", "read", "readlink",             \
-                "readlinkat", "readv", "recvfrom", "restart_syscall", "rseq", "rt_sigaction", "rt_sigprocmask",       \
-                "rt_sigreturn", "sched_getaffinity", "sched_setaffinity", "sched_yield", "sendto", "set_robust_list", \
-                "set_tid_address", "setrlimit", "sigaltstack", "stat", "statfs", "statx", "sync", "sync_file_range",  \
-                "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4", "waitid", "write", "writev"
+        "access", "arch_prctl", "brk", "capget", "capset", "chdir", "clock_getres", "clock_gettime",                   \
+                "clock_nanosleep", "clone/any", "clone3", "close", "close_range", "dup", "dup2", "dup3", "execve",     \
+                "exit", "exit_group", "faccessat", "faccessat2", "fadvise64", "fallocate", "fcntl", "fdatasync",       \
+                "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "getcwd", "getdents64", "getegid",         \
+                "geteuid", "getgid", "getpid", "getppid", "getrandom", "getrlimit", "getrusage", "gettid",             \
+                "gettimeofday", "getuid", "ioctl/any", "kill", "lseek", "lstat", "madvise", "mmap/any",                \
+                "mprotect/any", "mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "pipe", "pipe2",      \
+                "poll", "ppoll", "prctl/any", "pread64", "preadv", "prlimit64", "pwrite64", "pwritev", "read",         \
+                "readlink", "readlinkat", "readv", "recvfrom", "restart_syscall", "rseq", "rt_sigaction",              \
+                "rt_sigprocmask", "rt_sigreturn", "sched_getaffinity", "sched_setaffinity", "sched_yield", "sendto",   \
+                "set_robust_list", "set_tid_address", "setrlimit", "sigaltstack", "stat", "statfs", "statx", "sync",   \
+                "sync_file_range", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4",          \
+                "waitid", "write", "writev"
 
 /* What putting any mount into a container takes. */
 #define CAPABILITIES_INJECT                                                                                            \
@@ -138,7 +141,7 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },
         { "init", { -1 }, { GROUP_BASE } },
-        { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG } },
+        { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG, "umask" } },
         { "attach", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
         { "waitforattach", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
         { "isattached", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
@@ -146,18 +149,21 @@ static const struct privilege_row privilege_table[] = {
         { "mountdevice",
           { CAP_SYS_ADMIN, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_ORDER, "pwrite64" } },
-        { "unmountdevice", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
+        { "unmountdevice",
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
-        { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
+        { "unmount",
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_VOLUME, GROUP_NODE_MOUNT, "openat2", "readlinkat" } },
         { "expandvolume", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
-        { "expandfs",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER } },
+        { "expandfs", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER } },
         { "volume-reconcile",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION } },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER,
+            GROUP_QUESTION } },
         { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, -1 }, { GROUP_TOOLS } }, /* inherited by what is run */
 };
 

@@ -35,9 +35,9 @@ static const struct volume_kind *guess(const struct volume_request *request)
 /* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
 static void tell_unknown(const struct volume_request *request)
 {
-        static const char *const keys[] = { "type",        "name",   "fsType",   "readOnly", "mountOptions", "pool",
-                                            "image",       "size",   "source",   "device",   "path",         "mode",
-                                            "preallocate", "inodes", "recursive" };
+        static const char *const keys[] = { "type", "name",  "fsType",      "readOnly", "mountOptions",
+                                            "pool", "image", "size",        "source",   "device",
+                                            "path", "mode",  "preallocate", "inodes",   "recursive" };
         const char *key;
         const json_t *value;
 
@@ -64,7 +64,8 @@ int any_volume_choose(struct volume_call *call, struct error *error)
                 return r;
         kind = find(word);
         if (word != NULL && kind == NULL)
-                return fail_because(error, EINVAL, "find kind", word, "\"%.64s\" is no kind of volume", word);
+                return fail_because(error, EINVAL, "find kind", word,
+                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs", word);
         if (kind != NULL && of_driver != NULL && kind != of_driver)
                 return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
                                     of_driver->word, word);

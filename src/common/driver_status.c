@@ -49,8 +49,7 @@ int driver_status_failure(const struct volume_request *request, const struct err
                 return volume_driver_not_supported(error->subject);
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
                 length = (size_t)snprintf(message, sizeof message, "%s: the call cannot be understood: %s%s%s",
-                                          volume_verb_word(request->verb), told ? "" : error->subject,
-                                          told ? "" : ": ",
+                                          volume_verb_word(request->verb), told ? "" : error->subject, told ? "" : ": ",
                                           error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
         else
                 length = (size_t)snprintf(message, sizeof message, "cannot %s %s: %s%s%s%s%s%s",

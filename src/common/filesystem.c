@@ -9,7 +9,7 @@
 #include "tool.h"
 
 #define DEFAULT_TYPE "ext4"
-#define FSCK_CORRECTED 1   /* fsck(8)'s exit status, bit by bit */
+#define FSCK_CORRECTED 1 /* fsck(8)'s exit status, bit by bit */
 #define FSCK_UNCORRECTED 4
 
 static const struct {

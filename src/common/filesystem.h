@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystem.h - a volume's filesystem: made where there is nothing, repaired where it can be, grown while it is in use.
+ * filesystem.h - a volume's filesystem: made where there is nothing, repaired where it can be, grown while it is in
+ * use.
  */
 #ifndef FLEXGRAFT_FILESYSTEM_H
 #define FLEXGRAFT_FILESYSTEM_H
@@ -17,8 +18,8 @@
  *
  * Gives:   ret_type, of FILESYSTEM_TYPE_SIZE bytes.
  * Returns: 1 a filesystem of that type; 0 the device is blank, and ret_type is what to make: ext4 unless asked.
- * Errors:  EINVAL another filesystem than was asked for, or one that mkfs is not known for; ENODATA something that is no
- *          filesystem, or data that nobody recognises.
+ * Errors:  EINVAL another filesystem than was asked for, or one that mkfs is not known for; ENODATA something that is
+ * no filesystem, or data that nobody recognises.
  */
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 

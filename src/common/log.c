@@ -45,8 +45,8 @@ const char *log_id(void)
 /* A line that cannot be written is lost: nobody is left to tell. */
 static void say_to_file(const char *line, size_t length)
 {
-        cleanup_close int fd = open(log_destination,
-                                    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+        cleanup_close int fd = open(
+                log_destination, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 
         if (fd >= 0)
                 (void)file_write_all(fd, line, length);

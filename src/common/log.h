@@ -9,7 +9,8 @@
 
 #define LOG_ID_SIZE 9 /* eight hexadecimal digits, terminated */
 
-/* log_begin() - subject: what every line is about ("attach data"); destination: "syslog", "none" or a path. Borrowed. */
+/* log_begin() - subject: what every line is about ("attach data"); destination: "syslog", "none" or a path. Borrowed.
+ */
 void log_begin(const char *subject, const char *destination);
 
 /* log_id() - what this process's lines begin with, for the failure message to name. */

@@ -135,8 +135,8 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         return r;
 }
 
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only,
-                       struct loop_device *ret_device, struct error *error)
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, struct loop_device *ret_device,
+                       struct error *error)
 {
         cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
         int r = -EBUSY;

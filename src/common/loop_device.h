@@ -2,8 +2,8 @@
 /*
  * loop_device.h - a file as a block device.
  *
- * What flexgraft attaches carries a tag where the kernel keeps a name for people (lo_file_name): whose it is can be read
- * off the device, whatever became of the records.
+ * What flexgraft attaches carries a tag where the kernel keeps a name for people (lo_file_name): whose it is can be
+ * read off the device, whatever became of the records.
  */
 #ifndef FLEXGRAFT_LOOP_DEVICE_H
 #define FLEXGRAFT_LOOP_DEVICE_H
@@ -30,7 +30,8 @@ struct loop_device {
 /* loop_device_tag() - "flexgraft:STATE:DRIVER:NAME:name": three hashes, and what of the name still fits, for people. */
 void loop_device_tag(const char *state_dir, const char *driver, const char *name, char *ret_tag);
 
-/* loop_device_tagged_by() - whether a tag is of this state directory; with a name, of that volume (of any driver with "").
+/* loop_device_tagged_by() - whether a tag is of this state directory; with a name, of that volume (of any driver with
+ * "").
  */
 bool loop_device_tagged_by(const char *tag, const char *state_dir, const char *driver, const char *name);
 
@@ -51,8 +52,8 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
  * Needs: CAP_SYS_ADMIN.
  * Takes: image_fd, open for writing unless read_only; borrowed.
  */
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only,
-                       struct loop_device *ret_device, struct error *error);
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, struct loop_device *ret_device,
+                       struct error *error);
 
 /*
  * loop_device_keep() - take back that it goes with its last user (after loop_device_detach() of one that was in use).

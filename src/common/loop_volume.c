@@ -107,7 +107,8 @@ static int make_file(const struct volume_call *call, struct image *image, uint64
         if (r < 0)
                 return r;
         if (image->fd < 0) {
-                image->fd = openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                image->fd =
+                        openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
                 if (image->fd < 0)
                         return fail(error, errno, "make image", image->path);
                 image->made = true;

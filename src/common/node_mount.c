@@ -19,7 +19,7 @@
 #include "worker.h"
 
 #define RETRY_NS (20L * 1000 * 1000)
-#define LAZY_MS 5000   /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
+#define LAZY_MS 5000    /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
 #define MOUNTS_MAX 4096 /* below one directory; more are left to MNT_DETACH */
 
 int node_mount_place(int mount_fd, const char *dir, struct error *error)

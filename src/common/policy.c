@@ -229,7 +229,8 @@ int policy_check_request(const struct policy *policy, const struct request *requ
              (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))
                 return forbid(policy, request->from.id != NULL ? request->from.id : "a container not named by its id",
                               "containers", error);
-        return policy_check_options(policy, &request->options, request->kind == REQUEST_MOUNT_TMPFS, request->raw, error);
+        return policy_check_options(policy, &request->options, request->kind == REQUEST_MOUNT_TMPFS, request->raw,
+                                    error);
 }
 
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)

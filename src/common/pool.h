@@ -19,8 +19,8 @@
  *
  * Gives:   ret_path, PATH_MAX bytes: its path.
  * Returns: its descriptor, owned by the caller.
- * Errors:  ENOENT no such pool, or its directory is missing (that of "default" is made); EBADMSG a broken file, with its
- *          line or key; EPERM the file or the directory is not root's, or others may write to it.
+ * Errors:  ENOENT no such pool, or its directory is missing (that of "default" is made); EBADMSG a broken file, with
+ * its line or key; EPERM the file or the directory is not root's, or others may write to it.
  */
 int pool_open(const struct config *config, const char *name, char *ret_path, struct error *error);
 

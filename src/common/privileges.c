@@ -42,7 +42,8 @@ int privileges_drop(const struct privileges *privileges, struct error *error)
         int r;
 
         privileges_stay_undumpable();
-        if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0)
+        /* where we are root without CAP_SETPCAP: what keeps no capability has nothing that these would guard */
+        if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0 && (errno != EPERM || privileges->capability_count > 0))
                 return fail(error, errno, "prctl", "securebits");
         r = keep_capabilities(privileges);
         if (r < 0)

@@ -12,7 +12,7 @@ struct program {
         const char *name;
         const char *help; /* the whole of --help, less its first line */
         const struct privileges *privileges;
-        const char *arguments; /* NULL: a request, as nearly everywhere */
+        const char *arguments;                   /* NULL: a request, as nearly everywhere */
         int (*before_drop)(struct error *error); /* what has to be done with all privileges; NULL: nothing */
 };
 

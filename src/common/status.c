@@ -48,10 +48,11 @@ static json_t *from_object(const struct mount_record *record)
 
 static json_t *mount_object(const struct mount_record *record)
 {
-        json_t *mount = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
-                                  container_object(record), "type", record->type, "source", reply_printable(record->source),
-                                  "target", reply_printable(record->target), "options", options_array(record->options),
-                                  "idMapping", record->id_mapping, "mountId", (json_int_t)record->identity.id);
+        json_t *mount =
+                json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
+                          container_object(record), "type", record->type, "source", reply_printable(record->source),
+                          "target", reply_printable(record->target), "options", options_array(record->options),
+                          "idMapping", record->id_mapping, "mountId", (json_int_t)record->identity.id);
 
         if (mount != NULL && record->from_pid != 0)
                 (void)json_object_set_new(mount, "from", from_object(record));
@@ -102,8 +103,8 @@ int status_removed(const struct outcome *outcome)
         if (record->pid != 0)
                 (void)json_object_set_new(removed, "container", container_object(record));
         return reply_say(json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
-                             outcome->already),
-                   EXIT_DONE);
+                                   outcome->already),
+                         EXIT_DONE);
 }
 
 static void add_notes(json_t *reply, const char *key, const char (*ids)[MOUNT_RECORD_ID_MAX], size_t count)
@@ -239,9 +240,9 @@ static json_t *steps_array(const struct plan *plan)
 int status_planned(const struct plan *plan, const struct outcome *outcome)
 {
         return reply_say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
-                             plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
-                             outcome->already, "plan", steps_array(plan)),
-                   EXIT_DONE);
+                                   plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
+                                   outcome->already, "plan", steps_array(plan)),
+                         EXIT_DONE);
 }
 
 int status_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count)
@@ -341,8 +342,9 @@ static int say_failure(const struct request *request, const struct request *entr
                 (void)json_object_set_new(detail, "kernel", reply_printable(error->kernel));
         if (detail != NULL && hint != NULL)
                 (void)json_object_set_new(detail, "hint", json_string(hint));
-        return reply_say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", reply_printable(message), "error", detail),
-                   understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+        return reply_say(
+                json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", reply_printable(message), "error", detail),
+                understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
 }
 
 int status_failure(const struct request *request, const struct error *error)

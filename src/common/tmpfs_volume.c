@@ -3,9 +3,19 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "fd.h"
 #include "superblock.h"
+
+/* The kernel would cut what is too large, and take some other mode than was meant. */
+static int check_mode(const char *mode, struct error *error)
+{
+        if (mode == NULL || (mode[strspn(mode, "01234567")] == '\0' && strlen(mode) <= 5 && mode[0] != '\0' &&
+                             (strlen(mode) < 5 || mode[0] == '0')))
+                return 0;
+        return fail_because(error, EINVAL, "check options", "mode", "mode: must be octal, as \"0755\"");
+}
 
 static int configure(int context_fd, const struct volume_request *request, struct error *error)
 {
@@ -18,6 +28,8 @@ static int configure(int context_fd, const struct volume_request *request, struc
         if ((r = volume_request_size(request, "size", &size_bytes, error)) < 0 ||
             (r = volume_request_option(request, "mode", &mode, error)) < 0 ||
             (r = volume_request_option(request, "inodes", &inodes, error)) < 0)
+                return r;
+        if ((r = check_mode(mode, error)) < 0)
                 return r;
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)size_bytes);
         if ((size_bytes > 0 && (r = superblock_set(context_fd, "size", text, error)) < 0) ||

@@ -30,10 +30,10 @@
 static const struct {
         const char *name;
         const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
-        bool grows;                           /* a mounted filesystem, which takes capabilities */
+        bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
 } tools[TOOLS] = {
         [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, false },
-        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, true },
         [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, false },
         [TOOL_E2FSCK] = { "e2fsck", { "-p" }, false },
         [TOOL_RESIZE2FS] = { "resize2fs", {}, true },
@@ -71,7 +71,7 @@ static void become(const char *path, const struct order *order, int output_fd, i
                 arguments[count++] = tools[order->tool].arguments[i];
         arguments[count] = order->argument;
         worker_dies_with_parent(parent);
-        if (!tools[order->tool].grows && privileges_keep_none(&ignored) < 0)
+        if (!tools[order->tool].privileged && privileges_keep_none(&ignored) < 0)
                 _exit(127);
         if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)
                 (void)execve(path, (char *const *)arguments, (char *const *)environment);

@@ -5,7 +5,7 @@
  * A program that may execute nothing cannot be made to execute something. So before it gives its privileges away it
  * starts a second process, the runner, which takes only the orders below, by number, and knows the programs by fixed
  * paths. What runs has nothing open but /dev/null and a pipe for what it says, an environment of our own, no
- * capability but what growing a mounted filesystem needs, and a system call filter.
+ * capability but where the kernel wants one for its work, and a system call filter.
  */
 #ifndef FLEXGRAFT_TOOL_H
 #define FLEXGRAFT_TOOL_H

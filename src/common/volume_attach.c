@@ -10,13 +10,6 @@
 #include "log.h"
 #include "mount_identity.h"
 
-int volume_name(struct volume_call *call, struct error *error)
-{
-        (void)error;
-        call->answer.volume_name = call->request->name;
-        return 0;
-}
-
 static int attach_here(struct volume_call *call, struct error *error)
 {
         int r;
@@ -92,8 +85,8 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
                                 dir = record->published[i].dir;
         }
         return dir == NULL ? 0
-                           : fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
-                                          dir);
+                           : fail_because(error, EBUSY, "detach", dir,
+                                          "the volume is still mounted on %s; unmount it first", dir);
 }
 
 /* mkfs was killed, and nobody asked for the volume again: what it left half made would be taken for a filesystem. */

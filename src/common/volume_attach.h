@@ -15,7 +15,4 @@ int volume_wait_for_attach(struct volume_call *call, struct error *error);
 int volume_is_attached(struct volume_call *call, struct error *error);
 int volume_detach(struct volume_call *call, struct error *error);
 
-/* volume_name() - one volume, one name, whoever asks: kubelet's own. */
-int volume_name(struct volume_call *call, struct error *error);
-
 #endif

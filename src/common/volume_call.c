@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
         ret_call->request = ret_request;
         ret_call->state = (struct state)STATE_NONE;
         ret_request->verb = verb;
+        (void)umask(022); /* whatever our caller's is */
         r = config_load(&ret_call->config, error);
         log_begin(volume_verb_word(verb), r == 0 ? ret_call->config.log : "syslog");
         if (r < 0)
@@ -79,6 +81,13 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
         policy_release(&call->policy);
         state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
         return r;
+}
+
+int volume_call_name(struct volume_call *call, struct error *error)
+{
+        (void)error; /* nothing can fail, and nothing may: kubelet would not go on */
+        call->answer.volume_name = call->request->name;
+        return 0;
 }
 
 bool volume_call_is_here(const struct volume_call *call)

@@ -78,12 +78,15 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
  */
 int volume_call_run(struct volume_call *call, volume_function *function, struct error *error);
 
+/* volume_call_name() - getvolumename: one volume, one name, whoever asks; kubelet's own. */
+int volume_call_name(struct volume_call *call, struct error *error);
+
 /* volume_call_open() - the state (made if need be), the volume's lock, and its record if there is one. */
 int volume_call_open(struct volume_call *call, struct error *error);
 
 /*
- * volume_call_open_place() - the same for a verb that gets a directory alone: the volume that remembers it, or was named
- * as its last part. No state, or one that cannot be written: what is on the directory can still be taken off.
+ * volume_call_open_place() - the same for a verb that gets a directory alone: the volume that remembers it, or was
+ * named as its last part. No state, or one that cannot be written: what is on the directory can still be taken off.
  */
 int volume_call_open_place(struct volume_call *call, struct error *error);
 

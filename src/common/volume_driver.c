@@ -27,7 +27,7 @@ static const char *const words[VERBS] = {
         [VERB_EXPANDFS] = "expandfs",
 };
 
-/* Drivers whose name says that their volumes have no device; all others may have one. */
+/* Types of volumes without a device; a driver of another name may have some with one. */
 static const struct ability {
         const char *name;
         bool owned; /* the filesystem is the volume's alone: kubelet may give it a label and a group */
@@ -65,14 +65,24 @@ void volume_driver_name(const char *argv0, char *ret_driver)
         }
 }
 
+static const struct ability *find_ability(const char *kind)
+{
+        for (size_t i = 0; i < sizeof without_device / sizeof without_device[0]; i++)
+                if (strcmp(without_device[i].name, kind) == 0)
+                        return &without_device[i];
+        return NULL;
+}
+
 static const struct ability *ability_of(const char *driver)
 {
         const char *tilde = strchr(driver, '~');
 
-        for (size_t i = 0; tilde != NULL && i < sizeof without_device / sizeof without_device[0]; i++)
-                if (strcmp(without_device[i].name, tilde + 1) == 0)
-                        return &without_device[i];
-        return NULL;
+        return tilde != NULL ? find_ability(tilde + 1) : NULL;
+}
+
+bool volume_kind_has_device(const char *kind)
+{
+        return find_ability(kind) == NULL;
 }
 
 bool volume_driver_can(const char *driver, enum verb verb)
@@ -112,7 +122,8 @@ int volume_driver_not_supported(const char *verb)
         for (char *byte = word; *byte != '\0'; byte++)
                 if (*byte < '0' || *byte > 'z' || *byte == '\\')
                         *byte = '?';
-        length = snprintf(line, sizeof line, "{\"status\":\"Not supported\",\"message\":\"%s is not supported\"}\n", word);
+        length = snprintf(line, sizeof line, "{\"status\":\"Not supported\",\"message\":\"%s%s\"}\n",
+                          word[0] != '\0' ? word : "no verb was given", word[0] != '\0' ? " is not supported" : "");
         (void)file_write_all(STDOUT_FILENO, line, (size_t)length); /* the exit status tells as well */
         return 1;
 }

@@ -32,13 +32,16 @@ const char *volume_verb_word(enum verb verb);
 enum verb volume_verb_find(const char *word);
 
 /*
- * volume_driver_name() - the driver that a program was run as: the last directory of argv[0] with a ~ in its name, where
- * "verbs" may follow. Gives VOLUME_DRIVER_MAX bytes, "" where there is none.
+ * volume_driver_name() - the driver that a program was run as: the last directory of argv[0] with a ~ in its name,
+ * where "verbs" may follow. Gives VOLUME_DRIVER_MAX bytes, "" where there is none.
  */
 void volume_driver_name(const char *argv0, char *ret_driver);
 
 /* volume_driver_can() - whether any kind of volume behind this name will ever have the verb. */
 bool volume_driver_can(const char *driver, enum verb verb);
+
+/* volume_kind_has_device() - whether volumes of this type are attached before they are mounted. */
+bool volume_kind_has_device(const char *kind);
 
 /*
  * volume_driver_init() - the answer to init: every capability, since kubelet has defaults of its own for what is left
@@ -49,12 +52,13 @@ int volume_driver_init(const char *driver);
 /* volume_driver_not_supported() - kubelet remembers that. Prints one line; returns the exit status. */
 int volume_driver_not_supported(const char *verb);
 
-/* volume_driver_failed() - a failure before there is a program that could tell more. Prints one line; returns the exit status. */
+/* volume_driver_failed() - a failure before there is a program that could tell more. Prints one line; returns the exit
+ * status. */
 int volume_driver_failed(enum verb verb, int errnum);
 
 /*
- * volume_driver_dispatch() - become the program of a verb: verbs/VERB beside our own, with the driver's name in its argv[0].
- * Returns only on failure, negative errno.
+ * volume_driver_dispatch() - become the program of a verb: verbs/VERB beside our own, with the driver's name in its
+ * argv[0]. Returns only on failure, negative errno.
  */
 int volume_driver_dispatch(const char *driver, enum verb verb, char **argv);
 

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "any_volume.h"
 #include "fd.h"
 #include "log.h"
 #include "mount_identity.h"
@@ -67,6 +65,7 @@ static int count_missing(const char *dir, unsigned *ret_made)
 
 int volume_place_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error)
 {
+        const struct volume_place *place;
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, dir, &seen);
 
@@ -81,6 +80,9 @@ int volume_place_look(const struct volume_call *call, const char *dir, unsigned 
                 return fail(error, ENOTDIR, "stat", dir);
         if (!seen.root)
                 return PLACE_BARE;
+        place = volume_record_place((struct volume_record *)&call->record, dir); /* only read */
+        if (place != NULL && mount_seen_is(&seen, &place->identity))
+                return PLACE_OURS;
         return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
 }
 
@@ -111,15 +113,16 @@ void volume_place_unmake(const char *dir, unsigned made)
                 *strrchr(path, '/') = '\0';
 }
 
-static int remember(struct volume_call *call, unsigned made, bool staged, struct error *error)
+int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
 {
-        struct volume_record *record = &call->record;
+        struct mount_seen seen;
+        int r = mount_see(AT_FDCWD, dir, &seen);
 
-        if (!staged)
-                return volume_record_publish(record, call->request->dir, made, error);
-        free(record->staged.dir);
-        record->staged = (struct volume_place){ .dir = strdup(call->request->dir), .made = made };
-        return record->staged.dir == NULL ? fail(error, ENOMEM, "write record", record->name) : 0;
+        if (r < 0)
+                return fail(error, -r, "stat", dir);
+        if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
+                return r;
+        return volume_call_save(call, /* durable= */ false, error);
 }
 
 /* A kind without a device has a record only while it is mounted somewhere. */
@@ -127,7 +130,7 @@ static int save_or_drop(struct volume_call *call, struct error *error)
 {
         const struct volume_record *record = &call->record;
 
-        if (call->kind->attach == NULL && record->published_count == 0 && record->staged.dir == NULL)
+        if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
                 return volume_call_drop(call, error);
         return volume_call_save(call, /* durable= */ false, error);
 }
@@ -157,13 +160,15 @@ int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool
 
         if ((r = mount_see(mount_fd, "", &meant)) < 0)
                 return fail(error, -r, "statx", dir);
-        if ((r = remember(call, made, staged, error)) == 0 && (r = volume_call_save(call, durable, error)) == 0 &&
-            (r = volume_place_make(dir, made, error)) == 0 && (r = node_mount_place(mount_fd, dir, error)) == 0) {
+        if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) == 0 &&
+            (r = volume_call_save(call, durable, error)) == 0 && (r = volume_place_make(dir, made, error)) == 0 &&
+            (r = node_mount_place(mount_fd, dir, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);
                 else if (!mount_seen_is(&seen, &meant.identity))
-                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile", dir);
+                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile",
+                                         dir);
         }
         if (r < 0)
                 take_back(call, placed, made);
@@ -193,7 +198,5 @@ int volume_take_off(struct volume_call *call, struct error *error)
                 return 0;
         volume_place_unmake(dir, place->made);
         volume_record_forget(&call->record, dir);
-        if ((r = any_volume_choose(call, error)) < 0)
-                return r;
         return save_or_drop(call, error);
 }

@@ -10,7 +10,7 @@
 enum volume_place_state {
         PLACE_MISSING, /* no such directory */
         PLACE_BARE,    /* a directory */
-        PLACE_OURS,    /* a mount of the record's device */
+        PLACE_OURS,    /* the mount that the record remembers there, or one of its device */
         PLACE_TAKEN,   /* a mount of something else */
 };
 
@@ -22,6 +22,9 @@ int volume_place_make(const char *dir, unsigned made, struct error *error);
 
 /* volume_place_unmake() - remove as many, where they are empty. */
 void volume_place_unmake(const char *dir, unsigned made);
+
+/* volume_place_adopt() - remember a mount of ours that is there: the call that made it, or its record, was lost. */
+int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error);
 
 /*
  * volume_place_put() - the mount onto request->dir, remembered before as staged or as published; looked at again.

@@ -91,13 +91,8 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
 
         if (r < 0)
                 return r;
-        if (r == PLACE_OURS || (r == PLACE_TAKEN && call->kind->attach == NULL && place != NULL)) {
-                if (place != NULL)
-                        return 1;
-                /* by a call whose record was lost */
-                r = volume_record_publish(&call->record, dir, 0, error);
-                if (r == 0)
-                        r = volume_call_save(call, /* durable= */ false, error);
+        if (r == PLACE_OURS) {
+                r = place != NULL ? 0 : volume_place_adopt(call, dir, /* staged= */ false, error);
                 return r < 0 ? r : 1;
         }
         if (r == PLACE_TAKEN)

@@ -30,8 +30,9 @@ static size_t put_stem(const char *name, char *ret_stem)
                 bool odd = strchr(plain, *byte) == NULL || (byte == name && *byte == '.');
 
                 if (length + 3 > STEM_MAX_BYTES - 17)
-                        return length + (size_t)snprintf(ret_stem + length, 18, "%%%016llx",
-                                                         (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                        return length +
+                               (size_t)snprintf(ret_stem + length, 18, "%%%016llx",
+                                                (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
                 if (odd)
                         length += (size_t)snprintf(ret_stem + length, 4, "%%%02X", (unsigned char)*byte);
                 else
@@ -85,7 +86,14 @@ static bool place_from_json(const json_t *object, struct volume_place *ret_place
         if (dir == NULL || dir[0] != '/' || !json_is_integer(made) || json_integer_value(made) < 0 ||
             (size_t)json_integer_value(made) > text_count(dir, '/'))
                 return false;
-        *ret_place = (struct volume_place){ .dir = strdup(dir), .made = (unsigned)json_integer_value(made) };
+        *ret_place = (struct volume_place){
+                .dir = strdup(dir),
+                .made = (unsigned)json_integer_value(made),
+                .identity = { .unique = json_is_true(json_object_get(object, "mountIdUnique")),
+                              .id = (uint64_t)json_integer_value(json_object_get(object, "mountId")),
+                              .device = (uint64_t)json_integer_value(json_object_get(object, "device")),
+                              .inode = (uint64_t)json_integer_value(json_object_get(object, "inode")) },
+        };
         return ret_place->dir != NULL;
 }
 
@@ -123,7 +131,11 @@ static bool from_json(const json_t *object, struct volume_record *ret_record)
 
 static json_t *place_to_json(const struct volume_place *place)
 {
-        return json_pack("{s:s, s:i}", "dir", place->dir, "made", (int)place->made);
+        const struct mount_identity *identity = &place->identity;
+
+        return json_pack("{s:s, s:i, s:b, s:I, s:I, s:I}", "dir", place->dir, "made", (int)place->made, "mountIdUnique",
+                         identity->unique, "mountId", (json_int_t)identity->id, "device", (json_int_t)identity->device,
+                         "inode", (json_int_t)identity->inode);
 }
 
 static json_t *to_json(const struct volume_record *record)
@@ -305,21 +317,27 @@ struct volume_place *volume_record_place(struct volume_record *record, const cha
         return NULL;
 }
 
-int volume_record_publish(struct volume_record *record, const char *dir, unsigned made, struct error *error)
+int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
+                           const struct mount_identity *identity, struct error *error)
 {
+        struct volume_place place = { .dir = strdup(dir), .made = made, .identity = *identity };
         struct volume_place *grown;
-        char *copy;
 
-        if (volume_record_place(record, dir) != NULL)
+        if (place.dir == NULL)
+                return fail(error, ENOMEM, "write record", record->name);
+        if (staged) {
+                free(record->staged.dir);
+                record->staged = place;
                 return 0;
+        }
+        volume_record_forget(record, dir);
         grown = reallocarray(record->published, record->published_count + 1, sizeof *grown);
-        if (grown == NULL)
+        if (grown == NULL) {
+                free(place.dir);
                 return fail(error, ENOMEM, "write record", record->name);
+        }
         record->published = grown;
-        copy = strdup(dir);
-        if (copy == NULL)
-                return fail(error, ENOMEM, "write record", record->name);
-        record->published[record->published_count++] = (struct volume_place){ .dir = copy, .made = made };
+        record->published[record->published_count++] = place;
         return 0;
 }
 

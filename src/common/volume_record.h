@@ -16,13 +16,15 @@
 #include "config.h"
 #include "container.h"
 #include "error.h"
+#include "mount_identity.h"
 #include "state.h"
 #include "volume_request.h"
 
 /* A directory that the volume was put on, or was about to be. */
 struct volume_place {
-        char *dir;     /* owned */
-        unsigned made; /* how many of its last parts are ours, too, and go with the mount */
+        char *dir;                      /* owned */
+        unsigned made;                  /* how many of its last parts are ours, too, and go with the mount */
+        struct mount_identity identity; /* of the mount that was put there */
 };
 
 struct volume_record {
@@ -57,11 +59,10 @@ int volume_record_read(const struct state *state, const char *name, const char *
                        struct volume_record *ret_record, struct error *error);
 
 /*
- * volume_record_write() - replace it, whole. durable: it has to survive a power cut, too. That a volume is attached, and
- * that it is being formatted, has; where it is mounted has not: a reboot takes the mounts with it.
+ * volume_record_write() - replace it, whole. durable: it has to survive a power cut, too. That a volume is attached,
+ * and that it is being formatted, has; where it is mounted has not: a reboot takes the mounts with it.
  */
-int volume_record_write(const struct state *state, struct volume_record *record, bool durable,
-                        struct error *error);
+int volume_record_write(const struct state *state, struct volume_record *record, bool durable, struct error *error);
 
 /* volume_record_remove() - it is gone afterwards, and was perhaps before. */
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error);
@@ -74,11 +75,13 @@ typedef int volume_record_function(struct volume_record *record, void *argument,
 int volume_record_each(const struct state *state, volume_record_function *function, void *argument,
                        struct error *error);
 
-/* volume_record_tidy() - remove the temporary files that killed processes left, where nobody holds the volume's lock. */
+/* volume_record_tidy() - remove the temporary files that killed processes left, where nobody holds the volume's lock.
+ */
 void volume_record_tidy(struct state *state);
 
-/* volume_record_publish() - remember one more directory, unless it is there already. Errors: ENOMEM. */
-int volume_record_publish(struct volume_record *record, const char *dir, unsigned made, struct error *error);
+/* volume_record_remember() - one more directory, staged or published; what was remembered of it is replaced. */
+int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
+                           const struct mount_identity *identity, struct error *error);
 
 /* volume_record_place() - what is remembered of a directory, or NULL. */
 struct volume_place *volume_record_place(struct volume_record *record, const char *dir);

@@ -12,7 +12,8 @@
 #define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
 
-/* One letter an argument: j the options, n the node, v the device, d a directory, N the volume's name, + and - sizes. */
+/* One letter an argument: j the options, n the node, v the device, d a directory, N the volume's name, + and - sizes.
+ */
 static const struct {
         const char *arguments;
         const char *usage;
@@ -80,9 +81,22 @@ static void drop_secrets(json_t *options)
         json_t *value;
         void *next;
 
-        json_object_foreach_safe (options, next, key, value)
-                if (text_starts(key, SECRET_PREFIX))
-                        (void)json_object_del(options, key); /* it is there */
+        json_object_foreach_safe(options, next, key, value) if (text_starts(key, SECRET_PREFIX))(void)
+                json_object_del(options, key); /* it is there */
+}
+
+/* In broken JSON a value may stand where a key does, and could be a secret: only the place is told. */
+static int hide_values(struct error *error)
+{
+        const char *place = strstr(error->reason, "line ");
+        char where[64] = "";
+
+        if (strstr(error->reason, "is given twice") != NULL || strstr(error->reason, "longer than") != NULL)
+                return -EINVAL;
+        if (place != NULL && sscanf(place, "line %30[0-9], column %30[0-9]", where, where + 32) == 2)
+                return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON: line %s, column %s",
+                                    where, where + 32);
+        return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON, or nested too deep");
 }
 
 static int parse_options(struct volume_request *request, const char *text, struct error *error)
@@ -97,7 +111,7 @@ static int parse_options(struct volume_request *request, const char *text, struc
         else
                 r = json_text_parse(text, strlen(text), &request->options, error);
         if (r < 0)
-                return r;
+                return hide_values(error);
         if (!json_is_object(request->options))
                 return json_value_refuse(error, "the options", "must be a JSON object");
         drop_secrets(request->options);

@@ -29,7 +29,7 @@ struct volume_request {
         char dir[PATH_MAX]; /* normal; "" */
         uint64_t new_size_bytes;
         uint64_t old_size_bytes;
-        json_t *options; /* the object, less secrets; owned; NULL where the verb has none */
+        json_t *options;                  /* the object, less secrets; owned; NULL where the verb has none */
         char fs_type[VOLUME_FS_TYPE_MAX]; /* ""; nothing said */
         bool read_only;
         struct mount_options mount_options;

@@ -2,7 +2,6 @@
 #include "volume_stage.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 
@@ -14,8 +13,8 @@
 #include "text.h"
 #include "volume_place.h"
 
-/* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs, also over
- * a power cut, until what it made is whole. */
+/* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs,
+ * also over a power cut, until what it made is whole. */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
         char found[FILESYSTEM_TYPE_SIZE];
@@ -33,7 +32,8 @@ static int format(struct volume_call *call, const struct block_device *device, c
                 return r;
         r = filesystem_find(device, type, found, error);
         if (r == 0)
-                r = fail_because(error, EIO, "make filesystem", device->path, "mkfs said it succeeded, and made nothing");
+                r = fail_because(error, EIO, "make filesystem", device->path,
+                                 "mkfs said it succeeded, and made nothing");
         return r < 0 ? r : 0;
 }
 
@@ -119,18 +119,14 @@ int volume_stage(struct volume_call *call, struct error *error)
                 return r;
         if (call->kind->attach == NULL)
                 return 0;
-        if ((r = call->kind->attach(call, error)) < 0 ||
-            (r = volume_place_look(call, dir, &made, error)) < 0)
+        if ((r = call->kind->attach(call, error)) < 0 || (r = volume_place_look(call, dir, &made, error)) < 0)
                 return r;
         if (r == PLACE_TAKEN)
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
         if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
                 return 0;
-        if (r == PLACE_OURS) { /* by a call whose record was lost */
-                call->record.staged = (struct volume_place){ .dir = strdup(dir) };
-                return call->record.staged.dir == NULL ? fail(error, ENOMEM, "write record", dir)
-                                                       : volume_call_save(call, /* durable= */ false, error);
-        }
+        if (r == PLACE_OURS)
+                return volume_place_adopt(call, dir, /* staged= */ true, error);
         if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) != 0) {
                 unsigned ignored;
 

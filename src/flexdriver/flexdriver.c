@@ -8,7 +8,8 @@
 static const char help[] =
         "\n"
         "The FlexVolume driver of flexgraft. kubelet runs it, under the name it was installed as (see\n"
-        "install-flexvolume): VENDOR~DRIVER/DRIVER VERB ARGUMENTS. A driver named loop, block, bind or tmpfs has volumes of\n"
+        "install-flexvolume): VENDOR~DRIVER/DRIVER VERB ARGUMENTS. A driver named loop, block, bind or tmpfs has "
+        "volumes of\n"
         "that type; any other has those that the option \"type\" says.\n"
         "\n"
         "  init\n"
@@ -24,10 +25,13 @@ static const char help[] =
         "  expandvolume  JSON DIR NEW_SIZE OLD_SIZE\n"
         "  expandfs      JSON DEVICE DIR NEW_SIZE OLD_SIZE\n"
         "\n"
-        "Example: flexdriver attach '{\"kubernetes.io/pvOrVolumeName\": \"data\", \"type\": \"loop\", \"size\": \"1Gi\"}' $(hostname)\n"
+        "Example: flexdriver attach '{\"kubernetes.io/pvOrVolumeName\": \"data\", \"type\": \"loop\", \"size\": "
+        "\"1Gi\"}' $(hostname)\n"
         "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
 
-static const struct program program = { .name = "flexdriver", .help = help, .privileges = &PRIVILEGES, .arguments = "VERB ..." };
+static const struct program program = {
+        .name = "flexdriver", .help = help, .privileges = &PRIVILEGES, .arguments = "VERB ..."
+};
 
 int main(int argc, char **argv)
 {

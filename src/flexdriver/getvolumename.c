@@ -3,16 +3,19 @@
 #include "privileges/getvolumename.h"
 #include "common/driver_status.h"
 #include "common/program.h"
-#include "common/volume_attach.h"
+#include "common/volume_call.h"
 
-static const char help[] = "\n"
-                           "Say by which name this volume is known: the one that kubelet gave it.\n"
-                           "\n"
-                           "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
-                           "it from standard input. The answer is one JSON object.\n"
-                           "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+static const char help[] =
+        "\n"
+        "Say by which name this volume is known: the one that kubelet gave it.\n"
+        "\n"
+        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
+        "it from standard input. The answer is one JSON object.\n"
+        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
 
-static const struct program program = { .name = "getvolumename", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON" };
+static const struct program program = {
+        .name = "getvolumename", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON"
+};
 
 int main(int argc, char **argv)
 {
@@ -22,7 +25,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_GETVOLUMENAME, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_name, &error) < 0)
+            volume_call_name(&call, &error) < 0)
                 return driver_status_failure(&request, &error);
         return driver_status_success(&call);
 }

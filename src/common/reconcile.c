@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reconcile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "any_volume.h"
+#include "hint.h"
+#include "json_file.h"
+#include "json_text.h"
+#include "json_value.h"
+#include "log.h"
+#include "loop_device.h"
+#include "mount_record.h"
+#include "node_mount.h"
+#include "reply.h"
+#include "text.h"
+#include "volume_call.h"
+#include "volume_place.h"
+#include "worker.h"
+
+#define RUN_SECONDS 600
+#define REQUEST_MAX_BYTES ((size_t)65536)
+
+/* Who is at it: what was found out once, for all that follow. */
+struct round {
+        struct reconcile *reconcile;
+        struct config config;
+        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char (*names)[VOLUME_NAME_MAX]; /* of all records; owned */
+        char (*drivers)[VOLUME_DRIVER_MAX];
+        size_t count;
+};
+
+static void did(struct round *round, const char *action, const char *subject)
+{
+        (void)json_array_append_new(round->reconcile->actions,
+                                    json_pack("{s:s, s:o}", "action", action, "subject", reply_printable(subject)));
+        log_say("%s%s: %s", round->reconcile->dry_run ? "would have " : "", action, subject);
+}
+
+static void problem(struct round *round, const char *subject, const struct error *error)
+{
+        char text[PATH_MAX + 1024];
+
+        (void)snprintf(text, sizeof text, "%.1000s: %s", subject,
+                       error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
+        (void)json_array_append_new(round->reconcile->problems, reply_printable(text));
+        log_say("problem: %s", text);
+}
+
+/* ---- one volume */
+
+/* A mount that was remembered, if it is there and ours, is taken off. */
+static void take_off(struct round *round, const struct volume_call *call, const char *dir)
+{
+        struct error error = {};
+        unsigned ignored;
+        bool lazy;
+
+        if (volume_place_look(call, dir, &ignored, &error) != PLACE_OURS)
+                return;
+        did(round, "unmounted", dir);
+        if (!round->reconcile->dry_run && node_mount_remove(dir, call->config.unmount_seconds, &lazy, &error) < 0)
+                problem(round, dir, &error);
+}
+
+/* Forget the directory; what was made for it goes, if it is empty. */
+static void forget(struct round *round, struct volume_call *call, const char *dir)
+{
+        struct volume_place *place = volume_record_place(&call->record, dir);
+        char copy[PATH_MAX];
+
+        (void)text_copy(copy, sizeof copy, dir); /* the record owns what dir points to */
+        if (!round->reconcile->dry_run)
+                volume_place_unmake(copy, place->made);
+        volume_record_forget(&call->record, copy);
+}
+
+static void drop(struct round *round, struct volume_call *call)
+{
+        struct error error = {};
+
+        did(round, "removed the record", call->record.name);
+        if (!round->reconcile->dry_run && volume_call_drop(call, &error) < 0)
+                problem(round, call->record.name, &error);
+}
+
+/* All of it: what no call of this boot asked for, or what was never answered. */
+static void take_away(struct round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+        struct error error = {};
+        int attached = 0;
+
+        while (record->published_count > 0) {
+                take_off(round, call, record->published[0].dir);
+                forget(round, call, record->published[0].dir);
+        }
+        if (record->staged.dir != NULL) {
+                take_off(round, call, record->staged.dir);
+                forget(round, call, record->staged.dir);
+        }
+        if (call->kind->look != NULL)
+                attached = call->kind->look(call, &error);
+        if (attached > 0 && strcmp(call->kind->word, "block") != 0) {
+                did(round, "detached", record->device);
+                if (!round->reconcile->dry_run && call->kind->detach(call, &error) < 0) {
+                        problem(round, record->name, &error);
+                        return;
+                }
+        }
+        drop(round, call);
+}
+
+/* What is remembered and not there is forgotten. Returns whether anything was. */
+static bool forget_gone(struct round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+        struct error error = {};
+        bool changed = false;
+        unsigned ignored;
+        size_t i = 0;
+
+        while (i < record->published_count) {
+                const char *dir = record->published[i].dir;
+                int r = volume_place_look(call, dir, &ignored, &error);
+
+                if (r == PLACE_OURS || r < 0) {
+                        i++; /* also what cannot be looked at: it may be there */
+                        continue;
+                }
+                did(round, "forgot a directory that is not mounted", dir);
+                forget(round, call, dir);
+                changed = true;
+        }
+        if (record->staged.dir != NULL) {
+                int r = volume_place_look(call, record->staged.dir, &ignored, &error);
+
+                if (r >= 0 && r != PLACE_OURS) {
+                        did(round, "forgot a directory that is not mounted", record->staged.dir);
+                        forget(round, call, record->staged.dir);
+                        changed = true;
+                }
+        }
+        return changed;
+}
+
+static void reconcile_volume(struct round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+        bool begun = record->device[0] == '\0'; /* and perhaps not finished */
+        struct error error = {};
+        int attached = 0;
+        bool changed;
+
+        if (any_volume_choose(call, &error) < 0) {
+                problem(round, record->name, &error);
+                return;
+        }
+        if (strcmp(record->boot_id, call->boot_id) != 0) {
+                if (call->kind->look != NULL)
+                        (void)call->kind->look(call, &error); /* the device that is the volume's now, if any */
+                take_away(round, call);
+                return;
+        }
+        if (call->kind->look != NULL && (attached = call->kind->look(call, &error)) < 0) {
+                problem(round, record->name, &error);
+                return;
+        }
+        changed = forget_gone(round, call);
+        if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
+                                       : record->published_count == 0)
+                take_away(round, call);
+        else if ((changed || begun) && !round->reconcile->dry_run &&
+                 volume_call_save(call, /* durable= */ false, &error) < 0)
+                problem(round, record->name, &error);
+}
+
+static void reconcile_name(struct round *round, const char *name, const char *driver)
+{
+        static struct volume_request request; /* static, for their size */
+        static struct volume_call call;
+        struct error error = {};
+
+        request = (struct volume_request){};
+        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
+        (void)text_copy(request.name, sizeof request.name, name);
+        (void)text_copy(call.driver, sizeof call.driver, driver);
+        (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);
+        if (state_open(call.config.state_dir, "volumes", /* create= */ false, &call.state, &error) < 0)
+                problem(round, name, &error);
+        else if (state_try_lock(&call.state, volume_record_key(name))) { /* else a call is at it */
+                int r = volume_record_read(&call.state, name, driver, &call.record, &error);
+
+                call.recorded = r == 0;
+                if (r == 0)
+                        reconcile_volume(round, &call);
+                else if (r != -ENOENT)
+                        problem(round, name, &error);
+        }
+        volume_record_release(&call.record);
+        state_release(&call.state);
+}
+
+static int collect(struct volume_record *record, void *argument, struct error *error)
+{
+        struct round *round = argument;
+        void *names = reallocarray(round->names, round->count + 1, sizeof *round->names);
+        void *drivers;
+
+        if (names == NULL)
+                return fail(error, ENOMEM, "list records", record->name);
+        round->names = names;
+        drivers = reallocarray(round->drivers, round->count + 1, sizeof *round->drivers);
+        if (drivers == NULL)
+                return fail(error, ENOMEM, "list records", record->name);
+        round->drivers = drivers;
+        (void)text_copy(round->names[round->count], VOLUME_NAME_MAX, record->name);
+        (void)text_copy(round->drivers[round->count], VOLUME_DRIVER_MAX, record->driver);
+        round->count++;
+        return 0;
+}
+
+/* ---- files that are not records any more, or not ours to read */
+
+static void tell_files(struct round *round, const struct state *state)
+{
+        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+                const char *end = strrchr(entry->d_name, '.');
+                struct error error = { .errnum = EBADMSG,
+                                       .reason = "a torn record, set aside; look at it and remove it" };
+
+                if (entry->d_name[0] != '.' && end != NULL && strcmp(end, ".bad") == 0)
+                        problem(round, entry->d_name, &error);
+        }
+        if (list != NULL)
+                (void)closedir(list);
+}
+
+static int reconcile_volumes(struct round *round, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = state_open(round->config.state_dir, "volumes", /* create= */ false, &state, error);
+
+        if (r == -ENOENT)
+                return 0; /* there never was one */
+        if (r < 0 || (r = volume_record_each(&state, collect, round, error)) < 0)
+                return r;
+        for (size_t i = 0; i < round->count; i++)
+                reconcile_name(round, round->names[i], round->drivers[i]);
+        if (!round->reconcile->dry_run)
+                volume_record_tidy(&state);
+        tell_files(round, &state);
+        return 0;
+}
+
+/* ---- loop devices without a record */
+
+static bool has_record(const struct round *round, const char *tag)
+{
+        for (size_t i = 0; i < round->count; i++)
+                if (loop_device_tagged_by(tag, round->config.state_dir, round->drivers[i], round->names[i]))
+                        return true;
+        return false;
+}
+
+static int reconcile_loop(const struct loop_device *loop, void *argument, struct error *error)
+{
+        struct round *round = argument;
+        struct block_device device = { .number = loop->number };
+        bool lazy;
+
+        if (!loop_device_tagged_by(loop->tag, round->config.state_dir, "", NULL) || loop->ending ||
+            has_record(round, loop->tag))
+                return 0;
+        (void)text_copy(device.path, sizeof device.path, loop->path);
+        if (block_device_check_unused(&device, error) < 0) {
+                error_because(error, EBUSY, "find device", loop->path,
+                              "a loop device of ours without a record, and in use: %s", loop->tag);
+                problem(round, loop->path, error);
+                return 0;
+        }
+        did(round, "detached", loop->path);
+        if (!round->reconcile->dry_run && loop_device_detach(loop, &lazy, error) < 0)
+                problem(round, loop->path, error);
+        return 0;
+}
+
+/* ---- what was put into containers that are gone */
+
+static void reconcile_injected(struct round *round)
+{
+        cleanup_state struct state state = STATE_NONE;
+        char id[MOUNT_RECORD_ID_MAX];
+        struct error error = {};
+        DIR *list;
+
+        if (state_open(round->config.state_dir, "mounts", /* create= */ false, &state, &error) < 0)
+                return;
+        list = mount_record_list(&state, &error);
+        while (list != NULL && mount_record_next(list, id)) {
+                cleanup_container struct container container = CONTAINER_NONE;
+                static struct mount_record record; /* static, for its size */
+
+                if (!state_try_lock(&state, mount_record_key(id)) ||
+                    mount_record_read(&state, id, &record, &error) < 0 ||
+                    mount_record_reach(&record, round->boot_id, &container, &error) != -ESRCH)
+                        continue;
+                did(round, "removed the record of a mount in a container that is gone", id);
+                if (!round->reconcile->dry_run && mount_record_remove(&state, id, &error) < 0)
+                        problem(round, id, &error);
+        }
+        if (list != NULL)
+                (void)closedir(list);
+}
+
+static int run_round(void *argument, struct error *error)
+{
+        struct round *round = argument;
+        int r = container_boot_id(round->boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if ((r = reconcile_volumes(round, error)) < 0)
+                return r;
+        reconcile_injected(round);
+        return loop_device_each(reconcile_loop, round, error);
+}
+
+int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, struct error *error)
+{
+        cleanup_json json_t *request = NULL;
+        const char *key;
+        json_t *value;
+        int r = 0;
+
+        ret_reconcile->actions = json_array();
+        ret_reconcile->problems = json_array();
+        if (argc > 2)
+                return json_value_refuse(error, "the request", "one argument at most");
+        if (argc == 2)
+                r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(REQUEST_MAX_BYTES, &request, error)
+                                              : json_text_parse(argv[1], strlen(argv[1]), &request, error);
+        if (r < 0)
+                return r;
+        if (request != NULL && !json_is_object(request))
+                return json_value_refuse(error, "the request", "must be a JSON object");
+        json_object_foreach (request, key, value) {
+                if (strcmp(key, "dryRun") != 0)
+                        return json_value_refuse(error, key, "unknown key");
+                if (!json_is_boolean(value))
+                        return json_value_refuse(error, key, "must be true or false");
+                ret_reconcile->dry_run = json_is_true(value);
+        }
+        return 0;
+}
+
+int reconcile_run(struct reconcile *reconcile, struct error *error)
+{
+        static struct round round; /* static, for its size; the log borrows of it */
+        int r = config_load(&round.config, error);
+
+        round.reconcile = reconcile;
+        log_begin("volume-reconcile", r == 0 ? round.config.log : "syslog");
+        if (r < 0)
+                return r;
+        r = worker_run(run_round, &round, worker_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
+        free(round.names);
+        free(round.drivers);
+        return r;
+}
+
+int reconcile_status(const struct reconcile *reconcile, const struct error *error)
+{
+        bool understood = error == NULL || strcmp(error->operation, OPERATION_PARSE) != 0;
+        json_t *reply = json_pack("{s:s, s:O?, s:O?}", "status", error == NULL ? "Success" : "Failure", "actions",
+                                  reconcile->actions, "problems", reconcile->problems);
+
+        if (reconcile->dry_run)
+                (void)json_object_set_new(reply, "dryRun", json_true());
+        if (error != NULL) {
+                char message[PATH_MAX + 1024];
+                const char *hint = hint_for(error);
+
+                (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject,
+                               error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
+                               hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+                log_say("failed: %s", message);
+                (void)json_object_set_new(reply, "message", reply_printable(message));
+        }
+        return reply_say(reply, error == NULL ? EXIT_DONE : understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+}

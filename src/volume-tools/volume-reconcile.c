@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* volume-reconcile [REQUEST] - after a crash or a reboot: make the node and the records agree. */
+#include "privileges/volume-reconcile.h"
+#include "common/program.h"
+#include "common/reconcile.h"
+
+static const char help[] =
+        "\n"
+        "After a crash or a reboot: make the node agree with the records, and report what could not be.\n"
+        "REQUEST is a JSON object; - reads it from standard input. The answer is one JSON object.\n"
+        "\n"
+        "  dryRun  true: only say what would be done\n"
+        "\n"
+        "Taken away are: loop devices, mounts and records of before the last boot; what a call that was killed had\n"
+        "begun and never answered; records of volumes that are not there any more, and of mounts in containers that "
+        "are\n"
+        "gone; idle loop devices of flexgraft's that no record knows. What others made is never touched, what is in "
+        "use\n"
+        "only reported.\n"
+        "\n"
+        "Example: volume-reconcile '{\"dryRun\": true}'\n"
+        "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
+
+static const struct program program = {
+        .name = "volume-reconcile", .help = help, .privileges = &PRIVILEGES, .arguments = "[REQUEST | -]"
+};
+
+int main(int argc, char **argv)
+{
+        struct reconcile reconcile = {};
+        static struct error error;
+
+        if (program_begin(&program, argc, argv, &error) < 0 || reconcile_parse(&reconcile, argc, argv, &error) < 0 ||
+            reconcile_run(&reconcile, &error) < 0)
+                return reconcile_status(&reconcile, &error);
+        return reconcile_status(&reconcile, NULL);
+}
