@@ -173,6 +173,10 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind block_volume = {
-        .word = "block", .attach = attach, .look = look, .detach = detach, .predict = predict, .grow = grow
-};
+const struct volume_kind block_volume = { .word = "block",
+                                          .foreign = true,
+                                          .attach = attach,
+                                          .look = look,
+                                          .detach = detach,
+                                          .predict = predict,
+                                          .grow = grow };

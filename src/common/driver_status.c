@@ -41,8 +41,10 @@ int driver_status_failure(const struct volume_request *request, const struct err
 {
         static char message[3 * PATH_MAX]; /* static, for its size */
         const char *hint = hint_for(error);
-        const char *subject = request->name[0] != '\0' ? request->name : request->dir;
-        bool told = error->reason[0] != '\0' || strstr(subject, error->subject) != NULL;
+        const char *volume = request->name[0] != '\0' ? request->name : request->dir;
+        bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
+                                             : strcmp(volume, error->subject) == 0;
+        const char *why = error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum);
         size_t length;
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
@@ -50,12 +52,11 @@ int driver_status_failure(const struct volume_request *request, const struct err
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
                 length = (size_t)snprintf(message, sizeof message, "%s: the call cannot be understood: %s%s%s",
                                           volume_verb_word(request->verb), told ? "" : error->subject, told ? "" : ": ",
-                                          error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
+                                          why);
         else
                 length = (size_t)snprintf(message, sizeof message, "cannot %s %s: %s%s%s%s%s%s",
-                                          volume_verb_word(request->verb), subject, told ? "" : error->subject,
-                                          told ? "" : ": ",
-                                          error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
+                                          volume_verb_word(request->verb), volume[0] != '\0' ? volume : "a volume",
+                                          told ? "" : error->subject, told ? "" : ": ", why,
                                           error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
                                           error->kernel[0] != '\0' ? ")" : "");
         if (length < sizeof message - 256)

@@ -158,8 +158,8 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, bool re
 int loop_device_keep(const struct loop_device *device, struct error *error)
 {
         cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_device now = {};
         struct loop_info64 info;
-        struct loop_device now;
         int r;
 
         if (fd < 0)
@@ -178,7 +178,7 @@ int loop_device_keep(const struct loop_device *device, struct error *error)
 int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error)
 {
         cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
-        struct loop_device now;
+        struct loop_device now = {};
         int r;
 
         *ret_lazy = false;

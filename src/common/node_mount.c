@@ -19,8 +19,8 @@
 #include "worker.h"
 
 #define RETRY_NS (20L * 1000 * 1000)
-#define LAZY_MS 5000    /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
-#define MOUNTS_MAX 4096 /* below one directory; more are left to MNT_DETACH */
+#define LAZY_MS 5000 /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
+#define PATHS_SIZE ((size_t)1024 * 1024) /* of mounts below one directory; more are left to MNT_DETACH */
 
 int node_mount_place(int mount_fd, const char *dir, struct error *error)
 {
@@ -77,38 +77,39 @@ static void remove_one(const char *mount_point)
                 (void)umount2(name, UMOUNT_NOFOLLOW); /* if it is busy, so is what it is mounted on */
 }
 
-static void drop_paths(char **paths, size_t count)
-{
-        for (size_t i = 0; i < count; i++)
-                free(paths[i]);
-        free(paths);
-}
-
 /* Whatever is mounted below, the last one first. */
 static int remove_below(const char *dir)
 {
         cleanup_mount_table struct mount_table table = {};
         cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
         char real[PATH_MAX];
-        size_t count = 0;
-        char **paths;
+        size_t used = 0;
+        char *paths; /* one after the other, each terminated */
         int r;
 
         if (proc_fd < 0)
                 return -errno;
         if ((r = resolve(dir, real)) < 0 || (r = mount_table_open(&table, proc_fd)) < 0)
                 return r;
-        paths = calloc(MOUNTS_MAX, sizeof *paths);
+        paths = malloc(PATHS_SIZE);
         if (paths == NULL)
                 return -ENOMEM;
-        while (count < MOUNTS_MAX && mount_table_next(&table))
-                if (text_lies_in(table.mount_point, real) && strcmp(table.mount_point, real) != 0) {
-                        paths[count] = strdup(table.mount_point);
-                        count += paths[count] != NULL;
-                }
-        for (size_t i = count; i > 0; i--)
-                remove_one(paths[i - 1]);
-        drop_paths(paths, count);
+        while (mount_table_next(&table)) {
+                size_t length = strlen(table.mount_point) + 1;
+
+                if (!text_lies_in(table.mount_point, real) || strcmp(table.mount_point, real) == 0)
+                        continue;
+                if (used + length > PATHS_SIZE)
+                        break;
+                (void)memcpy(paths + used, table.mount_point, length);
+                used += length;
+        }
+        while (used > 0) {
+                for (used--; used > 0 && paths[used - 1] != '\0'; used--)
+                        ;
+                remove_one(paths + used);
+        }
+        free(paths);
         return chdir("/") < 0 ? -errno : 0; /* else we were what keeps it busy */
 }
 

@@ -25,11 +25,10 @@ static int keep_capabilities(const struct privileges *privileges)
         if (set == NULL)
                 return -errno;
         /* a cleared set, then the ones named: inheritable stays empty */
-        if (privileges->capability_count > 0 &&
-            (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
-             cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0))
-                r = -errno;
-        else if (cap_set_proc(set) < 0)
+        if ((privileges->capability_count > 0 &&
+             (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
+              cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0)) ||
+            cap_set_proc(set) < 0)
                 r = -errno;
         (void)cap_free(set);
         return r;

@@ -91,6 +91,20 @@ static void drop(struct round *round, struct volume_call *call)
                 problem(round, call->record.name, &error);
 }
 
+/* A filesystem that was being made when the machine went down looks whole, perhaps: whoever attaches it next makes it
+ * anew. */
+static void keep_for_formatting(struct round *round, struct volume_call *call)
+{
+        struct error error = {};
+
+        did(round, "kept the record: its filesystem was not finished", call->record.name);
+        call->record.device[0] = '\0';
+        call->record.device_number = 0;
+        (void)text_copy(call->record.boot_id, sizeof call->record.boot_id, call->boot_id);
+        if (!round->reconcile->dry_run && volume_call_save(call, /* durable= */ true, &error) < 0)
+                problem(round, call->record.name, &error);
+}
+
 /* All of it: what no call of this boot asked for, or what was never answered. */
 static void take_away(struct round *round, struct volume_call *call)
 {
@@ -108,14 +122,17 @@ static void take_away(struct round *round, struct volume_call *call)
         }
         if (call->kind->look != NULL)
                 attached = call->kind->look(call, &error);
-        if (attached > 0 && strcmp(call->kind->word, "block") != 0) {
+        if (attached > 0 && !call->kind->foreign) {
                 did(round, "detached", record->device);
                 if (!round->reconcile->dry_run && call->kind->detach(call, &error) < 0) {
                         problem(round, record->name, &error);
                         return;
                 }
         }
-        drop(round, call);
+        if (record->formatting)
+                keep_for_formatting(round, call);
+        else
+                drop(round, call);
 }
 
 /* What is remembered and not there is forgotten. Returns whether anything was. */
@@ -173,6 +190,8 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
                 problem(round, record->name, &error);
                 return;
         }
+        if (record->formatting && attached == 0)
+                return; /* the record is all there is, and needed */
         changed = forget_gone(round, call);
         if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
                                        : record->published_count == 0)

@@ -21,6 +21,7 @@ struct volume_call;
 /* A sort of volume. Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
+        bool foreign; /* the device is not of our making: somebody else may use it at any time */
         /* ensure that the device is on this node, and that the record names it */
         int (*attach)(struct volume_call *call, struct error *error);
         /* whether it is: 1 or 0, by the kernel; nothing is changed but the record in memory */

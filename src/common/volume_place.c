@@ -198,5 +198,12 @@ int volume_take_off(struct volume_call *call, struct error *error)
                 return 0;
         volume_place_unmake(dir, place->made);
         volume_record_forget(&call->record, dir);
-        return save_or_drop(call, error);
+        r = save_or_drop(call, error);
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
+                /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
+                 */
+                log_say("the record cannot be written: %s", strerrordesc_np(-r));
+                return 0;
+        }
+        return r;
 }

@@ -317,6 +317,10 @@ struct volume_place *volume_record_place(struct volume_record *record, const cha
         return NULL;
 }
 
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
+#endif
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error)
 {
@@ -340,6 +344,10 @@ int volume_record_remember(struct volume_record *record, const char *dir, bool s
         record->published[record->published_count++] = place;
         return 0;
 }
+
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
 
 void volume_record_forget(struct volume_record *record, const char *dir)
 {

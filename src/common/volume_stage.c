@@ -99,6 +99,8 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         int r;
 
         volume_call_device(call, &device);
+        if (call->kind->foreign && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
+                return r;
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
         mount_fd = make_mount(call, &device, type, error);
