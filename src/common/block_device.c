@@ -171,6 +171,25 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
         return 0;
 }
 
+int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        const char *uuid = NULL;
+
+        ret_uuid[0] = '\0';
+        if (fd < 0)
+                return fd;
+        if (probe == NULL)
+                return fail(error, ENOMEM, "probe", device->path);
+        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_UUID) < 0)
+                return fail(error, EIO, "probe", device->path);
+        if (blkid_do_fullprobe(probe) == 0 && blkid_probe_lookup_value(probe, "UUID", &uuid, NULL) == 0)
+                (void)text_copy(ret_uuid, TYPE_SIZE, uuid);
+        return 0;
+}
+
 static int read_blank(int fd, bool *ret_blank)
 {
         static char bytes[65536]; /* static, for its size */

@@ -35,6 +35,9 @@ int block_device_size(const struct block_device *device, uint64_t *ret_bytes, st
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
 
+/* block_device_uuid() - of the filesystem on it; "" where there is none, or it has none. ret_uuid holds 64 bytes. */
+int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error);
+
 /*
  * block_device_is_blank() - whether there is nothing at all on it: no signature of a filesystem, a RAID, a volume group
  * or a partition table, and nothing but zeroes where those and most data begin (the first MiB).

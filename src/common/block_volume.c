@@ -49,13 +49,14 @@ struct claim {
         char name[VOLUME_NAME_MAX];
 };
 
-static int match_claim(struct volume_record *record, void *argument, struct error *error)
+static int match_claim(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
         struct claim *claim = argument;
         const struct volume_call *call = claim->call;
 
+        (void)file;
         (void)error;
-        if (record->device_number != claim->number || strcmp(record->boot_id, call->boot_id) != 0 ||
+        if (record == NULL || record->device_number != claim->number || strcmp(record->boot_id, call->boot_id) != 0 ||
             (strcmp(record->name, call->request->name) == 0 && strcmp(record->driver, call->record.driver) == 0) ||
             (record->read_only && call->request->read_only))
                 return 0;
@@ -69,7 +70,7 @@ static int check_alone(struct volume_call *call, const struct block_device *devi
         struct claim claim = { .call = call, .number = device->number };
         int r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, &device->number, sizeof device->number), error);
 
-        if (r < 0 || (r = volume_record_each(&call->state, match_claim, &claim, error)) < 0)
+        if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ true, match_claim, &claim, error)) < 0)
                 return r;
         if (r > 0)
                 return fail_because(error, EBUSY, "find device", device->path, "the device is volume %.200s's already",

@@ -2,7 +2,10 @@
 #include "filesystem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/random.h>
 
 #include "log.h"
 #include "text.h"
@@ -64,11 +67,25 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
         return 0;
 }
 
-int filesystem_make(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error)
+int filesystem_new_uuid(char *ret_uuid, struct error *error)
+{
+        unsigned char bytes[16];
+
+        if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+                return fail(error, errno != 0 ? errno : EIO, "getrandom", "a UUID");
+        bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* RFC 4122: version 4, random */
+        bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+        for (size_t i = 0; i < sizeof bytes; i++)
+                ret_uuid += snprintf(ret_uuid, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+        return 0;
+}
+
+int filesystem_make(const struct block_device *device, const char *type, const char *uuid, unsigned timeout_seconds,
+                    struct error *error)
 {
         enum tool tool = filesystems[index_of(type)].make; /* filesystem_find() gave the type */
         char output[TOOL_OUTPUT_SIZE];
-        int r = tool_run(tool, device->path, timeout_seconds, output, error);
+        int r = tool_run(tool, device->path, uuid, timeout_seconds, output, error);
 
         if (r > 0)
                 return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,
@@ -76,6 +93,21 @@ int filesystem_make(const struct block_device *device, const char *type, unsigne
         if (r == 0)
                 log_say("made a filesystem of type %s on %s", type, device->path);
         return r;
+}
+
+int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error)
+{
+        char found[FILESYSTEM_TYPE_SIZE];
+        int r = block_device_uuid(device, found, error);
+
+        if (r < 0)
+                return r;
+        if (found[0] != '\0' && strcasecmp(found, uuid) != 0) {
+                log_say("the filesystem on %s is not the one that was being made there: left alone", device->path);
+                return 0;
+        }
+        log_say("making the filesystem on %s was cut short: made blank again", device->path);
+        return block_device_wipe(device, error);
 }
 
 int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
@@ -87,7 +119,7 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
 
         if (i == FILESYSTEMS || !filesystems[i].repaired)
                 return 0;
-        r = tool_run(TOOL_E2FSCK, device->path, timeout_seconds, output, error);
+        r = tool_run(TOOL_E2FSCK, device->path, NULL, timeout_seconds, output, error);
         if (r == -ENOENT) {
                 log_say("e2fsck is not installed: %s is mounted unchecked", device->path);
                 return 0;
@@ -111,7 +143,7 @@ int filesystem_grow(const struct block_device *device, const char *type, const c
         if (i == FILESYSTEMS)
                 return fail_because(error, EOPNOTSUPP, "grow filesystem", device->path,
                                     "a filesystem of type %s cannot be grown here", type);
-        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, timeout_seconds,
+        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, NULL, timeout_seconds,
                      output, error);
         if (r > 0)
                 return fail_because(error, EIO, "grow filesystem", device->path, "growing it failed (%d): %s", r,

@@ -12,6 +12,7 @@
 #include "error.h"
 
 #define FILESYSTEM_TYPE_SIZE 64
+#define FILESYSTEM_UUID_SIZE 37 /* terminated */
 
 /*
  * filesystem_find() - what is on a device, held against what was asked for ("" for anything).
@@ -23,8 +24,21 @@
  */
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 
-/* filesystem_make() - mkfs, on a blank device. Errors: those of tool_run(); EIO mkfs failed, with what it said. */
-int filesystem_make(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error);
+/* filesystem_new_uuid() - a random one, to know again what a mkfs of ours made. Gives FILESYSTEM_UUID_SIZE bytes. */
+int filesystem_new_uuid(char *ret_uuid, struct error *error);
+
+/*
+ * filesystem_make() - mkfs, on a blank device, with this UUID. Errors: those of tool_run(); EIO mkfs failed, with what
+ * it said.
+ */
+int filesystem_make(const struct block_device *device, const char *type, const char *uuid, unsigned timeout_seconds,
+                    struct error *error);
+
+/*
+ * filesystem_unmake() - make the device blank where a mkfs with this UUID was cut short: what it left looks like its
+ * filesystem, or like nothing known. A filesystem with another UUID is somebody else's, and left alone.
+ */
+int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error);
 
 /*
  * filesystem_repair() - before it is mounted for writing: e2fsck -p, as kubelet's own mounter has it. A filesystem that

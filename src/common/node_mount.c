@@ -153,14 +153,14 @@ static bool is_mounted(const char *dir)
         return false;
 }
 
-int node_mount_remove(const char *dir, unsigned timeout_seconds, bool *ret_lazy, struct error *error)
+int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
 {
         int64_t deadline_ms = worker_now_ms() + (int64_t)timeout_seconds * 1000;
         struct removal removal = { .dir = dir, .deadline_ms = deadline_ms };
         int r = worker_run(remove_in_worker, &removal, deadline_ms + RETRY_NS / 1000000 * 5, error);
 
         *ret_lazy = false;
-        if (r == -EBUSY || r == -ETIMEDOUT || r == -EIO || r == -ESTALE || r == -ENOTCONN) {
+        if (insist && (r == -EBUSY || r == -ETIMEDOUT || r == -EIO || r == -ESTALE || r == -ENOTCONN)) {
                 removal.lazy = true;
                 *ret_lazy = true;
                 r = worker_run(remove_in_worker, &removal, worker_now_ms() + LAZY_MS, error);

@@ -21,13 +21,13 @@ int node_mount_place(int mount_fd, const char *dir, struct error *error);
  *
  * What is there is neither opened nor asked anything, so a server that is dead or silent does not matter; nothing below
  * is reached through a name that a pod could turn into a link. What is busy is tried again until the time is over;
- * what then is left is detached lazily, all of it at once.
+ * what then is left is detached lazily, all of it at once, if we insist.
  *
  * Needs:   CAP_SYS_ADMIN.
  * Gives:   ret_lazy, whether that happened.
  * Returns: 1 something was mounted, 0 nothing was (or there is no such directory).
- * Errors:  EPERM, EACCES, ...; ETIMEDOUT not even that came back.
+ * Errors:  EPERM, EACCES, ...; EBUSY, where we do not insist; ETIMEDOUT not even that came back.
  */
-int node_mount_remove(const char *dir, unsigned timeout_seconds, bool *ret_lazy, struct error *error);
+int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error);
 
 #endif

@@ -35,6 +35,7 @@ struct round {
         char (*names)[VOLUME_NAME_MAX]; /* of all records; owned */
         char (*drivers)[VOLUME_DRIVER_MAX];
         size_t count;
+        bool unreadable; /* there are records whose volumes nobody knows */
 };
 
 static void did(struct round *round, const char *action, const char *subject)
@@ -56,18 +57,23 @@ static void problem(struct round *round, const char *subject, const struct error
 
 /* ---- one volume */
 
-/* A mount that was remembered, if it is there and ours, is taken off. */
-static void take_off(struct round *round, const struct volume_call *call, const char *dir)
+/* A mount that was remembered, if it is there and ours, is taken off, unless somebody uses it. */
+static int take_off(struct round *round, const struct volume_call *call, const char *dir)
 {
         struct error error = {};
         unsigned ignored;
         bool lazy;
+        int r;
 
         if (volume_place_look(call, dir, &ignored, &error) != PLACE_OURS)
-                return;
-        did(round, "unmounted", dir);
-        if (!round->reconcile->dry_run && node_mount_remove(dir, call->config.unmount_seconds, &lazy, &error) < 0)
+                return 0;
+        if (!round->reconcile->dry_run &&
+            (r = node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ false, &lazy, &error)) < 0) {
                 problem(round, dir, &error);
+                return r;
+        }
+        did(round, "unmounted", dir);
+        return 0;
 }
 
 /* Forget the directory; what was made for it goes, if it is empty. */
@@ -105,31 +111,42 @@ static void keep_for_formatting(struct round *round, struct volume_call *call)
                 problem(round, call->record.name, &error);
 }
 
-/* All of it: what no call of this boot asked for, or what was never answered. */
+static int detach(struct round *round, struct volume_call *call)
+{
+        struct error error = {};
+        struct block_device device;
+        int r = call->kind->look == NULL ? 0 : call->kind->look(call, &error);
+
+        if (r <= 0 || call->kind->foreign)
+                return 0;
+        volume_call_device(call, &device);
+        if (!round->reconcile->dry_run &&
+            ((r = block_device_check_unused(&device, &error)) < 0 || (r = call->kind->detach(call, &error)) < 0)) {
+                problem(round, call->record.name, &error);
+                return r;
+        }
+        did(round, "detached", device.path);
+        return 0;
+}
+
+/* All of it: what no call of this boot asked for, or what was never answered. What is in use stays, with its record. */
 static void take_away(struct round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
-        struct error error = {};
-        int attached = 0;
 
         while (record->published_count > 0) {
-                take_off(round, call, record->published[0].dir);
+                if (take_off(round, call, record->published[0].dir) < 0)
+                        return;
                 forget(round, call, record->published[0].dir);
         }
         if (record->staged.dir != NULL) {
-                take_off(round, call, record->staged.dir);
+                if (take_off(round, call, record->staged.dir) < 0)
+                        return;
                 forget(round, call, record->staged.dir);
         }
-        if (call->kind->look != NULL)
-                attached = call->kind->look(call, &error);
-        if (attached > 0 && !call->kind->foreign) {
-                did(round, "detached", record->device);
-                if (!round->reconcile->dry_run && call->kind->detach(call, &error) < 0) {
-                        problem(round, record->name, &error);
-                        return;
-                }
-        }
-        if (record->formatting)
+        if (detach(round, call) < 0)
+                return;
+        if (record->formatting[0] != '\0')
                 keep_for_formatting(round, call);
         else
                 drop(round, call);
@@ -171,7 +188,7 @@ static bool forget_gone(struct round *round, struct volume_call *call)
 static void reconcile_volume(struct round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
-        bool begun = record->device[0] == '\0'; /* and perhaps not finished */
+        bool begun; /* and perhaps not finished */
         struct error error = {};
         int attached = 0;
         bool changed;
@@ -180,6 +197,7 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
                 problem(round, record->name, &error);
                 return;
         }
+        begun = call->kind->attach != NULL && record->device[0] == '\0';
         if (strcmp(record->boot_id, call->boot_id) != 0) {
                 if (call->kind->look != NULL)
                         (void)call->kind->look(call, &error); /* the device that is the volume's now, if any */
@@ -190,7 +208,7 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
                 problem(round, record->name, &error);
                 return;
         }
-        if (record->formatting && attached == 0)
+        if (record->formatting[0] != '\0' && attached == 0)
                 return; /* the record is all there is, and needed */
         changed = forget_gone(round, call);
         if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
@@ -227,12 +245,22 @@ static void reconcile_name(struct round *round, const char *name, const char *dr
         state_release(&call.state);
 }
 
-static int collect(struct volume_record *record, void *argument, struct error *error)
+static int collect(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
         struct round *round = argument;
-        void *names = reallocarray(round->names, round->count + 1, sizeof *round->names);
+        void *names;
         void *drivers;
 
+        if (record == NULL && error->errnum == EBADMSG) {
+                did(round, "set aside a torn record", file);
+                return 0;
+        }
+        if (record == NULL) {
+                problem(round, file, error);
+                round->unreadable = true;
+                return 0;
+        }
+        names = reallocarray(round->names, round->count + 1, sizeof *round->names);
         if (names == NULL)
                 return fail(error, ENOMEM, "list records", record->name);
         round->names = names;
@@ -273,7 +301,7 @@ static int reconcile_volumes(struct round *round, struct error *error)
 
         if (r == -ENOENT)
                 return 0; /* there never was one */
-        if (r < 0 || (r = volume_record_each(&state, collect, round, error)) < 0)
+        if (r < 0 || (r = volume_record_each(&state, !round->reconcile->dry_run, collect, round, error)) < 0)
                 return r;
         for (size_t i = 0; i < round->count; i++)
                 reconcile_name(round, round->names[i], round->drivers[i]);
@@ -306,6 +334,12 @@ static int reconcile_loop(const struct loop_device *loop, void *argument, struct
         if (block_device_check_unused(&device, error) < 0) {
                 error_because(error, EBUSY, "find device", loop->path,
                               "a loop device of ours without a record, and in use: %s", loop->tag);
+                problem(round, loop->path, error);
+                return 0;
+        }
+        if (round->unreadable) {
+                error_because(error, ENODATA, "find record", loop->path,
+                              "perhaps of a volume whose record cannot be read: left: %s", loop->tag);
                 problem(round, loop->path, error);
                 return 0;
         }

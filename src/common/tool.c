@@ -30,15 +30,16 @@
 static const struct {
         const char *name;
         const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
+        const char *uuid[2];                  /* how it is told one: the option, and what its value begins with */
         bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
 } tools[TOOLS] = {
-        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, false },
-        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, true },
-        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, false },
-        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, false },
-        [TOOL_RESIZE2FS] = { "resize2fs", {}, true },
-        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, true },
-        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, true },
+        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-U", "" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-m", "uuid=" }, true },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-U", "" }, false },
+        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
+        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
+        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },
+        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, true },
 };
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
@@ -46,6 +47,7 @@ static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/b
 struct order {
         enum tool tool;
         unsigned timeout_seconds;
+        char uuid[37]; /* "": none */
         char argument[PATH_MAX];
 };
 
@@ -63,12 +65,18 @@ static pid_t runner_pid;
 static void become(const char *path, const struct order *order, int output_fd, int parent)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
-        const char *arguments[ARGUMENTS_MAX + 3] = { tools[order->tool].name };
+        char uuid[64];
+        const char *arguments[ARGUMENTS_MAX + 5] = { tools[order->tool].name };
         struct error ignored;
         int count = 1;
 
         for (int i = 0; tools[order->tool].arguments[i] != NULL; i++)
                 arguments[count++] = tools[order->tool].arguments[i];
+        if (order->uuid[0] != '\0' && tools[order->tool].uuid[0] != NULL) {
+                (void)snprintf(uuid, sizeof uuid, "%s%s", tools[order->tool].uuid[1], order->uuid);
+                arguments[count++] = tools[order->tool].uuid[0];
+                arguments[count++] = uuid;
+        }
         arguments[count] = order->argument;
         worker_dies_with_parent(parent);
         if (!tools[order->tool].privileged && privileges_keep_none(&ignored) < 0)
@@ -174,6 +182,7 @@ static void run_orders(int fd, int parent)
                 _exit(1);
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
                 answer = (struct answer){};
+                order.uuid[sizeof order.uuid - 1] = '\0';
                 order.argument[sizeof order.argument - 1] = '\0';
                 if ((unsigned)order.tool < TOOLS && order.argument[0] == '/')
                         carry_out(&order, &answer);
@@ -210,7 +219,8 @@ int tool_begin(struct error *error)
         return 0;
 }
 
-int tool_run(enum tool tool, const char *argument, unsigned timeout_seconds, char *ret_output, struct error *error)
+int tool_run(enum tool tool, const char *argument, const char *uuid, unsigned timeout_seconds, char *ret_output,
+             struct error *error)
 {
         static struct order order; /* static, for their size */
         static struct answer answer;
@@ -218,6 +228,7 @@ int tool_run(enum tool tool, const char *argument, unsigned timeout_seconds, cha
         ssize_t n;
 
         order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds };
+        (void)text_copy(order.uuid, sizeof order.uuid, uuid != NULL ? uuid : ""); /* of a UUID's length */
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
         if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)

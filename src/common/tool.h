@@ -33,11 +33,13 @@ int tool_begin(struct error *error);
 /*
  * tool_run() - run one, on a device or a directory of the node.
  *
+ * Takes:   uuid, what a mkfs shall give to the filesystem; NULL for the others.
  * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of what it said, printable.
  * Returns: its exit status.
  * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED it died of a signal.
  */
-int tool_run(enum tool tool, const char *argument, unsigned timeout_seconds, char *ret_output, struct error *error);
+int tool_run(enum tool tool, const char *argument, const char *uuid, unsigned timeout_seconds, char *ret_output,
+             struct error *error);
 
 /* tool_end() - end the runner, with whatever it runs; nothing if there is none. */
 void tool_end(void);

@@ -2,13 +2,13 @@
 #include "volume_attach.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 
 #include "any_volume.h"
+#include "filesystem.h"
 #include "log.h"
-#include "mount_identity.h"
+#include "volume_place.h"
 
 static int attach_here(struct volume_call *call, struct error *error)
 {
@@ -67,9 +67,10 @@ int volume_is_attached(struct volume_call *call, struct error *error)
 
 static bool is_mount(const struct volume_call *call, const char *dir)
 {
-        struct mount_seen seen;
+        struct error ignored;
+        unsigned missing;
 
-        return mount_see(AT_FDCWD, dir, &seen) == 0 && seen.root && seen.device == call->record.device_number;
+        return volume_place_look(call, dir, &missing, &ignored) == PLACE_OURS;
 }
 
 /* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
@@ -95,10 +96,10 @@ static void forget_formatting(struct volume_call *call)
         struct block_device device;
         struct error ignored;
 
-        if (!call->record.formatting)
+        if (call->record.formatting[0] == '\0')
                 return;
         volume_call_device(call, &device);
-        if (block_device_wipe(&device, &ignored) < 0)
+        if (filesystem_unmake(&device, call->record.formatting, &ignored) < 0)
                 log_say("%s was being formatted and cannot be made blank again: %s", device.path,
                         strerrordesc_np(ignored.errnum));
 }

@@ -143,12 +143,13 @@ struct search {
         char *name; /* VOLUME_NAME_MAX bytes */
 };
 
-static int match_place(struct volume_record *record, void *argument, struct error *error)
+static int match_place(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
         const struct search *search = argument;
 
+        (void)file;
         (void)error;
-        if (volume_record_place(record, search->dir) == NULL ||
+        if (record == NULL || volume_record_place(record, search->dir) == NULL ||
             (search->driver[0] != '\0' && record->driver[0] != '\0' && strcmp(search->driver, record->driver) != 0))
                 return 0;
         (void)text_copy(search->name, VOLUME_NAME_MAX, record->name);
@@ -169,7 +170,7 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = volume_record_each(&call->state, match_place, &search, error);
+        r = volume_record_each(&call->state, /* set_aside= */ true, match_place, &search, error);
         return r < 0 ? r : 0;
 }
 

@@ -142,7 +142,7 @@ static void take_back(struct volume_call *call, bool placed, unsigned made)
         bool lazy;
 
         if (placed)
-                (void)node_mount_remove(dir, call->config.unmount_seconds, &lazy, &ignored);
+                (void)node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
         volume_place_unmake(dir, made);
         volume_record_forget(&call->record, dir);
         if (call->recorded)
@@ -184,7 +184,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
 
         if ((r = volume_call_open_place(call, error)) < 0)
                 return r;
-        r = node_mount_remove(dir, call->config.unmount_seconds, &lazy, error);
+        r = node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
         if (r < 0)
                 return r;
         if (lazy) {

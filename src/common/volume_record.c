@@ -73,8 +73,9 @@ static const struct {
         {                                                                                                              \
                 member, offsetof(struct volume_record, field), sizeof((struct volume_record *)0)->field                \
         }
-        STRING("name", name),     STRING("driver", driver), STRING("type", kind),      STRING("node", node),
-        STRING("source", source), STRING("device", device), STRING("bootId", boot_id),
+        STRING("name", name),     STRING("driver", driver),         STRING("type", kind),
+        STRING("node", node),     STRING("formatting", formatting), STRING("source", source),
+        STRING("device", device), STRING("bootId", boot_id),
 #undef STRING
 };
 
@@ -115,7 +116,6 @@ static bool from_json(const json_t *object, struct volume_record *ret_record)
                 return false;
         ret_record->device_number = (uint64_t)json_integer_value(number);
         ret_record->read_only = json_is_true(json_object_get(object, "readOnly"));
-        ret_record->formatting = json_is_true(json_object_get(object, "formatting"));
         if (staged != NULL && !place_from_json(staged, &ret_record->staged))
                 return false;
         ret_record->published = calloc(json_array_size(published) + 1, sizeof *ret_record->published);
@@ -141,9 +141,9 @@ static json_t *place_to_json(const struct volume_place *place)
 static json_t *to_json(const struct volume_record *record)
 {
         json_t *published = json_array();
-        json_t *object = json_pack("{s:i, s:I, s:b, s:b, s:O}", "version", RECORD_VERSION, "deviceNumber",
-                                   (json_int_t)record->device_number, "readOnly", record->read_only, "formatting",
-                                   record->formatting, "published", published);
+        json_t *object =
+                json_pack("{s:i, s:I, s:b, s:O}", "version", RECORD_VERSION, "deviceNumber",
+                          (json_int_t)record->device_number, "readOnly", record->read_only, "published", published);
         int r = object == NULL ? -1 : 0;
 
         for (size_t i = 0; r == 0 && i < sizeof strings / sizeof strings[0]; i++)
@@ -161,18 +161,19 @@ static json_t *to_json(const struct volume_record *record)
         return object;
 }
 
-/* One file. -ENOENT also for one that was set aside. */
-static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
+/* One file. -EBADMSG for one that is torn or not a record of ours. */
+static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
         cleanup_json json_t *object = NULL;
         const json_t *version;
-        char aside[NAME_MAX + 8];
         int r;
 
         *ret_record = (struct volume_record){};
         r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
-        if (r < 0 && r != -EBADMSG && r != -EFBIG)
+        if (r == -EFBIG)
+                r = -EBADMSG;
+        if (r < 0 && r != -EBADMSG)
                 return r;
         version = json_object_get(object, "version");
         if (r == 0 && json_is_integer(version) && json_integer_value(version) != RECORD_VERSION)
@@ -184,9 +185,27 @@ static int read_file(const struct state *state, const char *file, const char *na
                 return 0;
         }
         volume_record_release(ret_record);
+        return fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+}
+
+static void set_file_aside(const struct state *state, const char *file)
+{
+        char aside[NAME_MAX + 8];
+
         (void)snprintf(aside, sizeof aside, "%s.bad", file);
         (void)renameat(state->dir_fd, file, state->dir_fd, aside); /* a read-only state keeps it, still distrusted */
         log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
+}
+
+/* The same; one that is set aside is as if it were not there. */
+static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
+                     struct error *error)
+{
+        int r = load_file(state, file, name, ret_record, error);
+
+        if (r != -EBADMSG)
+                return r;
+        set_file_aside(state, file);
         return -ENOENT;
 }
 
@@ -263,7 +282,8 @@ static bool ends_with(const char *text, const char *suffix)
         return length > strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
 }
 
-int volume_record_each(const struct state *state, volume_record_function *function, void *argument, struct error *error)
+int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
+                       struct error *error)
 {
         DIR *list = open_list(state);
         const struct dirent *entry;
@@ -273,11 +293,16 @@ int volume_record_each(const struct state *state, volume_record_function *functi
                 return fail(error, errno, "open state", "volumes");
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 cleanup_volume_record struct volume_record record = {};
-                struct error ignored;
+                int found;
 
-                if (entry->d_name[0] != '.' && ends_with(entry->d_name, SUFFIX) &&
-                    read_file(state, entry->d_name, NULL, &record, &ignored) == 0)
-                        r = function(&record, argument, error);
+                if (entry->d_name[0] == '.' || !ends_with(entry->d_name, SUFFIX))
+                        continue;
+                found = load_file(state, entry->d_name, NULL, &record, error);
+                if (found == -ENOENT)
+                        continue; /* it was removed meanwhile */
+                r = function(found == 0 ? &record : NULL, entry->d_name, argument, error);
+                if (found == -EBADMSG && set_aside)
+                        set_file_aside(state, entry->d_name);
         }
         (void)closedir(list); /* nothing was written */
         return r;

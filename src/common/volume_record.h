@@ -16,6 +16,7 @@
 #include "config.h"
 #include "container.h"
 #include "error.h"
+#include "filesystem.h"
 #include "mount_identity.h"
 #include "state.h"
 #include "volume_request.h"
@@ -31,14 +32,14 @@ struct volume_record {
         char name[VOLUME_NAME_MAX];
         char driver[VOLUME_DRIVER_MAX]; /* "" belongs to whoever asks */
         char kind[16];
-        char node[CONFIG_NODE_NAME_MAX]; /* as attach was told; "" attached without being told for whom */
-        char source[PATH_MAX];           /* the image, or the device as it was asked for */
-        char device[PATH_MAX];           /* "/dev/loop3"; "" not attached yet */
-        uint64_t device_number;          /* makedev() */
-        bool read_only;                  /* the staged superblock */
-        bool formatting;                 /* mkfs was begun: what is on the device is nothing, or ours and half made */
-        struct volume_place staged;      /* dir NULL: nowhere */
-        struct volume_place *published;  /* owned */
+        char node[CONFIG_NODE_NAME_MAX];       /* as attach was told; "" attached without being told for whom */
+        char source[PATH_MAX];                 /* the image, or the device as it was asked for */
+        char device[PATH_MAX];                 /* "/dev/loop3"; "" not attached yet */
+        uint64_t device_number;                /* makedev() */
+        bool read_only;                        /* the staged superblock */
+        char formatting[FILESYSTEM_UUID_SIZE]; /* mkfs was begun, with this UUID, and not seen to end well; "" */
+        struct volume_place staged;            /* dir NULL: nowhere */
+        struct volume_place *published;        /* owned */
         size_t published_count;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
@@ -68,11 +69,12 @@ int volume_record_write(const struct state *state, struct volume_record *record,
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error);
 
 /*
- * volume_record_each() - every record that can be read, until function() answers other than 0, which is the result; a
- * record is the function's only while it runs. Torn ones are set aside; those of another version are passed over.
+ * volume_record_each() - every record, until function() answers other than 0, which is the result; a record is the
+ * function's only while it runs. For one that cannot be read record is NULL, and error says why: EBADMSG, torn or
+ * foreign, which set_aside sets aside; EPROTONOSUPPORT, of another version; or reading it failed.
  */
-typedef int volume_record_function(struct volume_record *record, void *argument, struct error *error);
-int volume_record_each(const struct state *state, volume_record_function *function, void *argument,
+typedef int volume_record_function(struct volume_record *record, const char *file, void *argument, struct error *error);
+int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
                        struct error *error);
 
 /* volume_record_tidy() - remove the temporary files that killed processes left, where nobody holds the volume's lock.

@@ -8,7 +8,6 @@
 #include "any_volume.h"
 #include "fd.h"
 #include "filesystem.h"
-#include "log.h"
 #include "superblock.h"
 #include "text.h"
 #include "volume_place.h"
@@ -23,12 +22,10 @@ static int format(struct volume_call *call, const struct block_device *device, c
         if (call->request->read_only)
                 return fail_because(error, EROFS, "make filesystem", device->path,
                                     "the device is blank, and a read-only volume is not formatted");
-        if (!call->record.formatting) {
-                call->record.formatting = true;
-                if ((r = volume_call_save(call, /* durable= */ true, error)) < 0)
-                        return r;
-        }
-        if ((r = filesystem_make(device, type, call->config.command_seconds, error)) < 0)
+        if ((r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
+            (r = volume_call_save(call, /* durable= */ true, error)) < 0)
+                return r;
+        if ((r = filesystem_make(device, type, call->record.formatting, call->config.command_seconds, error)) < 0)
                 return r;
         r = filesystem_find(device, type, found, error);
         if (r == 0)
@@ -43,12 +40,9 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
 {
         int r;
 
-        *ret_formatted = call->record.formatting;
-        if (call->record.formatting) {
-                log_say("making the filesystem on %s was cut short: once more", device->path);
-                if ((r = block_device_wipe(device, error)) < 0)
-                        return r;
-        }
+        *ret_formatted = call->record.formatting[0] != '\0';
+        if (*ret_formatted && (r = filesystem_unmake(device, call->record.formatting, error)) < 0)
+                return r;
         r = filesystem_find(device, call->request->fs_type, ret_type, error);
         if (r < 0)
                 return r;
@@ -59,7 +53,7 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         } else if (!call->request->read_only &&
                    (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
                 return r;
-        call->record.formatting = false;
+        call->record.formatting[0] = '\0';
         return 0;
 }
 
