@@ -12,6 +12,8 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 sbindir = $(PREFIX)/sbin
 mandir = $(PREFIX)/share/man
+libexecdir = $(PREFIX)/libexec/flexgraft
+unitdir = $(PREFIX)/lib/systemd/system
 hooksdir = $(PREFIX)/share/containers/oci/hooks.d
 
 CC ?= gcc
@@ -147,11 +149,14 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 	$(Q)scripts/lint
 
 install: all
-	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir)
-	install -m 0755 $(PROGRAMS) $(DESTDIR)$(sbindir)
+	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
+	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
+	install -m 0755 $(BIN)/flexdriver $(DESTDIR)$(libexecdir)
+	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(DESTDIR)$(libexecdir)/verbs
 	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
-	for file in hooks.d/*.json.in; do \
-		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$(hooksdir)/$$(basename "$$file" .in) || exit 1; \
+	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
+		case $$file in *.service.in) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
+		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$$dir/$$(basename "$$file" .in) || exit 1; \
 	done
 
 clean:

@@ -42,7 +42,8 @@ int block_device_uuid(const struct block_device *device, char *ret_uuid, struct 
  * block_device_is_blank() - whether there is nothing at all on it: no signature of a filesystem, a RAID, a volume group
  * or a partition table, and nothing but zeroes where those and most data begin (the first MiB).
  *
- * Returns: 1 blank; 0 not, and ret_what (64 bytes) says what is there; negative errno.
+ * Returns: 1 blank; 0 not, and ret_what (64 bytes) says what is there, "" for data that nobody recognises; negative
+ * errno.
  */
 int block_device_is_blank(const struct block_device *device, char *ret_what, struct error *error);
 

@@ -59,7 +59,7 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
         if (r == 0)
                 return fail_because(error, ENODATA, "find filesystem", device->path,
                                     "the device is not blank and holds no filesystem but %s: it is not formatted",
-                                    what);
+                                    what[0] != '\0' ? what : "data that nobody recognises");
         (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
         if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
                 return fail_because(error, EINVAL, "find filesystem", device->path,
@@ -80,12 +80,12 @@ int filesystem_new_uuid(char *ret_uuid, struct error *error)
         return 0;
 }
 
-int filesystem_make(const struct block_device *device, const char *type, const char *uuid, unsigned timeout_seconds,
-                    struct error *error)
+int filesystem_make(const struct block_device *device, const char *type, const struct tool_mkfs *mkfs,
+                    unsigned timeout_seconds, struct error *error)
 {
         enum tool tool = filesystems[index_of(type)].make; /* filesystem_find() gave the type */
         char output[TOOL_OUTPUT_SIZE];
-        int r = tool_run(tool, device->path, uuid, timeout_seconds, output, error);
+        int r = tool_run(tool, device->path, mkfs, timeout_seconds, output, error);
 
         if (r > 0)
                 return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,
@@ -98,12 +98,14 @@ int filesystem_make(const struct block_device *device, const char *type, const c
 int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error)
 {
         char found[FILESYSTEM_TYPE_SIZE];
-        int r = block_device_uuid(device, found, error);
+        char what[FILESYSTEM_TYPE_SIZE];
+        int r;
 
-        if (r < 0)
+        if ((r = block_device_uuid(device, found, error)) < 0 || (r = block_device_is_blank(device, what, error)) < 0)
                 return r;
-        if (found[0] != '\0' && strcasecmp(found, uuid) != 0) {
-                log_say("the filesystem on %s is not the one that was being made there: left alone", device->path);
+        if (r == 0 && what[0] != '\0' && strcasecmp(found, uuid) != 0) {
+                log_say("what is on %s is not the filesystem that was being made there, but %s: left alone",
+                        device->path, what);
                 return 0;
         }
         log_say("making the filesystem on %s was cut short: made blank again", device->path);

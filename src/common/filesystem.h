@@ -10,6 +10,7 @@
 
 #include "block_device.h"
 #include "error.h"
+#include "tool.h"
 
 #define FILESYSTEM_TYPE_SIZE 64
 #define FILESYSTEM_UUID_SIZE 37 /* terminated */
@@ -28,15 +29,16 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
 int filesystem_new_uuid(char *ret_uuid, struct error *error);
 
 /*
- * filesystem_make() - mkfs, on a blank device, with this UUID. Errors: those of tool_run(); EIO mkfs failed, with what
+ * filesystem_make() - mkfs, on a blank device. Errors: those of tool_run(); EIO mkfs failed, with what
  * it said.
  */
-int filesystem_make(const struct block_device *device, const char *type, const char *uuid, unsigned timeout_seconds,
-                    struct error *error);
+int filesystem_make(const struct block_device *device, const char *type, const struct tool_mkfs *mkfs,
+                    unsigned timeout_seconds, struct error *error);
 
 /*
  * filesystem_unmake() - make the device blank where a mkfs with this UUID was cut short: what it left looks like its
- * filesystem, or like nothing known. A filesystem with another UUID is somebody else's, and left alone.
+ * filesystem, or like nothing known. Anything else that is known for something is
+ * somebody else's, and left alone.
  */
 int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error);
 

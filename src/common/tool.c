@@ -31,15 +31,16 @@ static const struct {
         const char *name;
         const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
         const char *uuid[2];                  /* how it is told one: the option, and what its value begins with */
+        const char *keep_blocks[2];           /* how it is told not to discard */
         bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
 } tools[TOOLS] = {
-        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-U", "" }, false },
-        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-m", "uuid=" }, true },
-        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-U", "" }, false },
-        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
-        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
-        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },
-        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, true },
+        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-U", "" }, { "-E", "nodiscard" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-m", "uuid=" }, { "-K" }, true },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-U", "" }, { "-K" }, false },
+        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, {}, false },
+        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, {}, true },
+        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, {}, true },
+        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, {}, true },
 };
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
@@ -47,6 +48,7 @@ static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/b
 struct order {
         enum tool tool;
         unsigned timeout_seconds;
+        bool keep_blocks;
         char uuid[37]; /* "": none */
         char argument[PATH_MAX];
 };
@@ -66,7 +68,7 @@ static void become(const char *path, const struct order *order, int output_fd, i
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
         char uuid[64];
-        const char *arguments[ARGUMENTS_MAX + 5] = { tools[order->tool].name };
+        const char *arguments[ARGUMENTS_MAX + 7] = { tools[order->tool].name };
         struct error ignored;
         int count = 1;
 
@@ -77,6 +79,8 @@ static void become(const char *path, const struct order *order, int output_fd, i
                 arguments[count++] = tools[order->tool].uuid[0];
                 arguments[count++] = uuid;
         }
+        for (int i = 0; order->keep_blocks && i < 2 && tools[order->tool].keep_blocks[i] != NULL; i++)
+                arguments[count++] = tools[order->tool].keep_blocks[i];
         arguments[count] = order->argument;
         worker_dies_with_parent(parent);
         if (!tools[order->tool].privileged && privileges_keep_none(&ignored) < 0)
@@ -219,8 +223,8 @@ int tool_begin(struct error *error)
         return 0;
 }
 
-int tool_run(enum tool tool, const char *argument, const char *uuid, unsigned timeout_seconds, char *ret_output,
-             struct error *error)
+int tool_run(enum tool tool, const char *argument, const struct tool_mkfs *mkfs, unsigned timeout_seconds,
+             char *ret_output, struct error *error)
 {
         static struct order order; /* static, for their size */
         static struct answer answer;
@@ -228,7 +232,8 @@ int tool_run(enum tool tool, const char *argument, const char *uuid, unsigned ti
         ssize_t n;
 
         order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds };
-        (void)text_copy(order.uuid, sizeof order.uuid, uuid != NULL ? uuid : ""); /* of a UUID's length */
+        order.keep_blocks = mkfs != NULL && mkfs->keep_blocks;
+        (void)text_copy(order.uuid, sizeof order.uuid, mkfs != NULL ? mkfs->uuid : ""); /* of a UUID's length */
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
         if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)

@@ -16,16 +16,21 @@
  * also over a power cut, until what it made is whole. */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
+        struct tool_mkfs mkfs = { .uuid = call->record.formatting };
         char found[FILESYSTEM_TYPE_SIZE];
+        const char *preallocate;
         int r;
 
         if (call->request->read_only)
                 return fail_because(error, EROFS, "make filesystem", device->path,
                                     "the device is blank, and a read-only volume is not formatted");
+        if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
+                return r;
+        mkfs.keep_blocks = preallocate != NULL && strcmp(preallocate, "true") == 0;
         if ((r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, /* durable= */ true, error)) < 0)
                 return r;
-        if ((r = filesystem_make(device, type, call->record.formatting, call->config.command_seconds, error)) < 0)
+        if ((r = filesystem_make(device, type, &mkfs, call->config.command_seconds, error)) < 0)
                 return r;
         r = filesystem_find(device, type, found, error);
         if (r == 0)

@@ -1,0 +1,832 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/install-flexvolume: the driver is where kubelet looks, complete or not at all, whatever happens meanwhile.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        INSTALL=$FLEXGRAFT_REPO/scripts/install-flexvolume
+        PLUGINS=$BATS_TEST_TMPDIR/exec
+        NODE=$BATS_TEST_TMPDIR/node                     # a node's root directory
+        DEFAULT=/usr/libexec/kubernetes/kubelet-plugins/volume/exec
+        FIRST=$BATS_TEST_TMPDIR/first SECOND=$BATS_TEST_TMPDIR/second   # two versions of the driver
+        make_version "$FIRST" 1 init mount unmount gone
+        make_version "$SECOND" 2 init mount unmount new
+        mkdir -p "$NODE/usr" "$NODE/var/lib" "$NODE/etc" "$NODE/proc"
+}
+
+teardown() {
+        bed_teardown
+}
+
+# make_version DIR WORD VERB...: a driver that answers init, and says WORD as its version.
+make_version() {
+        local dir=$1 word=$2 verb
+        mkdir -p "$dir/verbs"
+        cat >"$dir/flexdriver" <<END
+#!/bin/sh
+[ "\$1" != --version ] || { echo "flexdriver (flexgraft) $word"; exit 0; }
+exec "\${0%/*}/verbs/\$1"
+END
+        for verb in "${@:3}"; do
+                printf '#!/bin/sh\necho "{\\"status\\":\\"Success\\",\\"message\\":\\"%s\\"}"\n' "$word" >"$dir/verbs/$verb"
+        done
+        chmod 0755 "$dir/flexdriver" "$dir"/verbs/*
+}
+
+# install ARG...: the script; sets status, output, stderr.
+install() {
+        bed_command="install-flexvolume $*"
+        status=0
+        "$INSTALL" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        output=$(<"$BATS_TEST_TMPDIR/stdout")
+        stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+}
+
+installed() {
+        install --plugin-dir "$PLUGINS" "$@"
+        is "$status:$stderr" "0:"
+}
+
+refused() { # STATUS TEXT
+        [[ $status == "$1" && $stderr == "install-flexvolume: "*"$2"* ]] && return
+        echo "expected: exit status $1 and a message with \"$2\""
+        show_last
+        return 1
+}
+
+# finds DIR [ARG...]: that the script finds DIR on $NODE.
+finds() {
+        local expected=$1
+        shift
+        install --print-dir --root "$NODE" "$@"
+        is "$status:$output:$stderr" "0:$expected:"
+}
+
+# holds DIR OF: DIR is the driver directory made of version OF, complete.
+holds() {
+        local driver=${1##*~} verb
+        is "$(ls -A "$1")" "$(printf '%s\n' .flexgraft "$driver" verbs | sort)" "files of $1" || return
+        cmp "$1/$driver" "$2/flexdriver" && diff -r "$1/verbs" "$2/verbs" || return
+        is "$("$1/$driver" --version)" "$(<"$1/.flexgraft")"
+}
+
+# only_working_drivers DIR: every driver in DIR that kubelet would see works, and answers as one of the two versions.
+only_working_drivers() {
+        local dir
+        for dir in "$1"/*; do
+                [[ -d $dir ]] || continue
+                [[ $("$dir/${dir##*~}" init) == '{"status":"Success","message":"'[12]'"}' ]] && continue
+                echo "no driver: $dir"
+                ls -lAR "$dir"
+                return 1
+        done
+}
+
+names() {
+        ls -A "$1"
+}
+
+# All that a change would change.
+fingerprint() {
+        find "$1" -printf '%p %i %m %T@ %C@ %n\n' | sort
+}
+
+ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflexgraft~tmpfs'
+
+# ---- installing
+
+@test "a fresh install leaves a complete driver directory under every default name, and nothing else" {
+        local name
+        installed --from "$FIRST"
+        is "$(names "$PLUGINS")" "$ALL"
+        for name in $ALL; do
+                holds "$PLUGINS/$name" "$FIRST"
+                [[ $output == *"$name: installed"* ]]
+        done
+        is "$(stat -c %a:%u "$PLUGINS" "$PLUGINS/flexgraft~loop" "$PLUGINS/flexgraft~loop/loop" | sort -u)" 755:0
+}
+
+@test "the real driver, installed, runs init under each of its names" {
+        needs flexdriver
+        local name
+        install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
+        is "$status:$stderr" "0:"
+        for name in $ALL; do
+                json=$("$PLUGINS/$name/${name#*~}" init)
+                assert_field .status Success
+        done
+        is "$("$PLUGINS/flexgraft~tmpfs/tmpfs" init | jq .capabilities.attach)" false
+        is "$("$PLUGINS/flexgraft~loop/loop" init | jq .capabilities.attach)" true
+        install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
+        is "$(grep -c 'up to date' <<<"$output")" 5
+}
+
+@test "the driver goes under the names that are asked for, written as kubelet or as pods write them" {
+        installed --from "$FIRST" --name k8s~nfs --name example.org/disk_1
+        is "$(names "$PLUGINS")" $'example.org~disk_1\nk8s~nfs'
+        holds "$PLUGINS/k8s~nfs" "$FIRST"
+        holds "$PLUGINS/example.org~disk_1" "$FIRST"
+}
+
+@test "what is no name for a driver is refused" {
+        local name
+        for name in loop '~loop' 'a~' a~b~c a/b/c ../x 'a~..' '.a~b' 'a~b c' a~verbs; do
+                install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
+                refused 2 "no name for a driver"
+        done
+        [[ ! -e $PLUGINS ]]
+}
+
+@test "without --from the driver is found where make and where make install put it" {
+        mkdir -p "$BATS_TEST_TMPDIR"/{tree/scripts,prefix/sbin,prefix/libexec,prefix/bin}
+        cp "$INSTALL" "$BATS_TEST_TMPDIR/tree/scripts/"
+        cp -r "$FIRST" "$BATS_TEST_TMPDIR/tree/bin"
+        cp "$INSTALL" "$BATS_TEST_TMPDIR/prefix/sbin/"
+        cp -r "$SECOND" "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft"
+        ln -s "$BATS_TEST_TMPDIR/prefix/sbin/install-flexvolume" "$BATS_TEST_TMPDIR/link"
+        INSTALL=$BATS_TEST_TMPDIR/tree/scripts/install-flexvolume
+        installed --name a~b
+        holds "$PLUGINS/a~b" "$FIRST"
+        INSTALL=$BATS_TEST_TMPDIR/link
+        installed --name a~b
+        holds "$PLUGINS/a~b" "$SECOND"
+        mv "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft" "$BATS_TEST_TMPDIR/away"
+        install --plugin-dir "$PLUGINS"
+        refused 1 "no flexdriver beside this script"
+}
+
+@test "the same version installed again changes nothing" {
+        installed --from "$FIRST"
+        local before
+        before=$(fingerprint "$PLUGINS")
+        installed --from "$FIRST"
+        is "$(fingerprint "$PLUGINS")" "$before"
+        is "$(grep -c ': up to date$' <<<"$output")" 5
+}
+
+@test "a damaged file, a wrong mode and a foreign verb are put right" {
+        installed --from "$FIRST" --name a~b
+        : >"$PLUGINS/a~b/verbs/mount.new" && mv "$PLUGINS/a~b/verbs/mount.new" "$PLUGINS/a~b/verbs/mount"
+        chmod 0777 "$PLUGINS/a~b/verbs/init"
+        rm "$PLUGINS/a~b/b"
+        echo >"$PLUGINS/a~b/verbs/other"
+        installed --from "$FIRST" --name a~b
+        [[ $output == *"a~b: upgraded" ]]
+        holds "$PLUGINS/a~b" "$FIRST"
+        is "$(stat -c %a "$PLUGINS/a~b/verbs/init")" 755
+}
+
+@test "an upgrade brings what is new, takes away what is no more, and covers the names of earlier installs" {
+        installed --from "$FIRST"
+        installed --from "$FIRST" --name k8s~nfs
+        installed --from "$SECOND"
+        is "$(grep -c ': upgraded$' <<<"$output")" 6
+        local name
+        for name in $ALL k8s~nfs; do
+                holds "$PLUGINS/$name" "$SECOND"
+        done
+        is "$(names "$PLUGINS")" "$ALL"$'\nk8s~nfs'
+}
+
+@test "a verb that runs while it is replaced goes on" {
+        printf '#!/bin/sh\necho ready\nread -r line <"%s"\necho "$line" >"%s"\n' \
+                "$BATS_TEST_TMPDIR/go" "$BATS_TEST_TMPDIR/done" >"$FIRST/verbs/mount"
+        mkfifo "$BATS_TEST_TMPDIR/go"
+        installed --from "$FIRST" --name a~b
+        background_ready "$PLUGINS/a~b/b" mount
+        installed --from "$SECOND" --name a~b
+        echo "went on" >"$BATS_TEST_TMPDIR/go"
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/done"
+        is "$(<"$BATS_TEST_TMPDIR/done")" "went on"
+        holds "$PLUGINS/a~b" "$SECOND"
+}
+
+# call_for_ever FILE: calls the driver without a pause, until it does not work; then FILE says so.
+call_for_ever() {
+        local reply
+        while :; do
+                reply=$("$PLUGINS/a~b/b" init 2>&1)
+                [[ $reply == '{"status":"Success","message":"'[12]'"}' ]] || echo "$reply" >>"$1.failed"
+                printf . >>"$1"
+        done
+}
+
+has_called() { # since it had so often
+        (($(wc -c <"$BATS_TEST_TMPDIR/calls") > $1))
+}
+
+@test "while it is upgraded again and again, the driver can be run at any moment" {
+        local round before from
+        installed --from "$FIRST" --name a~b
+        background call_for_ever "$BATS_TEST_TMPDIR/calls"
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/calls"
+        for round in 1 2 3 4 5 6 7 8 9 10; do
+                from=$FIRST
+                ((round % 2)) && from=$SECOND
+                before=$(wc -c <"$BATS_TEST_TMPDIR/calls")
+                installed --from "$from" --name a~b
+                holds "$PLUGINS/a~b" "$from"
+                wait_until 10 has_called "$before"
+        done
+        end_process "$BACKGROUND_PID"
+        [[ ! -e $BATS_TEST_TMPDIR/calls.failed ]] || { cat "$BATS_TEST_TMPDIR/calls.failed"; false; }
+        echo "$(wc -c <"$BATS_TEST_TMPDIR/calls") calls"
+}
+
+@test "at every system call of a fresh install, of an upgrade and of the removal, kubelet would see a working driver or none" {
+        mkdir "$PLUGINS"
+        rm "$FIRST/verbs"/{unmount,gone} "$SECOND/verbs/unmount"
+        cat >"$BATS_TEST_TMPDIR/look" <<END
+for dir in "$PLUGINS"/*; do
+        [ -d "\$dir" ] || continue
+        echo seen
+        [ -x "\$dir/\${dir##*~}" ] && [ -x "\$dir/verbs/init" ] && [ -x "\$dir/verbs/mount" ] && [ -e "\$dir/.flexgraft" ] && continue
+        echo "before call \$AT_SYSCALL, \$AT_NAME: \$dir"
+        ls -lAR "\$dir"
+done
+END
+        local arguments
+        for arguments in "--from $FIRST" "--from $SECOND" --uninstall; do
+                rm -f "$BATS_TEST_TMPDIR/seen"
+                # shellcheck disable=SC2086     # words
+                at_syscall --run-output "$BATS_TEST_TMPDIR/seen" --each "$(<"$BATS_TEST_TMPDIR/look")" -- \
+                        "$INSTALL" --plugin-dir "$PLUGINS" --name a~b $arguments
+                is "$status:$stderr" "0:" || { show_last; false; }
+                echo "$arguments: $AT_TOTAL calls, $(grep -c seen "$BATS_TEST_TMPDIR/seen") with the driver"
+                is "$(grep -v seen "$BATS_TEST_TMPDIR/seen")" ""
+                if [[ $arguments == *"$SECOND" ]]; then
+                        # each process of the script ends without a look after its last call
+                        is "$(grep -c seen "$BATS_TEST_TMPDIR/seen")" "$AT_TOTAL" "looks with the driver"
+                fi
+        done
+        is "$(names "$PLUGINS")" ""
+}
+
+# changing_calls: where the install that at_syscall logged last changes files, as NAME:K.
+changing_calls() {
+        awk '$3 ~ /^(mkdir|rename|renameat2|link|linkat|unlink|unlinkat|rmdir|fsync|fchmod|fchmodat|copy_file_range)$/ {print $3 ":" ++n[$3]}' \
+                "$BATS_TEST_TMPDIR/log"
+}
+
+# sweep BEFORE ARG...: from the state that BEFORE makes, a call with ARGs that is killed before a change, and then the same again. Renames
+# and removals are all tried, of the other changes every SWEEP_STRIDE'th.
+sweep() {
+        local before=$1 point tried=0 stride=$SWEEP_STRIDE points
+        shift
+        "$before"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" -- "$INSTALL" --plugin-dir "$PLUGINS" "$@"
+        is "$status" 0 || { show_last; return 1; }
+        mapfile -t points < <(changing_calls)
+        for point in "${points[@]}"; do
+                ((++tried % stride == SWEEP_OFFSET % stride)) || [[ $point == rename* || $point == unlink* ]] || continue
+                rm -rf "$PLUGINS"
+                "$before"
+                at_syscall --at "$point" --kill -- "$INSTALL" --plugin-dir "$PLUGINS" "$@"
+                is "$AT_REACHED:$status" 1:137 "killed at $point" || return
+                only_working_drivers "$PLUGINS" || { echo "killed at $point"; return 1; }
+                install --plugin-dir "$PLUGINS" "$@"
+                is "$status:$stderr" "0:" "after a kill at $point" || return
+                if [[ $* == --uninstall ]]; then
+                        is "$(names "$PLUGINS")" "" "left after a kill at $point" || return
+                else
+                        is "$(names "$PLUGINS")" $'a~b\nc~d' "there after a kill at $point" || return
+                        holds "$PLUGINS/a~b" "$SECOND" || { echo "killed at $point"; return 1; }
+                        holds "$PLUGINS/c~d" "$SECOND" || { echo "killed at $point"; return 1; }
+                fi
+        done
+        echo "${#points[@]} changes"
+        ((${#points[@]} > 10))
+}
+
+small_versions() {
+        rm "$FIRST/verbs"/{unmount,mount} "$SECOND/verbs"/{unmount,mount}
+}
+
+from_nothing() {
+        mkdir -p "$PLUGINS"
+}
+
+from_first() {
+        "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b --name c~d >/dev/null
+}
+
+@test "a fresh install that is killed at any change leaves working drivers or none, and the next one all" {
+        small_versions
+        sweep from_nothing --from "$SECOND" --name a~b --name c~d
+}
+
+@test "an upgrade that is killed at any change leaves working drivers, and the next one brings it to its end" {
+        small_versions
+        sweep from_first --from "$SECOND" --name a~b --name c~d
+}
+
+@test "an uninstall that is killed at any change leaves working drivers or none, and the next one none" {
+        small_versions
+        sweep from_first --uninstall
+}
+
+@test "what a killed install has left is taken away by the next one, and nothing that only looks like it" {
+        installed --from "$FIRST" --name a~b
+        mkdir "$PLUGINS/.flexgraft-install.abcdef" "$PLUGINS/.other" "$PLUGINS/.flexgraft-install.abcdefg"
+        echo >"$PLUGINS/.flexgraft-install.abcdef/file"
+        installed --from "$FIRST" --name a~b
+        is "$(names "$PLUGINS")" $'.flexgraft-install.abcdefg\n.other\na~b'
+}
+
+@test "a call waits for another one, and does not take away what that one works with" {
+        mkdir "$PLUGINS" "$PLUGINS/.flexgraft-install.abcdef"
+        background_ready flock --no-fork "$PLUGINS" sh -c 'echo ready; exec sleep 1000000'
+        local holder=$BACKGROUND_PID
+        background "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b
+        wait_until 10 pgrep --parent "$BACKGROUND_PID" --full 'flock --timeout'
+        is "$(names "$PLUGINS")" .flexgraft-install.abcdef
+        end_process "$holder"
+        wait_until 10 process_is_gone "$BACKGROUND_PID"
+        is "$(names "$PLUGINS")" a~b
+}
+
+@test "ten installs at once, of two versions, leave one version, entire" {
+        local i pids=() pid from
+        mkdir "$PLUGINS"
+        for i in 0 1 2 3 4 5 6 7 8 9; do
+                from=$FIRST
+                ((i % 2)) && from=$SECOND
+                background "$INSTALL" --plugin-dir "$PLUGINS" --from "$from" --name a~b --name c~d >"$BATS_TEST_TMPDIR/out.$i" 2>&1
+                pids+=("$BACKGROUND_PID")
+        done
+        for pid in "${pids[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR"/out.*; false; }
+        done
+        is "$(names "$PLUGINS")" $'a~b\nc~d'
+        from=$FIRST
+        [[ $("$PLUGINS/a~b/b" --version) == *2 ]] && from=$SECOND
+        holds "$PLUGINS/a~b" "$from"
+        holds "$PLUGINS/c~d" "$from"
+}
+
+@test "an install that is told to end leaves nothing" {
+        printf '#!/bin/sh\necho >"%s"\nsleep 2\n' "$BATS_TEST_TMPDIR/in-init" >"$FIRST/verbs/init"
+        background "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b
+        wait_until 10 test -e "$BATS_TEST_TMPDIR/in-init"
+        kill -TERM "$BACKGROUND_PID"
+        wait "$BACKGROUND_PID" || is $? 143 "exit status"
+        is "$(names "$PLUGINS")" ""
+}
+
+# ---- what goes wrong
+
+@test "a driver that does not work where it is put is not installed, and does not replace one that does" {
+        installed --from "$FIRST" --name a~b
+        printf '#!/bin/sh\necho "no such library" >&2\nexit 127\n' >"$SECOND/verbs/init"
+        install --plugin-dir "$PLUGINS" --from "$SECOND" --name a~b --name c~d
+        refused 1 "no such library"
+        is "$(names "$PLUGINS")" a~b
+        holds "$PLUGINS/a~b" "$FIRST"
+}
+
+@test "a plugin directory that is mounted noexec is told, not filled" {
+        mkdir "$PLUGINS"
+        run --separate-stderr unshare --mount sh -c 'mount -t tmpfs -o noexec tmpfs "$1" || exit 99
+                "$2" --plugin-dir "$1" --from "$3"; status=$?; ls -A "$1"; exit $status' sh "$PLUGINS" "$INSTALL" "$FIRST"
+        refused 1 noexec
+        is "$output" "$PLUGINS (from --plugin-dir)"
+}
+
+@test "a full disk leaves what was there, working, and nothing of what was to come" {
+        mkdir "$PLUGINS"
+        head -c 3000000 /dev/zero >>"$SECOND/verbs/new"
+        run --separate-stderr unshare --mount sh -c 'mount -t tmpfs -o size=1m tmpfs "$1" || exit 99
+                "$2" --plugin-dir "$1" --from "$3" --name a~b >/dev/null || exit 98
+                "$2" --plugin-dir "$1" --from "$4" --name a~b >/dev/null; status=$?
+                ls -A "$1"; "$1/a~b/b" init; exit $status' sh "$PLUGINS" "$INSTALL" "$FIRST" "$SECOND"
+        [[ $status == 1 && $stderr == *"No space left on device"* ]] || { show_last; false; }
+        is "$output" $'a~b\n{"status":"Success","message":"1"}'
+}
+
+@test "only root installs" {
+        chmod 0777 "$BATS_TEST_TMPDIR"
+        run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST"
+        refused 1 "only root"
+        [[ ! -e $PLUGINS ]]
+}
+
+@test "a tree without verbs, or with what is no program among them, is refused" {
+        chmod -x "$FIRST/verbs/mount"
+        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        refused 1 "no program: $FIRST/verbs/mount"
+        rm -r "$FIRST/verbs"
+        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        refused 1 "no flexdriver with verbs/"
+        install --plugin-dir "$PLUGINS" --from "$BATS_TEST_TMPDIR/none"
+        refused 1 "no flexdriver with verbs/"
+        [[ ! -e $PLUGINS ]]
+}
+
+@test "what cannot be understood is refused" {
+        install --what
+        refused 2 "what is --what?"
+        install --plugin-dir
+        refused 2 "--plugin-dir needs a value"
+        install --plugin-dir relative --from "$FIRST"
+        refused 2 "paths are absolute"
+        install --root "$BATS_TEST_TMPDIR/none"
+        refused 1 "no directory"
+}
+
+@test "--help tells every option" {
+        install --help
+        is "$status:$stderr" "0:"
+        local option count=0
+        while read -r option; do
+                [[ $output == *"  $option"[$' \n']* ]] || { echo "$option"; false; }
+                count=$((count + 1))
+        done < <(sed -n 's/^        \(--[a-z-]*\)).*/\1/p' "$INSTALL")
+        is "$count" 10
+}
+
+@test "a dry run says what would be done and does nothing" {
+        installed --from "$FIRST" --name a~b
+        mkdir "$PLUGINS/.flexgraft-install.abcdef"
+        local before
+        before=$(fingerprint "$PLUGINS")
+        installed --from "$SECOND" --name a~b --name c~d --dry-run
+        is "$output" "$PLUGINS (from --plugin-dir)"$'\na~b: would be upgraded\nc~d: would be installed'
+        installed --uninstall --dry-run
+        [[ $output == *"a~b: would be removed" ]]
+        is "$(fingerprint "$PLUGINS")" "$before"
+        install --plugin-dir "$PLUGINS.none" --from "$FIRST" --dry-run
+        is "$status" 0
+        [[ ! -e $PLUGINS.none ]]
+}
+
+@test "where SELinux is on, the labels are set before the driver can be seen" {
+        mkdir "$BATS_TEST_TMPDIR/path"
+        printf '#!/bin/sh\nexit "${SELINUX:-0}"\n' >"$BATS_TEST_TMPDIR/path/selinuxenabled"
+        printf '#!/bin/sh\necho "$@" "$(ls "%s")" >>"%s"\n' "$PLUGINS" "$BATS_TEST_TMPDIR/labels" >"$BATS_TEST_TMPDIR/path/restorecon"
+        chmod +x "$BATS_TEST_TMPDIR"/path/*
+        PATH=$BATS_TEST_TMPDIR/path:$PATH installed --from "$FIRST" --name a~b
+        [[ $(<"$BATS_TEST_TMPDIR/labels") == "-R $PLUGINS/.flexgraft-install."??????"/a~b " ]]
+        rm "$BATS_TEST_TMPDIR/labels"
+        SELINUX=1 PATH=$BATS_TEST_TMPDIR/path:$PATH installed --from "$SECOND" --name a~b
+        [[ ! -e $BATS_TEST_TMPDIR/labels ]]
+}
+
+# ---- what is not ours
+
+# A driver of somebody else.
+foreign_driver() {
+        mkdir -p "$PLUGINS/flexgraft~loop"
+        printf '#!/bin/sh\necho foreign\n' >"$PLUGINS/flexgraft~loop/loop"
+}
+
+@test "a directory that somebody else made is left alone, and then nothing is changed at all" {
+        foreign_driver
+        local before
+        before=$(fingerprint "$PLUGINS")
+        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        refused 1 "is not flexgraft's"
+        install --plugin-dir "$PLUGINS" --uninstall --name flexgraft~loop --force
+        refused 1 "is not flexgraft's"
+        is "$(fingerprint "$PLUGINS")" "$before"
+        installed --uninstall
+        is "$(fingerprint "$PLUGINS")" "$before"
+}
+
+@test "a link, a file or a link to a driver of ours is left alone" {
+        mkdir "$PLUGINS" "$BATS_TEST_TMPDIR/elsewhere"
+        touch "$BATS_TEST_TMPDIR/elsewhere/.flexgraft"
+        ln -s "$BATS_TEST_TMPDIR/elsewhere" "$PLUGINS/a~b"
+        ln -s none "$PLUGINS/c~d"
+        echo content >"$PLUGINS/e~f"
+        local before name
+        before=$(fingerprint "$PLUGINS" && fingerprint "$BATS_TEST_TMPDIR/elsewhere")
+        for name in a~b c~d e~f; do
+                install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
+                refused 1 "is not flexgraft's"
+                install --plugin-dir "$PLUGINS" --uninstall --name "$name"
+                refused 1 "is not flexgraft's"
+        done
+        installed --uninstall
+        is "$(fingerprint "$PLUGINS" && fingerprint "$BATS_TEST_TMPDIR/elsewhere")" "$before"
+}
+
+@test "a directory that is said to be flexgraft's is upgraded" {
+        foreign_driver
+        touch "$PLUGINS/flexgraft~loop/.flexgraft"
+        installed --from "$FIRST" --name flexgraft~loop
+        holds "$PLUGINS/flexgraft~loop" "$FIRST"
+}
+
+@test "an empty directory, which is nobody's driver, becomes one" {
+        mkdir -p "$PLUGINS/a~b"
+        installed --from "$FIRST" --name a~b
+        holds "$PLUGINS/a~b" "$FIRST"
+}
+
+# ---- uninstalling
+
+@test "an uninstall takes away what is ours under every name, and nothing else" {
+        installed --from "$FIRST"
+        installed --from "$FIRST" --name k8s~nfs
+        mkdir -p "$PLUGINS/other~driver"
+        echo >"$PLUGINS/other~driver/driver"
+        installed --uninstall
+        is "$(names "$PLUGINS")" other~driver
+        is "$(grep -c ': removed$' <<<"$output")" 6
+        installed --uninstall
+        is "$output" "$PLUGINS (from --plugin-dir)"
+        installed --uninstall --name a~b
+        [[ $output == *"a~b: not there" ]]
+        install --plugin-dir "$BATS_TEST_TMPDIR/none" --uninstall
+        is "$status:$output" "0:$BATS_TEST_TMPDIR/none (from --plugin-dir): not there"
+        [[ ! -e $BATS_TEST_TMPDIR/none ]]
+}
+
+@test "an uninstall by name takes away that name" {
+        installed --from "$FIRST" --name a~b --name c~d
+        installed --uninstall --name a/b
+        is "$(names "$PLUGINS")" c~d
+}
+
+@test "a driver is not taken away while a pod has a volume of it, unless that is forced" {
+        local place
+        for place in "pods/1234-5678/volumes/flexgraft~loop/data" "plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data"; do
+                mkdir -p "$NODE/var/lib/kubelet/$place"
+                install --root "$NODE" --from "$FIRST" --name flexgraft~loop --name a~b
+                is "$status" 0
+                install --root "$NODE" --uninstall
+                refused 1 "volumes of flexgraft/loop"
+                is "$(names "$NODE$DEFAULT")" $'a~b\nflexgraft~loop'
+                install --root "$NODE" --uninstall --name a~b
+                is "$status" 0
+                install --root "$NODE" --uninstall --force
+                is "$status:$(names "$NODE$DEFAULT")" "0:"
+                rm -r "$NODE/var/lib/kubelet"
+        done
+        # where the running kubelet keeps its own
+        make_kubelet 4711 kubelet --root-dir=/data/kubelet
+        install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+        mkdir -p "$NODE/data/kubelet/pods/1/volumes/flexgraft~loop/data"
+        install --root "$NODE" --uninstall
+        refused 1 "volumes of flexgraft/loop"
+}
+
+# ---- what kubelet notices
+
+# watch_plugins KEEP: what inotify tells kubelet, who watches the plugin directory and the directories in it, in
+# $BATS_TEST_TMPDIR/events: a path and what happened, without names that begin with a dot. Kubelets before 1.31 go on with their watch of
+# a directory that was renamed, under its old name (KEEP is 1), newer ones do not (0).
+watch_plugins() {
+        cat >"$BATS_TEST_TMPDIR/watch.py" <<'END'
+import ctypes, os, struct, sys
+EVENTS = {2: "modify", 4: "attrib", 0x40: "moved-away", 0x80: "moved-here", 0x100: "create", 0x200: "delete", 0x400: "delete", 0x800: "renamed"}
+libc, root, watches, keep = ctypes.CDLL(None), sys.argv[1], {}, sys.argv[3] == "1"
+fd = libc.inotify_init1(0)
+def watch(path):
+    for directory, _, _ in os.walk(path):
+        watches.setdefault(libc.inotify_add_watch(fd, directory.encode(), sum(EVENTS)), directory)
+watch(root)
+print("ready", flush=True)
+log = open(sys.argv[2], "a")
+while True:
+    data = os.read(fd, 65536)
+    while data:
+        wd, mask, _, length = struct.unpack_from("iIII", data)
+        path = os.path.join(watches[wd], data[16:16 + length].rstrip(b"\0").decode()).rstrip("/")
+        data = data[16 + length:]
+        if mask & 0x800 and not keep:
+            libc.inotify_rm_watch(fd, wd)
+        if mask & 0x8000 or os.path.basename(path)[0] == ".":
+            continue
+        if mask & 0x180 and os.path.isdir(path):
+            watch(path)
+        for bit, name in EVENTS.items():
+            if mask & bit:
+                print(os.path.relpath(path, root), name, file=log, flush=True)
+END
+        background_ready python3 "$BATS_TEST_TMPDIR/watch.py" "$PLUGINS" "$BATS_TEST_TMPDIR/events" "$1"
+}
+
+# events: since the last time.
+events() {
+        echo >"$PLUGINS/end"
+        rm "$PLUGINS/end"
+        wait_until 10 grep -q '^end delete' "$BATS_TEST_TMPDIR/events"
+        grep -v '^end ' "$BATS_TEST_TMPDIR/events" || :
+        : >"$BATS_TEST_TMPDIR/events"
+}
+
+@test "kubelet notices one event for an install, none for a repeated one, no removal for an upgrade, and at last the removal" {
+        command -v python3 >/dev/null || skip "no python3"
+        local keep
+        for keep in 0 1; do
+                rm -rf "$PLUGINS" "$BATS_TEST_TMPDIR/events"
+                mkdir "$PLUGINS"
+                watch_plugins "$keep"
+                installed --from "$FIRST" --name a~b
+                is "$(events)" "a~b moved-here"
+                installed --from "$FIRST" --name a~b
+                is "$(events)" ""
+                printf '\n' >>"$FIRST/verbs/mount"
+                installed --from "$FIRST" --name a~b
+                is "$(events)" "a~b/verbs/mount moved-here"
+                installed --from "$SECOND" --name a~b
+                is "$(events)" "$(printf 'a~b/%s moved-here\n' verbs/init verbs/mount verbs/new verbs/unmount b; echo "a~b/verbs/gone delete")"
+                installed --uninstall
+                # the last word is the deletion of the name itself: kubelet then forgets the driver
+                is "$(events | tail -n 2)" $'a~b moved-here\na~b delete'
+                end_process "$BACKGROUND_PID"
+        done
+}
+
+# ---- where kubelet looks
+
+# make_kubelet PID WORD...: a process on $NODE.
+make_kubelet() {
+        mkdir -p "$NODE/proc/$1"
+        printf '%s\0' "${@:2}" >"$NODE/proc/$1/cmdline"
+        printf 'Name:\tkubelet\nNSpid:\t%s\n' "${NSPID:-$1}" >"$NODE/proc/$1/status"
+}
+
+# config TEXT [FILE]: a configuration of kubelet's on $NODE.
+config() {
+        local file=$NODE${2:-/var/lib/kubelet/config.yaml}
+        mkdir -p "${file%/*}"
+        printf '%s\n' "$1" >"$file"
+}
+
+@test "the plugin directory is the one that is named" {
+        config 'volumePluginDir: /from/config'
+        make_kubelet 7 kubelet --volume-plugin-dir=/from/kubelet
+        finds /named --plugin-dir /named
+        finds /named --plugin-dir /named//
+        config 'volumePluginDir: /from/other' /other.yaml
+        finds /from/other --kubelet-config /other.yaml
+        config 'kind: KubeletConfiguration' /other.yaml
+        finds "$DEFAULT" --kubelet-config /other.yaml
+        install --root "$NODE" --print-dir --kubelet-config /none
+        refused 1 "cannot read"
+}
+
+@test "the plugin directory is what the running kubelet was told on its command line" {
+        config 'volumePluginDir: /from/config'
+        make_kubelet 12 /usr/bin/bash -c kubelet --volume-plugin-dir=/bash
+        make_kubelet 13 kubelet-wrapper --volume-plugin-dir=/wrapper
+        : >"$NODE/proc/13/status"
+        mkdir "$NODE/proc/2" && : >"$NODE/proc/2/cmdline"
+        make_kubelet 100 /usr/bin/kubelet --config=/var/lib/kubelet/config.yaml --volume-plugin-dir=/first --volume-plugin-dir /second
+        finds /second
+        make_kubelet 100 /usr/bin/kubelet --volume-plugin-dir /first --volume-plugin-dir=/second --other
+        finds /second
+        make_kubelet 100 /usr/bin/kubelet --volume-plugin-dir=/first
+        finds /first
+        make_kubelet 100 /hyperkube kubelet --volume-plugin-dir=/hyper
+        finds /hyper
+}
+
+@test "the plugin directory is what the running kubelet's configuration says" {
+        config 'volumePluginDir: /from/config' /etc/kubelet.yaml
+        config 'volumePluginDir: /not/this'
+        make_kubelet 100 kubelet --config=/etc/kubelet.yaml
+        finds /from/config
+        make_kubelet 100 kubelet --config /etc/kubelet.yaml --config-dir /etc/kubelet.d
+        finds /from/config
+        config 'volumePluginDir: /from/10' /etc/kubelet.d/10.conf
+        config 'volumePluginDir: /from/20' /etc/kubelet.d/20.conf
+        config 'volumePluginDir: /from/30' /etc/kubelet.d/30.yaml
+        finds /from/20
+        # a running kubelet that was told nothing uses its default, whatever else lies about
+        make_kubelet 100 kubelet
+        finds "$DEFAULT"
+}
+
+@test "a kubelet in a container is not the node's" {
+        NSPID=$'300\t12' make_kubelet 300 kubelet --volume-plugin-dir=/in/a/container
+        finds "$DEFAULT"
+        make_kubelet 400 kubelet --volume-plugin-dir=/on/the/node
+        finds /on/the/node
+}
+
+@test "a real process is found that calls itself kubelet" {
+        run --separate-stderr unshare --pid --fork --mount --mount-proc bash -c '
+                (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /of/the/process) < <(exec sleep 1000000) &
+                until grep -qs /of/the/process /proc/$!/cmdline; do sleep 0.01; done
+                "$1" --print-dir' bash "$INSTALL"
+        is "$status:$output:$stderr" 0:/of/the/process:
+}
+
+@test "before kubelet runs, its plugin directory is in the files that it will be started with" {
+        config 'volumePluginDir: /from/config'
+        finds /from/config
+        config 'KUBELET_KUBEADM_ARGS="--container-runtime=remote --volume-plugin-dir=/from/flags --x=y"' /var/lib/kubelet/kubeadm-flags.env
+        finds /from/flags
+        config $'# KUBELET_EXTRA_ARGS=--volume-plugin-dir=/comment\nKUBELET_EXTRA_ARGS=--volume-plugin-dir=/extra' /etc/default/kubelet
+        finds /extra
+        rm -r "$NODE/var/lib/kubelet" "$NODE/etc/default"
+        config '{"kind": "KubeletConfiguration", "volumePluginDir": "/eks"}' /etc/kubernetes/kubelet/kubelet-config.json
+        finds /eks
+}
+
+@test "volumePluginDir is read in every form that YAML and JSON usually give it" {
+        local text
+        for text in 'volumePluginDir: /a/b' 'volumePluginDir:   /a/b   ' 'volumePluginDir: /a/b # why' 'volumePluginDir: "/a/b"' \
+                "volumePluginDir: '/a/b' # \"why\"" '"volumePluginDir": /a/b' 'volumePluginDir : /a/b' $'volumePluginDir: /a/b\r' \
+                $'---\nkind: KubeletConfiguration\n# volumePluginDir: /no\nother:\n  volumePluginDir: /nested\nvolumePluginDir: /a/b\nx: y' \
+                '{"volumePluginDir":"/a/b"}' $'{\n  "a": [],\n  "volumePluginDir" : "/a/b",\n  "z": 1}'; do
+                config "$text"
+                finds /a/b
+        done
+        for text in 'kind: x' 'volumePluginDir: ""' "volumePluginDir: ''" 'volumePluginDir: null' 'volumePluginDir: ~' '#volumePluginDir: /a' \
+                ' volumePluginDir: /nested' 'volumePluginDirs: /a' '{"volumePluginDir": ""}' '{}' ''; do
+                config "$text"
+                finds "$DEFAULT"
+        done
+        config 'volumePluginDir: "/a#b"'
+        finds '/a#b'
+        config 'volumePluginDir: /a#b c'
+        finds '/a#b c'
+}
+
+@test "a volumePluginDir that cannot be understood is not guessed at" {
+        local text
+        for text in 'volumePluginDir: relative' 'volumePluginDir: "/a\x62"' $'volumePluginDir:\n  /a' 'volumePluginDir: &anchor /a' \
+                'volumePluginDir: "/unfinished' $'volumePluginDir: # why\n  /a' '{"volumePluginDir": "a"}'; do
+                config "$text"
+                install --print-dir --root "$NODE"
+                refused 1 "cannot make sense of volumePluginDir in /var/lib/kubelet/config.yaml"
+        done
+}
+
+# on_read_only_usr ARG...: install on $NODE, whose /usr is read-only, and then `tell` for more.
+on_read_only_usr() {
+        status=0
+        unshare --mount sh -c 'mount --bind "$1/usr" "$1/usr" && mount -o remount,bind,ro "$1/usr" || exit 99; shift; exec "$@"' sh "$NODE" \
+                "$INSTALL" --root "$NODE" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr") bed_command="on_read_only_usr $*"
+}
+
+@test "without any word from kubelet it is the default, and where /usr is read-only what the distribution uses" {
+        finds "$DEFAULT"
+        local id
+        on_read_only_usr --print-dir
+        refused 1 "use --plugin-dir"
+        while read -r id dir; do
+                printf 'NAME="x"\nVERSION_ID=1\nID=%s\n' "$id" >"$NODE/etc/os-release"
+                on_read_only_usr --print-dir
+                is "$status:$output:$stderr" "0:$dir:" "$id"
+        done <<'END'
+fcos /var/lib/kubelet/volumeplugins
+"fcos" /var/lib/kubelet/volumeplugins
+rhcos /etc/kubernetes/kubelet-plugins/volume/exec
+cos /home/kubernetes/flexvolume
+flatcar /opt/libexec/kubernetes/kubelet-plugins/volume/exec
+END
+        printf 'ID=kubernetes\n' >"$NODE/etc/os-release"
+        on_read_only_usr --print-dir
+        refused 1 "use --plugin-dir"
+}
+
+@test "a known directory that exists comes first, but for one that is read-only" {
+        mkdir -p "$NODE/etc/kubernetes/volumeplugins"
+        finds /etc/kubernetes/volumeplugins
+        mkdir -p "$NODE$DEFAULT"
+        finds "$DEFAULT"
+        on_read_only_usr --print-dir
+        is "$status:$output:$stderr" "0:/etc/kubernetes/volumeplugins:"
+        on_read_only_usr --from "$FIRST" --name a~b
+        is "$status:$stderr" "0:"
+        holds "$NODE/etc/kubernetes/volumeplugins/a~b" "$FIRST"
+}
+
+@test "where kubelet itself looks in a read-only directory, that is said, and nothing goes elsewhere" {
+        make_kubelet 100 kubelet
+        mkdir -p "$NODE/etc/kubernetes/volumeplugins"
+        on_read_only_usr --from "$FIRST"
+        refused 1 "cannot be written to: start kubelet with --volume-plugin-dir"
+        is "$(names "$NODE/etc/kubernetes/volumeplugins")" ""
+}
+
+@test "all paths are the node's, and no link leads out of it" {
+        install --root "$NODE/" --from "$FIRST" --name a~b
+        is "$status:$stderr" "0:"
+        [[ $output == "$DEFAULT (from "* ]]
+        holds "$NODE$DEFAULT/a~b" "$FIRST"
+        ln -s usr "$NODE/link"
+        finds /link/x --plugin-dir /link/x
+        ln -s "$BATS_TEST_TMPDIR" "$NODE/out"
+        install --root "$NODE" --plugin-dir /out/exec --from "$FIRST"
+        refused 1 "by a link"
+        [[ ! -e $BATS_TEST_TMPDIR/exec ]]
+}
+
+@test "root without any capability can install, as in the DaemonSet" {
+        local from=$FIRST
+        [[ ! -x $FLEXGRAFT_BIN/flexdriver ]] || from=$FLEXGRAFT_BIN
+        run --separate-stderr setpriv --bounding-set -all --inh-caps -all --ambient-caps -all --no-new-privs \
+                "$INSTALL" --root "$NODE" --from "$from" --name a~b
+        is "$status:$stderr" "0:"
+        holds "$NODE$DEFAULT/a~b" "$from"
+}
