@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "log.h"
 #include "text.h"
+#include "volume_place.h"
 #include "worker.h"
 
 #define RETRY_NS (200L * 1000 * 1000)
@@ -82,6 +84,7 @@ static int attach(struct volume_call *call, struct error *error)
 {
         struct block_device device;
         const char *source;
+        unsigned missing;
         int r;
 
         if ((r = source_of(call, &source, error)) < 0)
@@ -93,9 +96,13 @@ static int attach(struct volume_call *call, struct error *error)
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0)
                 return 0;
-        if (call->recorded && call->record.staged.dir != NULL)
-                return fail_because(error, EBUSY, "find device", source, "the volume is mounted, from %s",
-                                    call->record.device);
+        /* kubelet gives volumes of one name in two pods one device, whatever their options say */
+        if (call->recorded && call->record.staged.dir != NULL &&
+            volume_place_look(call, call->record.staged.dir, &missing, error) == PLACE_OURS) {
+                log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
+                return 0;
+        }
+        call->record.formatting[0] = '\0'; /* of another device */
         volume_call_begin_record(call);
         if ((r = check_alone(call, &device, error)) < 0)
                 return r;
@@ -123,6 +130,21 @@ static int detach(struct volume_call *call, struct error *error)
 {
         (void)call;
         (void)error;
+        return 0;
+}
+
+/* A number of today: after a reboot it may be another disk's. */
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        struct block_device device;
+        uint64_t size_bytes;
+        int r;
+
+        volume_call_device(call, &device);
+        if ((r = block_device_size(&device, &size_bytes, error)) < 0)
+                return r;
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llx:%llu", call->boot_id,
+                       (unsigned long long)device.number, (unsigned long long)size_bytes);
         return 0;
 }
 
@@ -179,5 +201,6 @@ const struct volume_kind block_volume = { .word = "block",
                                           .attach = attach,
                                           .look = look,
                                           .detach = detach,
+                                          .identify = identify,
                                           .predict = predict,
                                           .grow = grow };

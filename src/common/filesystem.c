@@ -95,7 +95,7 @@ int filesystem_make(const struct block_device *device, const char *type, const s
         return r;
 }
 
-int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error)
+int filesystem_unmake(const struct block_device *device, const char *uuid, bool same_device, struct error *error)
 {
         char found[FILESYSTEM_TYPE_SIZE];
         char what[FILESYSTEM_TYPE_SIZE];
@@ -103,9 +103,11 @@ int filesystem_unmake(const struct block_device *device, const char *uuid, struc
 
         if ((r = block_device_uuid(device, found, error)) < 0 || (r = block_device_is_blank(device, what, error)) < 0)
                 return r;
-        if (r == 0 && what[0] != '\0' && strcasecmp(found, uuid) != 0) {
-                log_say("what is on %s is not the filesystem that was being made there, but %s: left alone",
-                        device->path, what);
+        if (r > 0)
+                return 0;
+        if (strcasecmp(found, uuid) != 0 && (what[0] != '\0' || !same_device)) {
+                log_say("what is on %s is not the filesystem that was being made, but %s: left alone", device->path,
+                        what[0] != '\0' ? what : "data that nobody recognises");
                 return 0;
         }
         log_say("making the filesystem on %s was cut short: made blank again", device->path);

@@ -36,11 +36,11 @@ int filesystem_make(const struct block_device *device, const char *type, const s
                     unsigned timeout_seconds, struct error *error);
 
 /*
- * filesystem_unmake() - make the device blank where a mkfs with this UUID was cut short: what it left looks like its
- * filesystem, or like nothing known. Anything else that is known for something is
- * somebody else's, and left alone.
+ * filesystem_unmake() - make the device blank where a mkfs with this UUID was cut short. What carries the UUID is ours
+ * wherever it is; what nobody recognises is ours on the same device; everything else is somebody else's, and left
+ * alone.
  */
-int filesystem_unmake(const struct block_device *device, const char *uuid, struct error *error);
+int filesystem_unmake(const struct block_device *device, const char *uuid, bool same_device, struct error *error);
 
 /*
  * filesystem_repair() - before it is mounted for writing: e2fsck -p, as kubelet's own mounter has it. A filesystem that

@@ -18,7 +18,7 @@ static const struct {
           "the source is id-mapped already, or its filesystem or its locked attributes belong to another user "
           "namespace; \"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
         { "open_tree_attr", EPERM, "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
-        { "check policy", EACCES, "/etc/flexgraft/policy.json says what annotations and volumes may ask for" },
+        { "check policy", EACCES, "policy.json says what annotations and volumes may ask for" },
         { "read policy", EPERM, "it must belong to root, and nobody else may write to it (chmod 0644)" },
         { "allow device", 0, "see /proc/PID/cgroup and the control groups above; bpftool cgroup tree shows programs" },
         { "open the root directory", 0, "the hook belongs into createRuntime or prestart, before pivot_root" },

@@ -23,26 +23,32 @@ static unsigned hash_of(const char *text)
         return (unsigned)(hash ^ hash >> 32);
 }
 
-void loop_device_tag(const char *state_dir, const char *driver, const char *name, char *ret_tag)
+void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, const char *name, char *ret_tag)
 {
-        (void)snprintf(ret_tag, LOOP_TAG_SIZE, TAG "%08x:%08x:%08x:%s", hash_of(state_dir), hash_of(driver),
-                       hash_of(name), name);
+        (void)snprintf(ret_tag, LOOP_TAG_SIZE, TAG "%08x:%08x:%016llx:%s", hash_of(state_dir), hash_of(driver),
+                       (unsigned long long)key, name);
 }
 
-bool loop_device_tagged_by(const char *tag, const char *state_dir, const char *driver, const char *name)
+bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret_key)
 {
-        char whole[LOOP_TAG_SIZE];
-        size_t state_end = strlen(TAG) + 9;
-        size_t driver_end = state_end + 9;
+        unsigned long long key;
+        unsigned driver;
+        unsigned state;
 
-        loop_device_tag(state_dir, driver, name != NULL ? name : "", whole);
-        if (strncmp(tag, whole, state_end) != 0)
+        if (sscanf(tag, TAG "%8x:%8x:%16llx:", &state, &driver, &key) != 3 || state != hash_of(state_dir))
                 return false;
-        if (name == NULL)
-                return true;
-        if (driver[0] != '\0' && strncmp(tag + state_end, whole + state_end, 9) != 0)
+        *ret_key = key;
+        return true;
+}
+
+bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key)
+{
+        uint64_t tagged;
+        unsigned of;
+
+        if (!loop_device_tagged_by(tag, state_dir, &tagged) || tagged != key || sscanf(tag, TAG "%*8x:%8x:", &of) != 1)
                 return false;
-        return strlen(tag) > driver_end && strcmp(tag + driver_end, whole + driver_end) == 0;
+        return driver[0] == '\0' || of == hash_of("") || of == hash_of(driver);
 }
 
 static int open_loop(const char *path, int access, struct error *error)

@@ -27,13 +27,17 @@ struct loop_device {
         bool ending; /* it goes when its last user does */
 };
 
-/* loop_device_tag() - "flexgraft:STATE:DRIVER:NAME:name": three hashes, and what of the name still fits, for people. */
-void loop_device_tag(const char *state_dir, const char *driver, const char *name, char *ret_tag);
-
-/* loop_device_tagged_by() - whether a tag is of this state directory; with a name, of that volume (of any driver with
- * "").
+/*
+ * loop_device_tag() - "flexgraft:STATE:DRIVER:KEY:name": hashes of the state directory and the driver, the volume's
+ * lock, and what of the name still fits, for people.
  */
-bool loop_device_tagged_by(const char *tag, const char *state_dir, const char *driver, const char *name);
+void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, const char *name, char *ret_tag);
+
+/* loop_device_tagged_by() - whether a tag is of this state directory, and the lock of its volume. */
+bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret_key);
+
+/* loop_device_tagged_for() - whether it is of this volume; driver "", there or here, is anybody's. */
+bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key);
 
 /* loop_device_look() - what a loop device is. Errors: ENXIO nothing is attached to it; ENOENT no such device. */
 int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error);

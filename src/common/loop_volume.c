@@ -13,6 +13,7 @@
 #include "loop_device.h"
 #include "pool.h"
 #include "text.h"
+#include "volume_place.h"
 
 #define DEFAULT_POOL "default"
 #define SUFFIX ".img"
@@ -25,7 +26,7 @@ struct image {
         char path[PATH_MAX];
         struct stat st;
         bool read_only; /* the file cannot be written */
-        bool made;      /* by this call */
+        bool made;      /* by this call, or being made */
 };
 
 static void image_release(struct image *image)
@@ -111,14 +112,13 @@ static int make_file(const struct volume_call *call, struct image *image, uint64
                         openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
                 if (image->fd < 0)
                         return fail(error, errno, "make image", image->path);
-                image->made = true;
         }
+        image->made = true;
         size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+        /* the size comes last: until it is there, the image is not made */
         if (preallocate != NULL && strcmp(preallocate, "true") == 0)
-                r = fallocate(image->fd, 0, 0, (off_t)size_bytes);
-        else
-                r = ftruncate(image->fd, (off_t)size_bytes);
-        if (r < 0)
+                r = fallocate(image->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
+        if (r < 0 || ftruncate(image->fd, (off_t)size_bytes) < 0)
                 return fail(error, errno, "make image", image->path);
         if (fstat(image->fd, &image->st) < 0)
                 return fail(error, errno, "fstat", image->path);
@@ -147,12 +147,16 @@ static int open_image(const struct volume_call *call, struct image *image, struc
 
 static bool is_of_volume(const struct volume_call *call, const struct loop_device *device)
 {
-        return loop_device_tagged_by(device->tag, call->config.state_dir, call->driver, call->request->name);
+        const char *driver = call->recorded ? call->record.driver : call->driver;
+
+        return loop_device_tagged_for(device->tag, call->config.state_dir, driver,
+                                      volume_record_key(call->request->name));
 }
 
 struct search {
         const struct volume_call *call;
         const struct stat *st; /* NULL: by its tag */
+        bool attached;         /* only one that does not go anyway */
         struct loop_device found;
 };
 
@@ -162,7 +166,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
 
         (void)error;
         if (search->st != NULL ? device->file_device != search->st->st_dev || device->file_inode != search->st->st_ino
-                               : !is_of_volume(search->call, device))
+                               : !is_of_volume(search->call, device) || (search->attached && device->ending))
                 return 0;
         search->found = *device;
         return 1;
@@ -218,7 +222,8 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
         int r;
 
         call->record.device[0] = '\0';
-        loop_device_tag(call->config.state_dir, call->driver, call->request->name, tag);
+        loop_device_tag(call->config.state_dir, call->record.driver, volume_record_key(call->record.name),
+                        call->record.name, tag);
         if ((r = volume_call_save(call, /* durable= */ true, error)) < 0)
                 return r;
         r = loop_device_attach(image->fd, image->path, tag, image->read_only, &device, error);
@@ -239,6 +244,36 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
         return r;
 }
 
+static bool is_mounted(const struct volume_call *call)
+{
+        unsigned ignored_missing;
+        struct error ignored;
+
+        return call->record.staged.dir != NULL &&
+               volume_place_look(call, call->record.staged.dir, &ignored_missing, &ignored) == PLACE_OURS;
+}
+
+static int let_go(struct volume_call *call, struct error *error);
+
+/*
+ * The volume has a device, of another image than is asked for now. kubelet gives volumes of one name in two pods one
+ * device, whatever their options say: while it is mounted, that one stays (1). Else it goes (0).
+ */
+static int leave_other_image(struct volume_call *call, const struct image *image, struct error *error)
+{
+        int r;
+
+        if (is_mounted(call)) {
+                log_say("%s stays, of %s: the volume is mounted; %s is passed over", call->record.device,
+                        call->record.source, image->path);
+                return 1;
+        }
+        if ((r = let_go(call, error)) < 0)
+                return r;
+        call->record.formatting[0] = '\0';
+        return 0;
+}
+
 static int attach_image(struct volume_call *call, const struct image *image, struct error *error)
 {
         uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
@@ -247,9 +282,14 @@ static int attach_image(struct volume_call *call, const struct image *image, str
         int r;
 
         if (was_recorded && call->record.device[0] != '\0' &&
-            loop_device_look(call->record.device, &device, error) == 0 && is_of_volume(call, &device) &&
-            device.file_inode == image->st.st_ino && device.file_device == image->st.st_dev && !device.ending)
-                return 0;
+            loop_device_look(call->record.device, &device, error) == 0 && is_of_volume(call, &device)) {
+                bool same = device.file_inode == image->st.st_ino && device.file_device == image->st.st_dev;
+
+                if (same && !device.ending)
+                        return 0;
+                if (!same && (r = leave_other_image(call, image, error)) != 0)
+                        return r < 0 ? r : 0;
+        }
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
         /* after the volume's own lock, always: another volume may name the same image */
@@ -273,25 +313,49 @@ static int attach(struct volume_call *call, struct error *error)
         return r;
 }
 
+/* Every device of the volume; there is one, unless a record was lost meanwhile. */
+static int let_go(struct volume_call *call, struct error *error)
+{
+        struct search search = { .call = call, .attached = true };
+        bool lazy;
+        int r;
+
+        while ((r = loop_device_each(match, &search, error)) == 1) {
+                if ((r = loop_device_detach(&search.found, &lazy, error)) < 0)
+                        return r;
+                if (!lazy)
+                        continue;
+                log_say("%s is in use still, and goes with its last user", search.found.path);
+                (void)snprintf(call->answer.message, sizeof call->answer.message,
+                               "%s is in use still, and goes with its last user", search.found.path);
+        }
+        return r;
+}
+
+/* Mostly the record knows the device; the walk over all of them is for when it does not. */
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
         bool lazy;
-        int r = look(call, error);
+        int r;
 
-        if (r <= 0)
+        if (!call->recorded || call->record.device[0] == '\0' ||
+            loop_device_look(call->record.device, &device, error) < 0 || !is_of_volume(call, &device))
+                return let_go(call, error);
+        r = loop_device_detach(&device, &lazy, error);
+        return r < 0 ? r : let_go(call, error);
+}
+
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        struct loop_device device;
+        int r = loop_device_look(call->record.device, &device, error);
+
+        if (r < 0)
                 return r;
-        r = loop_device_look(call->record.device, &device, error);
-        if (r == 0)
-                r = loop_device_detach(&device, &lazy, error);
-        else if (r == -ENXIO || r == -ENOENT)
-                return 0;
-        if (r == 0 && lazy) {
-                log_say("%s is in use still, and goes with its last user", device.path);
-                (void)snprintf(call->answer.message, sizeof call->answer.message,
-                               "%s is in use still, and goes with its last user", device.path);
-        }
-        return r;
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%llx:%llu", (unsigned long long)device.file_device,
+                       (unsigned long long)device.file_inode);
+        return 0;
 }
 
 static int predict(struct volume_call *call, struct error *error)
@@ -333,6 +397,10 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind loop_volume = {
-        .word = "loop", .attach = attach, .look = look, .detach = detach, .predict = predict, .grow = grow
-};
+const struct volume_kind loop_volume = { .word = "loop",
+                                         .attach = attach,
+                                         .look = look,
+                                         .detach = detach,
+                                         .identify = identify,
+                                         .predict = predict,
+                                         .grow = grow };

@@ -125,6 +125,9 @@ static bool lists(const struct policy *policy, const char *key, const char *word
 /* word: what was asked for; key: where policy.json would allow it. */
 static int forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
 {
+        if (policy->file == NULL)
+                return fail_because(error, EACCES, "check policy", word,
+                                    "there is no %s, and without it \"%.300s\" is not allowed", policy->path, word);
         return fail_because(error, EACCES, "check policy", word, "%s does not allow it: \"%.300s\" is not in \"%s\"",
                             policy->path, word, key);
 }

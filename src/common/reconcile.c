@@ -35,7 +35,6 @@ struct round {
         char (*names)[VOLUME_NAME_MAX]; /* of all records; owned */
         char (*drivers)[VOLUME_DRIVER_MAX];
         size_t count;
-        bool unreadable; /* there are records whose volumes nobody knows */
 };
 
 static void did(struct round *round, const char *action, const char *subject)
@@ -257,7 +256,6 @@ static int collect(struct volume_record *record, const char *file, void *argumen
         }
         if (record == NULL) {
                 problem(round, file, error);
-                round->unreadable = true;
                 return 0;
         }
         names = reallocarray(round->names, round->count + 1, sizeof *round->names);
@@ -313,39 +311,63 @@ static int reconcile_volumes(struct round *round, struct error *error)
 
 /* ---- loop devices without a record */
 
-static bool has_record(const struct round *round, const char *tag)
+struct ownership {
+        const struct loop_device *loop;
+        const char *state_dir;
+        bool unsure; /* there is a record that cannot be read, and it may be that */
+};
+
+static int owns(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
-        for (size_t i = 0; i < round->count; i++)
-                if (loop_device_tagged_by(tag, round->config.state_dir, round->drivers[i], round->names[i]))
-                        return true;
-        return false;
+        struct ownership *ownership = argument;
+
+        (void)file;
+        ownership->unsure = ownership->unsure || (record == NULL && error->errnum != EBADMSG);
+        return record != NULL && loop_device_tagged_for(ownership->loop->tag, ownership->state_dir, record->driver,
+                                                        volume_record_key(record->name));
+}
+
+/* Under the lock of its volume nobody is between attaching it and writing that down. */
+static void reconcile_locked(struct round *round, const struct state *state, const struct loop_device *loop)
+{
+        struct ownership ownership = { .loop = loop, .state_dir = round->config.state_dir };
+        struct block_device device = { .number = loop->number };
+        struct error error = {};
+        bool lazy;
+
+        if (volume_record_each(state, /* set_aside= */ false, owns, &ownership, &error) != 0)
+                return;
+        if (ownership.unsure) {
+                error_because(&error, ENODATA, "find record", loop->path,
+                              "left, as perhaps of a volume whose record cannot be read: %s", loop->tag);
+                problem(round, loop->path, &error);
+                return;
+        }
+        (void)text_copy(device.path, sizeof device.path, loop->path);
+        if (block_device_check_unused(&device, &error) < 0) {
+                error_because(&error, EBUSY, "find device", loop->path,
+                              "a loop device of ours without a record, and in use: %s", loop->tag);
+                problem(round, loop->path, &error);
+                return;
+        }
+        if (!round->reconcile->dry_run && loop_device_detach(loop, &lazy, &error) < 0)
+                problem(round, loop->path, &error);
+        else
+                did(round, "detached", loop->path);
 }
 
 static int reconcile_loop(const struct loop_device *loop, void *argument, struct error *error)
 {
+        cleanup_state struct state state = STATE_NONE;
         struct round *round = argument;
-        struct block_device device = { .number = loop->number };
-        bool lazy;
+        uint64_t key;
 
-        if (!loop_device_tagged_by(loop->tag, round->config.state_dir, "", NULL) || loop->ending ||
-            has_record(round, loop->tag))
+        if (!loop_device_tagged_by(loop->tag, round->config.state_dir, &key) || loop->ending)
                 return 0;
-        (void)text_copy(device.path, sizeof device.path, loop->path);
-        if (block_device_check_unused(&device, error) < 0) {
-                error_because(error, EBUSY, "find device", loop->path,
-                              "a loop device of ours without a record, and in use: %s", loop->tag);
+        if (state_open(round->config.state_dir, "volumes", !round->reconcile->dry_run, &state, error) < 0)
                 problem(round, loop->path, error);
-                return 0;
-        }
-        if (round->unreadable) {
-                error_because(error, ENODATA, "find record", loop->path,
-                              "perhaps of a volume whose record cannot be read: left: %s", loop->tag);
-                problem(round, loop->path, error);
-                return 0;
-        }
-        did(round, "detached", loop->path);
-        if (!round->reconcile->dry_run && loop_device_detach(loop, &lazy, error) < 0)
-                problem(round, loop->path, error);
+        else if (state_try_lock(&state, key))
+                reconcile_locked(round, &state, loop);
         return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "any_volume.h"
-#include "filesystem.h"
 #include "log.h"
 #include "volume_place.h"
 
@@ -90,18 +89,40 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
                                           "the volume is still mounted on %s; unmount it first", dir);
 }
 
-/* mkfs was killed, and nobody asked for the volume again: what it left half made would be taken for a filesystem. */
-static void forget_formatting(struct volume_call *call)
+/* Directories that a killed call made, and that nobody will ask to unmount. */
+static void unmake_places(struct volume_call *call)
 {
-        struct block_device device;
-        struct error ignored;
+        struct volume_record *record = &call->record;
 
-        if (call->record.formatting[0] == '\0')
-                return;
-        volume_call_device(call, &device);
-        if (filesystem_unmake(&device, call->record.formatting, &ignored) < 0)
-                log_say("%s was being formatted and cannot be made blank again: %s", device.path,
-                        strerrordesc_np(ignored.errnum));
+        for (size_t i = 0; i < record->published_count; i++)
+                volume_place_unmake(record->published[i].dir, record->published[i].made);
+        if (record->staged.dir != NULL)
+                volume_place_unmake(record->staged.dir, record->staged.made);
+}
+
+/*
+ * mkfs was killed, and what it left half made would be taken for a filesystem: on a device that is gone, or that cannot
+ * be written, only the record tells it from one.
+ */
+static int keep_record(struct volume_call *call, struct error *error)
+{
+        log_say("the record is kept: the filesystem was not finished");
+        call->record.device[0] = '\0';
+        call->record.device_number = 0;
+        return volume_call_save(call, /* durable= */ true, error);
+}
+
+static int detach_device(struct volume_call *call, bool *ret_unformatted, struct error *error)
+{
+        int r;
+
+        if ((r = check_unmounted(call, error)) < 0)
+                return r;
+        r = volume_call_unformat(call, error);
+        if (r == -EBUSY)
+                return r; /* a mkfs that is dying still: again in a moment */
+        *ret_unformatted = r == 0;
+        return call->kind->detach(call, error);
 }
 
 /*
@@ -119,6 +140,7 @@ static bool is_meant(const struct volume_call *call)
 int volume_detach(struct volume_call *call, struct error *error)
 {
         int attached = 0;
+        bool unformatted;
         int r;
 
         if ((r = volume_call_open(call, error)) < 0)
@@ -135,12 +157,11 @@ int volume_detach(struct volume_call *call, struct error *error)
                 attached = call->kind->look(call, error);
         if (attached < 0)
                 return attached;
-        if (attached > 0) {
-                if ((r = check_unmounted(call, error)) < 0)
-                        return r;
-                forget_formatting(call);
-                if ((r = call->kind->detach(call, error)) < 0)
-                        return r;
-        }
+        unformatted = call->record.formatting[0] == '\0';
+        if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)
+                return r;
+        unmake_places(call);
+        if (!unformatted)
+                return keep_record(call, error);
         return volume_call_drop(call, error);
 }

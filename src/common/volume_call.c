@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "filesystem.h"
 #include "log.h"
 #include "text.h"
 #include "tool.h"
@@ -233,4 +234,19 @@ void volume_call_device(const struct volume_call *call, struct block_device *ret
 {
         *ret_device = (struct block_device){ .number = call->record.device_number };
         (void)text_copy(ret_device->path, sizeof ret_device->path, call->record.device);
+}
+
+int volume_call_unformat(const struct volume_call *call, struct error *error)
+{
+        char identity[VOLUME_IDENTITY_SIZE];
+        struct block_device device;
+        int r;
+
+        if (call->record.formatting[0] == '\0')
+                return 0;
+        volume_call_device(call, &device);
+        if ((r = call->kind->identify(call, identity, error)) < 0)
+                return r;
+        return filesystem_unmake(&device, call->record.formatting, strcmp(identity, call->record.formatting_what) == 0,
+                                 error);
 }

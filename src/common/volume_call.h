@@ -28,6 +28,8 @@ struct volume_kind {
         int (*look)(struct volume_call *call, struct error *error);
         /* ensure that it is not; the record goes afterwards */
         int (*detach)(struct volume_call *call, struct error *error);
+        /* what tells the device, or what is behind it, from others; VOLUME_IDENTITY_SIZE bytes */
+        int (*identify)(const struct volume_call *call, char *ret_identity, struct error *error);
         /* the path of the device on a node that is not this one */
         int (*predict)(struct volume_call *call, struct error *error);
         /* ensure that the device is at least so large; gives how large it is */
@@ -105,6 +107,12 @@ bool volume_call_is_here(const struct volume_call *call);
 
 /* volume_call_load_policy() - section "volumes", and whether kind and mount options are allowed. */
 int volume_call_load_policy(struct volume_call *call, struct error *error);
+
+/*
+ * volume_call_unformat() - where the record says that its filesystem was being made: make the device blank again,
+ * unless what is on it is somebody else's. The record stays as it is.
+ */
+int volume_call_unformat(const struct volume_call *call, struct error *error);
 
 /* volume_call_device() - the record's device, as the rooms for devices take it. */
 void volume_call_device(const struct volume_call *call, struct block_device *ret_device);

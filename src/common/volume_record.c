@@ -74,8 +74,8 @@ static const struct {
                 member, offsetof(struct volume_record, field), sizeof((struct volume_record *)0)->field                \
         }
         STRING("name", name),     STRING("driver", driver),         STRING("type", kind),
-        STRING("node", node),     STRING("formatting", formatting), STRING("source", source),
-        STRING("device", device), STRING("bootId", boot_id),
+        STRING("node", node),     STRING("formatting", formatting), STRING("formattingWhat", formatting_what),
+        STRING("source", source), STRING("device", device),         STRING("bootId", boot_id),
 #undef STRING
 };
 

@@ -21,6 +21,8 @@
 #include "state.h"
 #include "volume_request.h"
 
+#define VOLUME_IDENTITY_SIZE 96 /* terminated */
+
 /* A directory that the volume was put on, or was about to be. */
 struct volume_place {
         char *dir;                      /* owned */
@@ -32,14 +34,15 @@ struct volume_record {
         char name[VOLUME_NAME_MAX];
         char driver[VOLUME_DRIVER_MAX]; /* "" belongs to whoever asks */
         char kind[16];
-        char node[CONFIG_NODE_NAME_MAX];       /* as attach was told; "" attached without being told for whom */
-        char source[PATH_MAX];                 /* the image, or the device as it was asked for */
-        char device[PATH_MAX];                 /* "/dev/loop3"; "" not attached yet */
-        uint64_t device_number;                /* makedev() */
-        bool read_only;                        /* the staged superblock */
-        char formatting[FILESYSTEM_UUID_SIZE]; /* mkfs was begun, with this UUID, and not seen to end well; "" */
-        struct volume_place staged;            /* dir NULL: nowhere */
-        struct volume_place *published;        /* owned */
+        char node[CONFIG_NODE_NAME_MAX];            /* as attach was told; "" attached without being told for whom */
+        char source[PATH_MAX];                      /* the image, or the device as it was asked for */
+        char device[PATH_MAX];                      /* "/dev/loop3"; "" not attached yet */
+        uint64_t device_number;                     /* makedev() */
+        bool read_only;                             /* the staged superblock */
+        char formatting[FILESYSTEM_UUID_SIZE];      /* mkfs was begun, with this UUID, and not seen to end well; "" */
+        char formatting_what[VOLUME_IDENTITY_SIZE]; /* on which device, or image */
+        struct volume_place staged;                 /* dir NULL: nowhere */
+        struct volume_place *published;             /* owned */
         size_t published_count;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */

@@ -27,7 +27,8 @@ static int format(struct volume_call *call, const struct block_device *device, c
         if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
                 return r;
         mkfs.keep_blocks = preallocate != NULL && strcmp(preallocate, "true") == 0;
-        if ((r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
+        if ((r = call->kind->identify(call, call->record.formatting_what, error)) < 0 ||
+            (r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, /* durable= */ true, error)) < 0)
                 return r;
         if ((r = filesystem_make(device, type, &mkfs, call->config.command_seconds, error)) < 0)
@@ -46,7 +47,7 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         int r;
 
         *ret_formatted = call->record.formatting[0] != '\0';
-        if (*ret_formatted && (r = filesystem_unmake(device, call->record.formatting, error)) < 0)
+        if ((r = volume_call_unformat(call, error)) < 0)
                 return r;
         r = filesystem_find(device, call->request->fs_type, ret_type, error);
         if (r < 0)
@@ -59,6 +60,7 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
                    (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
                 return r;
         call->record.formatting[0] = '\0';
+        call->record.formatting_what[0] = '\0';
         return 0;
 }
 
