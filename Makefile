@@ -77,9 +77,22 @@ $(BIN)/%: $(BUILD)/volume-tools/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK)
 
-$(BIN)/flexdriver: $(BUILD)/flexdriver/flexdriver.o $(BUILD)/libcommon.a
+# Without a C library, but with the sanitizers (src/flexdriver/bare.h).
+BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/volume_driver.o
+BARE_CFLAGS := $(if $(SANITIZE),,-ffreestanding -fno-builtin -fno-stack-protector -U_FORTIFY_SOURCE -fno-tree-loop-distribute-patterns)
+BARE_LDFLAGS := $(if $(SANITIZE),,-nostdlib)
+
+$(BIN)/flexdriver: $(BARE)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK)
+	$(Q)$(CC) $(CFLAGS_ALL) $(BARE_CFLAGS) $(LDFLAGS_ALL) $(BARE_LDFLAGS) -o $@ $(BARE)
+
+$(BUILD)/bare/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(BARE_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bare/%.o: src/common/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(BARE_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BIN)/verbs/%: $(BUILD)/flexdriver/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
@@ -101,10 +114,6 @@ $(BUILD)/$(1)/%.o: src/$(1)/%.c $(BUILD)/privileges/%.h Makefile
 	$$(Q)$$(CC) $$(CPPFLAGS_ALL) $$(CFLAGS_ALL) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach room,mount-helpers volume-tools flexdriver,$(eval $(call PROGRAM_RULE,$(room))))
-
-# It answers init itself, and is init's equal.
-$(BUILD)/privileges/flexdriver.h: $(BUILD)/privileges/init.h
-	$(Q)cp $< $@
 
 # The filter of each program, compiled now so that it need not be at every start.
 $(BUILD)/privileges/%.h: $(BUILD)/export-privileges
@@ -165,4 +174,4 @@ clean:
 .PHONY: all tools deps check demo bench lint install clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d)
+-include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/bare/*.d)

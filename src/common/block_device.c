@@ -223,6 +223,7 @@ int block_device_is_blank(const struct block_device *device, char *ret_what, str
             blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
             blkid_probe_enable_partitions(probe, 1) < 0)
                 return fail(error, EIO, "probe", device->path);
+        (void)posix_fadvise(fd, 0, BLANK_BYTES, POSIX_FADV_WILLNEED); /* at once, and not in the order of the looks */
         r = blkid_do_fullprobe(probe); /* also what looks wrong: a damaged filesystem is not nothing */
         if (r < 0)
                 return fail(error, EIO, "probe", device->path);

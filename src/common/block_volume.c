@@ -112,7 +112,7 @@ static int attach(struct volume_call *call, struct error *error)
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;
         call->record.read_only = call->request->read_only;
-        return volume_call_save(call, /* durable= */ true, error);
+        return volume_call_save(call, FILE_DURABLE, error);
 }
 
 static int look(struct volume_call *call, struct error *error)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "hint.h"
 #include "log.h"
 #include "reply.h"
@@ -17,6 +18,20 @@ static int say(json_t *reply)
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 (void)close(fd); /* what was to be said is said */
         return r;
+}
+
+static int not_supported(void)
+{
+        /* the exit status tells as well */
+        (void)file_write_all(STDOUT_FILENO, VOLUME_DRIVER_NOT_SUPPORTED, strlen(VOLUME_DRIVER_NOT_SUPPORTED));
+        return EXIT_FAILED;
+}
+
+int driver_status_init(const char *driver)
+{
+        const char *line = volume_driver_init(driver);
+
+        return file_write_all(STDOUT_FILENO, line, strlen(line)) < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
 int driver_status_success(const struct volume_call *call)
@@ -48,7 +63,7 @@ int driver_status_failure(const struct volume_request *request, const struct err
         size_t length;
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
-                return volume_driver_not_supported(error->subject);
+                return not_supported();
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
                 length = (size_t)snprintf(message, sizeof message, "%s: the call cannot be understood: %s%s%s",
                                           volume_verb_word(request->verb), told ? "" : error->subject, told ? "" : ": ",

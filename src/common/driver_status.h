@@ -12,6 +12,7 @@
 #include "volume_request.h"
 
 /* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
+int driver_status_init(const char *driver);
 int driver_status_success(const struct volume_call *call);
 int driver_status_failure(const struct volume_request *request, const struct error *error);
 

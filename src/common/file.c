@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -53,7 +55,28 @@ int file_write_all(int fd, const char *bytes, size_t size)
         return 0;
 }
 
-static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool durable)
+static int sync_fd(int fd)
+{
+        int r;
+
+        do
+                r = fsync(fd);
+        while (r < 0 && errno == EINTR);
+        return r < 0 ? -errno : 0;
+}
+
+/*
+ * Whether the filesystem by itself writes a file before the rename that puts it in another's place: ext4
+ * (auto_da_alloc) and btrfs do, xfs does not. Their journals keep the order of renames.
+ */
+static bool orders_renames(int dirfd)
+{
+        struct statfs fs;
+
+        return fstatfs(dirfd, &fs) == 0 && (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool sync)
 {
         cleanup_close int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         int r;
@@ -61,8 +84,8 @@ static int write_temporary(int dirfd, const char *name, const char *bytes, size_
         if (fd < 0)
                 return -errno;
         r = file_write_all(fd, bytes, size);
-        if (r == 0 && durable && fsync(fd) < 0)
-                r = -errno;
+        if (r == 0 && sync)
+                r = sync_fd(fd);
         return r;
 }
 
@@ -79,21 +102,20 @@ void file_remove_temporary(int dirfd, const char *name)
                 (void)unlinkat(dirfd, temporary, 0); /* mostly there is none */
 }
 
-int file_replace(int dirfd, const char *name, const char *bytes, size_t size, bool durable)
+int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability)
 {
         char temporary[NAME_MAX + 1];
         int r;
 
         if (temporary_name(name, temporary) < 0)
                 return -ENAMETOOLONG;
-        r = write_temporary(dirfd, temporary, bytes, size, durable);
+        r = write_temporary(dirfd, temporary, bytes, size,
+                            durability == FILE_DURABLE || (durability == FILE_ORDERED && !orders_renames(dirfd)));
         if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)
                 r = -errno;
         if (r < 0) {
                 (void)unlinkat(dirfd, temporary, 0); /* the first failure is the one to tell */
                 return r;
         }
-        if (durable && fsync(dirfd) < 0)
-                return -errno;
-        return 0;
+        return durability == FILE_DURABLE ? sync_fd(dirfd) : 0;
 }

@@ -42,8 +42,19 @@ static size_t index_of(const char *type)
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
 {
         char what[FILESYSTEM_TYPE_SIZE];
-        int r = block_device_fs_type(device, ret_type, error);
+        int r = block_device_is_blank(device, what, error); /* one look tells, where there is nothing */
 
+        if (r < 0)
+                return r;
+        if (r > 0) {
+                (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
+                if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
+                        return fail_because(error, EINVAL, "find filesystem", device->path,
+                                            "the device is blank, and %s is not made here: ext4, xfs and btrfs are",
+                                            ret_type);
+                return 0;
+        }
+        r = block_device_fs_type(device, ret_type, error);
         /* ext4 mounts its elders, and is asked for where people mean them */
         if (r == 0 && (asked[0] == '\0' || strcmp(asked, ret_type) == 0 ||
                        (text_starts(asked, "ext") && text_starts(ret_type, "ext"))))
@@ -53,18 +64,9 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
                                     "the device holds a filesystem of type %s, and %s was asked for", ret_type, asked);
         if (r != -ENODATA)
                 return r;
-        r = block_device_is_blank(device, what, error);
-        if (r < 0)
-                return r;
-        if (r == 0)
-                return fail_because(error, ENODATA, "find filesystem", device->path,
-                                    "the device is not blank and holds no filesystem but %s: it is not formatted",
-                                    what[0] != '\0' ? what : "data that nobody recognises");
-        (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
-        if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
-                return fail_because(error, EINVAL, "find filesystem", device->path,
-                                    "the device is blank, and %s is not made here: ext4, xfs and btrfs are", ret_type);
-        return 0;
+        return fail_because(error, ENODATA, "find filesystem", device->path,
+                            "the device is not blank and holds no filesystem but %s: it is not formatted",
+                            what[0] != '\0' ? what : "data that nobody recognises");
 }
 
 int filesystem_new_uuid(char *ret_uuid, struct error *error)

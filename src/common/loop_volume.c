@@ -224,12 +224,12 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
         call->record.device[0] = '\0';
         loop_device_tag(call->config.state_dir, call->record.driver, volume_record_key(call->record.name),
                         call->record.name, tag);
-        if ((r = volume_call_save(call, /* durable= */ true, error)) < 0)
+        if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                 return r;
         r = loop_device_attach(image->fd, image->path, tag, image->read_only, &device, error);
         if (r == 0) {
                 remember(call, &device);
-                r = volume_call_save(call, /* durable= */ false, error);
+                r = volume_call_save(call, FILE_PLAIN, error);
                 if (r < 0) {
                         struct error ignored;
 
@@ -298,7 +298,7 @@ static int attach_image(struct volume_call *call, const struct image *image, str
         r = adopt(call, image, error);
         if (r < 0)
                 return r;
-        return r > 0 ? volume_call_save(call, /* durable= */ true, error) : attach_new(call, image, error);
+        return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
 }
 
 static int attach(struct volume_call *call, struct error *error)

@@ -235,7 +235,7 @@ int mount_record_write(const struct state *state, const struct mount_record *rec
         if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
                 return fail(error, ENOMEM, "write record", record->id);
         file_name(record->id, name);
-        r = file_replace(state->dir_fd, name, text, strlen(text), /* durable= */ false);
+        r = file_replace(state->dir_fd, name, text, strlen(text), FILE_PLAIN);
         free(text);
         return r < 0 ? fail(error, -r, "write record", record->id) : 0;
 }

@@ -106,7 +106,7 @@ static void keep_for_formatting(struct round *round, struct volume_call *call)
         call->record.device[0] = '\0';
         call->record.device_number = 0;
         (void)text_copy(call->record.boot_id, sizeof call->record.boot_id, call->boot_id);
-        if (!round->reconcile->dry_run && volume_call_save(call, /* durable= */ true, &error) < 0)
+        if (!round->reconcile->dry_run && volume_call_save(call, FILE_DURABLE, &error) < 0)
                 problem(round, call->record.name, &error);
 }
 
@@ -213,8 +213,7 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
         if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
                                        : record->published_count == 0)
                 take_away(round, call);
-        else if ((changed || begun) && !round->reconcile->dry_run &&
-                 volume_call_save(call, /* durable= */ false, &error) < 0)
+        else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_PLAIN, &error) < 0)
                 problem(round, record->name, &error);
 }
 

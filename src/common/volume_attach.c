@@ -109,7 +109,7 @@ static int keep_record(struct volume_call *call, struct error *error)
         log_say("the record is kept: the filesystem was not finished");
         call->record.device[0] = '\0';
         call->record.device_number = 0;
-        return volume_call_save(call, /* durable= */ true, error);
+        return volume_call_save(call, FILE_DURABLE, error);
 }
 
 static int detach_device(struct volume_call *call, bool *ret_unformatted, struct error *error)

@@ -78,6 +78,10 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
         struct job job = { .call = call, .function = function };
         int r = worker_run(run_in_worker, &job, worker_now_ms() + (int64_t)seconds_of(call) * 1000, error);
 
+        if (r == -ETIMEDOUT && call->waits)
+                r = fail_because(error, EAGAIN, "lock", call->request->name,
+                                 "another call for this volume has been at it for %u s, and is not done",
+                                 seconds_of(call));
         tool_end();
         policy_release(&call->policy);
         state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
@@ -117,6 +121,8 @@ static void renew_record(struct volume_call *call)
         (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
 }
 
+static int lock(struct volume_call *call, const char *name, struct error *error);
+
 static int read_record(struct volume_call *call, const char *name, struct error *error)
 {
         int r = volume_record_read(&call->state, name, call->driver, &call->record, error);
@@ -133,7 +139,7 @@ int volume_call_open(struct volume_call *call, struct error *error)
         int r;
 
         if ((r = state_open(call->config.state_dir, STATE_SORT, /* create= */ true, &call->state, error)) < 0 ||
-            (r = state_lock(&call->state, volume_record_key(call->request->name), error)) < 0)
+            (r = lock(call, call->request->name, error)) < 0)
                 return r;
         return read_record(call, call->request->name, error);
 }
@@ -180,8 +186,7 @@ int volume_call_open_place(struct volume_call *call, struct error *error)
         char name[VOLUME_NAME_MAX];
         int r = state_open(call->config.state_dir, STATE_SORT, /* create= */ false, &call->state, error);
 
-        if (r == 0 && (r = find_name(call, name, error)) == 0 &&
-            (r = state_lock(&call->state, volume_record_key(name), error)) == 0)
+        if (r == 0 && (r = find_name(call, name, error)) == 0 && (r = lock(call, name, error)) == 0)
                 return read_record(call, name, error);
         if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES)
                 return r;
@@ -204,11 +209,36 @@ void volume_call_begin_record(struct volume_call *call)
                 (void)text_copy(record->node, sizeof record->node, call->request->node);
 }
 
-int volume_call_save(struct volume_call *call, bool durable, struct error *error)
+int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error)
 {
-        int r = volume_record_write(&call->state, &call->record, durable, error);
+        int r = volume_record_write(&call->state, &call->record, durability, error);
 
+        if (r < 0 && !call->recorded) {
+                struct error ignored;
+
+                /* it may be there, and only its directory not be synced */
+                (void)volume_record_remove(&call->state, &call->record, &ignored);
+        }
         call->recorded = call->recorded || r == 0;
+        return r;
+}
+
+bool volume_call_shares_disk(const struct volume_call *call)
+{
+        struct stat image;
+        struct stat record;
+
+        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
+               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
+}
+
+static int lock(struct volume_call *call, const char *name, struct error *error)
+{
+        int r;
+
+        call->waits = true;
+        r = state_lock(&call->state, volume_record_key(name), error);
+        call->waits = false;
         return r;
 }
 

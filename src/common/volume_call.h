@@ -59,6 +59,7 @@ struct volume_call {
         const struct volume_kind *kind; /* NULL until it is known */
         struct volume_record record;
         bool recorded; /* the record is on the disk */
+        bool waits;    /* for another call, on the same volume */
         struct volume_answer answer;
 };
 
@@ -97,7 +98,13 @@ int volume_call_open_place(struct volume_call *call, struct error *error);
 void volume_call_begin_record(struct volume_call *call);
 
 /* volume_call_save() - write the record. */
-int volume_call_save(struct volume_call *call, bool durable, struct error *error);
+int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error);
+
+/*
+ * volume_call_shares_disk() - whether what is behind the device lies on the filesystem that the records are on: then a
+ * record written before something reached the device is on the disk before it, too.
+ */
+bool volume_call_shares_disk(const struct volume_call *call);
 
 /* volume_call_drop() - remove the record. */
 int volume_call_drop(struct volume_call *call, struct error *error);

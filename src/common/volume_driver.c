@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume_driver.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "file.h"
-#include "text.h"
 
 static const char *const words[VERBS] = {
         [VERB_INIT] = "init",
@@ -32,6 +24,10 @@ static const struct ability {
         const char *name;
         bool owned; /* the filesystem is the volume's alone: kubelet may give it a label and a group */
 } without_device[] = { { "tmpfs", true }, { "bind", false }, { "nfs", false } };
+
+#define CAPABILITIES(device, owned)                                                                                    \
+        "{\"status\":\"Success\",\"capabilities\":{\"attach\":" device ",\"selinuxRelabel\":" owned                    \
+        ",\"supportsMetrics\":true,\"fsGroup\":" owned ",\"requiresFSResize\":" device "}}\n"
 
 const char *volume_verb_word(enum verb verb)
 {
@@ -98,61 +94,11 @@ bool volume_driver_can(const char *driver, enum verb verb)
         }
 }
 
-int volume_driver_init(const char *driver)
+const char *volume_driver_init(const char *driver)
 {
         const struct ability *ability = ability_of(driver);
-        const char *device = ability == NULL ? "true" : "false";
-        const char *owned = ability == NULL || ability->owned ? "true" : "false";
-        char line[256];
-        int length = snprintf(line, sizeof line,
-                              "{\"status\":\"Success\",\"capabilities\":{\"attach\":%s,\"selinuxRelabel\":%s,"
-                              "\"supportsMetrics\":true,\"fsGroup\":%s,\"requiresFSResize\":%s}}\n",
-                              device, owned, owned, device);
 
-        return file_write_all(STDOUT_FILENO, line, (size_t)length) < 0 ? 1 : 0;
-}
-
-int volume_driver_not_supported(const char *verb)
-{
-        char line[256];
-        char word[64];
-        int length;
-
-        (void)text_copy(word, sizeof word, verb);
-        for (char *byte = word; *byte != '\0'; byte++)
-                if (*byte < '0' || *byte > 'z' || *byte == '\\')
-                        *byte = '?';
-        length = snprintf(line, sizeof line, "{\"status\":\"Not supported\",\"message\":\"%s%s\"}\n",
-                          word[0] != '\0' ? word : "no verb was given", word[0] != '\0' ? " is not supported" : "");
-        (void)file_write_all(STDOUT_FILENO, line, (size_t)length); /* the exit status tells as well */
-        return 1;
-}
-
-int volume_driver_failed(enum verb verb, int errnum)
-{
-        char line[256];
-        int length = snprintf(line, sizeof line, "{\"status\":\"Failure\",\"message\":\"cannot run %s: %s\"}\n",
-                              verb < VERBS ? words[verb] : "the driver", strerrordesc_np(-errnum) ?: "unknown error");
-
-        return file_write_all(STDOUT_FILENO, line, (size_t)length) < 0 ? 1 : 0;
-}
-
-int volume_driver_dispatch(const char *driver, enum verb verb, char **argv)
-{
-        char path[PATH_MAX];
-        char name[VOLUME_DRIVER_MAX + 32];
-        ssize_t n = readlinkat(AT_FDCWD, "/proc/self/exe", path, sizeof path - 32);
-        char *slash;
-
-        if (n < 0)
-                return -errno;
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        if (slash == NULL)
-                return -ENOENT;
-        (void)snprintf(slash, sizeof path - (size_t)(slash - path), "/verbs/%s", words[verb]);
-        (void)snprintf(name, sizeof name, "%s%s%s", driver, driver[0] != '\0' ? "/" : "", words[verb]);
-        argv[1] = name;
-        (void)execv(path, argv + 1);
-        return -errno;
+        if (ability == NULL)
+                return CAPABILITIES("true", "true");
+        return ability->owned ? CAPABILITIES("false", "true") : CAPABILITIES("false", "false");
 }

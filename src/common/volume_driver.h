@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volume_driver.h - what a driver of some name is for. One program is installed under many names.
+ *
+ * Of the C library it needs only what compares and copies strings: flexdriver has no more (src/flexdriver/bare.h).
  */
 #ifndef FLEXGRAFT_VOLUME_DRIVER_H
 #define FLEXGRAFT_VOLUME_DRIVER_H
@@ -44,22 +46,13 @@ bool volume_driver_can(const char *driver, enum verb verb);
 bool volume_kind_has_device(const char *kind);
 
 /*
- * volume_driver_init() - the answer to init: every capability, since kubelet has defaults of its own for what is left
- * out. Prints one line; returns the exit status.
+ * volume_driver_init() - the answer to init, a line: every capability, since kubelet has defaults of its own for what
+ * is left out.
  */
-int volume_driver_init(const char *driver);
+const char *volume_driver_init(const char *driver);
 
-/* volume_driver_not_supported() - kubelet remembers that. Prints one line; returns the exit status. */
-int volume_driver_not_supported(const char *verb);
-
-/* volume_driver_failed() - a failure before there is a program that could tell more. Prints one line; returns the exit
- * status. */
-int volume_driver_failed(enum verb verb, int errnum);
-
-/*
- * volume_driver_dispatch() - become the program of a verb: verbs/VERB beside our own, with the driver's name in its
- * argv[0]. Returns only on failure, negative errno.
- */
-int volume_driver_dispatch(const char *driver, enum verb verb, char **argv);
+/* The answer to a verb that the driver has not; kubelet remembers it. The program exits 1. */
+#define VOLUME_DRIVER_NOT_SUPPORTED                                                                                    \
+        "{\"status\":\"Not supported\",\"message\":\"no volume of this driver has such a verb\"}\n"
 
 #endif

@@ -122,7 +122,7 @@ int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, s
                 return fail(error, -r, "stat", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
                 return r;
-        return volume_call_save(call, /* durable= */ false, error);
+        return volume_call_save(call, FILE_PLAIN, error);
 }
 
 /* A kind without a device has a record only while it is mounted somewhere. */
@@ -132,7 +132,7 @@ static int save_or_drop(struct volume_call *call, struct error *error)
 
         if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
                 return volume_call_drop(call, error);
-        return volume_call_save(call, /* durable= */ false, error);
+        return volume_call_save(call, FILE_PLAIN, error);
 }
 
 static void take_back(struct volume_call *call, bool placed, unsigned made)
@@ -149,8 +149,8 @@ static void take_back(struct volume_call *call, bool placed, unsigned made)
                 (void)save_or_drop(call, &ignored);
 }
 
-int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, bool durable,
-                     struct error *error)
+int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged,
+                     enum file_durability durability, struct error *error)
 {
         const char *dir = call->request->dir;
         struct mount_seen meant;
@@ -161,7 +161,7 @@ int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool
         if ((r = mount_see(mount_fd, "", &meant)) < 0)
                 return fail(error, -r, "statx", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) == 0 &&
-            (r = volume_call_save(call, durable, error)) == 0 && (r = volume_place_make(dir, made, error)) == 0 &&
+            (r = volume_call_save(call, durability, error)) == 0 && (r = volume_place_make(dir, made, error)) == 0 &&
             (r = node_mount_place(mount_fd, dir, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)

@@ -30,8 +30,8 @@ int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, s
  * volume_place_put() - the mount onto request->dir, remembered before as staged or as published; looked at again.
  * On failure nothing of it is left: no mount, no directory of ours, and the record as it was.
  */
-int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, bool durable,
-                     struct error *error);
+int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged,
+                     enum file_durability durability, struct error *error);
 
 /*
  * volume_take_off() - unmount and unmountdevice: whatever is mounted on request->dir and below it, the directories that

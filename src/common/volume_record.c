@@ -242,7 +242,8 @@ static void choose_file(const struct state *state, struct volume_record *record)
                 file_name(record->name, record->driver, record->file);
 }
 
-int volume_record_write(const struct state *state, struct volume_record *record, bool durable, struct error *error)
+int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
+                        struct error *error)
 {
         cleanup_json json_t *object = to_json(record);
         char *text;
@@ -251,7 +252,7 @@ int volume_record_write(const struct state *state, struct volume_record *record,
         if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
                 return fail(error, ENOMEM, "write record", record->name);
         choose_file(state, record);
-        r = file_replace(state->dir_fd, record->file, text, strlen(text), durable);
+        r = file_replace(state->dir_fd, record->file, text, strlen(text), durability);
         free(text);
         return r < 0 ? fail(error, -r, "write record", record->name) : 0;
 }

@@ -16,6 +16,7 @@
 #include "config.h"
 #include "container.h"
 #include "error.h"
+#include "file.h"
 #include "filesystem.h"
 #include "mount_identity.h"
 #include "state.h"
@@ -63,10 +64,11 @@ int volume_record_read(const struct state *state, const char *name, const char *
                        struct volume_record *ret_record, struct error *error);
 
 /*
- * volume_record_write() - replace it, whole. durable: it has to survive a power cut, too. That a volume is attached,
- * and that it is being formatted, has; where it is mounted has not: a reboot takes the mounts with it.
+ * volume_record_write() - replace it, whole. That a volume is attached, and that it is being formatted, has to survive
+ * a power cut; where it is mounted has not: a reboot takes the mounts with it.
  */
-int volume_record_write(const struct state *state, struct volume_record *record, bool durable, struct error *error);
+int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
+                        struct error *error);
 
 /* volume_record_remove() - it is gone afterwards, and was perhaps before. */
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error);

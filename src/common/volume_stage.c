@@ -2,6 +2,7 @@
 #include "volume_stage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
 
@@ -12,12 +13,21 @@
 #include "text.h"
 #include "volume_place.h"
 
+/*
+ * How well the record must be written that a filesystem is being made, or was. What mkfs, or a pod, writes into an
+ * image is on the disk for sure when the journal of the image's filesystem is; where the record is in the same one it
+ * was there first.
+ */
+static enum file_durability durability(const struct volume_call *call)
+{
+        return volume_call_shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
+}
+
 /* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs,
  * also over a power cut, until what it made is whole. */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
         struct tool_mkfs mkfs = { .uuid = call->record.formatting };
-        char found[FILESYSTEM_TYPE_SIZE];
         const char *preallocate;
         int r;
 
@@ -29,15 +39,9 @@ static int format(struct volume_call *call, const struct block_device *device, c
         mkfs.keep_blocks = preallocate != NULL && strcmp(preallocate, "true") == 0;
         if ((r = call->kind->identify(call, call->record.formatting_what, error)) < 0 ||
             (r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
-            (r = volume_call_save(call, /* durable= */ true, error)) < 0)
+            (r = volume_call_save(call, durability(call), error)) < 0)
                 return r;
-        if ((r = filesystem_make(device, type, &mkfs, call->config.command_seconds, error)) < 0)
-                return r;
-        r = filesystem_find(device, type, found, error);
-        if (r == 0)
-                r = fail_because(error, EIO, "make filesystem", device->path,
-                                 "mkfs said it succeeded, and made nothing");
-        return r < 0 ? r : 0;
+        return filesystem_make(device, type, &mkfs, call->config.command_seconds, error);
 }
 
 /* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
@@ -95,11 +99,14 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
 {
         char type[FILESYSTEM_TYPE_SIZE];
         cleanup_close int mount_fd = -EBADF;
+        cleanup_close int held_fd = -EBADF;
         struct block_device device;
         bool formatted;
         int r;
 
         volume_call_device(call, &device);
+        /* as long as somebody has it open, what was read of it is not read again */
+        held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (call->kind->foreign && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
                 return r;
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
@@ -108,7 +115,8 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         if (mount_fd < 0)
                 return mount_fd;
         call->record.read_only = call->request->read_only;
-        return volume_place_put(call, mount_fd, made, /* staged= */ true, /* durable= */ formatted, error);
+        return volume_place_put(call, mount_fd, made, /* staged= */ true, formatted ? durability(call) : FILE_PLAIN,
+                                error);
 }
 
 int volume_stage(struct volume_call *call, struct error *error)

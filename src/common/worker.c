@@ -132,10 +132,11 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         idle_stack = stack;
         if (!in_time)
                 return fail(error, ETIMEDOUT, "wait", "a hanging system call");
-        if (end.si_code != CLD_EXITED)
+        if (job.finished) /* what it had to say is said, whatever waiting for it had */
+                return job.result;
+        if (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
                 return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
                                     end.si_status, sigabbrev_np(end.si_status) ?: "unknown");
-        if (!job.finished) /* it took us for dead, and ended before it began */
-                return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
-        return job.result;
+        /* it took us for dead, and ended before it began */
+        return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
 }

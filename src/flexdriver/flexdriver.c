@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexdriver VERB ARGS... - what kubelet runs: init is answered here, every other verb is a program of its own. */
-#include "privileges/flexdriver.h"
-#include "common/error.h"
-#include "common/program.h"
+/*
+ * flexdriver VERB ARGS... - what kubelet runs: init is answered here, every other verb is a program of its own.
+ *
+ * Privileges: all are kept for the program it becomes, which gives them away first thing. What answers here gives them
+ * away itself, with init's filter, before it looks at anything.
+ */
+#include <asm/unistd.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/prctl.h>
+
 #include "common/volume_driver.h"
+#include "flexdriver/bare.h"
+#include "privileges/init.h"
+
+#define STANDARD_OUTPUT 1
 
 static const char help[] =
+        "Usage: flexdriver VERB ... | --help | --version\n"
         "\n"
         "The FlexVolume driver of flexgraft. kubelet runs it, under the name it was installed as (see\n"
         "install-flexvolume): VENDOR~DRIVER/DRIVER VERB ARGUMENTS. A driver named loop, block, bind or tmpfs has "
@@ -29,20 +45,97 @@ static const char help[] =
         "\"1Gi\"}' $(hostname)\n"
         "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
 
-static const struct program program = {
-        .name = "flexdriver", .help = help, .privileges = &PRIVILEGES, .arguments = "VERB ..."
-};
+static int say(const char *line, int status)
+{
+        size_t length = strlen(line);
 
-int main(int argc, char **argv)
+        while (length > 0) {
+                long n = bare_call(__NR_write, STANDARD_OUTPUT, (long)line, (long)length, 0, 0);
+
+                if (n == -EINTR)
+                        continue;
+                if (n <= 0)
+                        return 1;
+                line += n;
+                length -= (size_t)n;
+        }
+        return status;
+}
+
+static int say_failure(void)
+{
+        return say("{\"status\":\"Failure\",\"message\":\"the program of this verb cannot be run: it belongs into the "
+                   "directory "
+                   "verbs beside the driver\"}\n",
+                   0);
+}
+
+/* As privileges_drop() does; where we are not root there is nothing to give away. */
+static void drop_privileges(void)
+{
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3, .pid = 0 };
+        struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+        const struct sock_fprog program = { .len = PRIVILEGES.filter_length,
+                                            .filter = (struct sock_filter *)PRIVILEGES.filter };
+
+        (void)bare_call(__NR_capset, (long)&header, (long)none, 0, 0, 0);
+        (void)bare_call(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        (void)bare_call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program, 0, 0);
+}
+
+static size_t append(char *text, size_t length, size_t size, const char *more)
+{
+        size_t part = strlen(more);
+
+        if (length + part >= size)
+                return size; /* too long: told by whoever looks */
+        (void)memcpy(text + length, more, part + 1);
+        return length + part;
+}
+
+/* Become the program of a verb: verbs/VERB beside our own, with the driver's name in its argv[0]. */
+static int dispatch(const char *driver, enum verb verb, char **argv, char **environment)
+{
+        char path[PATH_MAX];
+        char name[VOLUME_DRIVER_MAX + 32];
+        size_t length;
+        long n = bare_call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path - 1, 0);
+        char *slash;
+
+        if (n <= 0)
+                return say_failure();
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+        length = slash != NULL ? (size_t)(slash - path) : sizeof path;
+        if (length < sizeof path)
+                length = append(path, length, sizeof path, "/verbs/");
+        if (length < sizeof path)
+                length = append(path, length, sizeof path, volume_verb_word(verb));
+        if (length >= sizeof path)
+                return say_failure();
+        length = append(name, 0, sizeof name, driver);
+        if (driver[0] != '\0')
+                length = append(name, length, sizeof name, "/");
+        (void)append(name, length, sizeof name, volume_verb_word(verb)); /* it fits */
+        argv[1] = name;
+        (void)bare_call(__NR_execve, (long)path, (long)(argv + 1), (long)environment, 0, 0);
+        return say_failure();
+}
+
+int bare_main(int argc, char **argv, char **environment)
 {
         enum verb verb = argc > 1 ? volume_verb_find(argv[1]) : VERBS;
         char driver[VOLUME_DRIVER_MAX];
-        static struct error error;
 
-        volume_driver_name(argv[0], driver);
-        if (verb != VERBS && verb != VERB_INIT)
-                return volume_driver_failed(verb, volume_driver_dispatch(driver, verb, argv));
-        if (program_begin(&program, argc, argv, &error) < 0)
-                return volume_driver_failed(verb, -error.errnum);
-        return verb == VERB_INIT ? volume_driver_init(driver) : volume_driver_not_supported(argc > 1 ? argv[1] : "");
+        volume_driver_name(argc > 0 ? argv[0] : "", driver);
+        if (verb != VERBS && (verb != VERB_INIT || argc > 2))
+                return dispatch(driver, verb, argv, environment);
+        drop_privileges();
+        if (verb == VERB_INIT)
+                return say(volume_driver_init(driver), 0);
+        if (argc == 2 && strcmp(argv[1], "--version") == 0)
+                return say("flexdriver (flexgraft) " VERSION "\n", 0);
+        if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+                return say(help, 0);
+        return say(VOLUME_DRIVER_NOT_SUPPORTED, 1);
 }

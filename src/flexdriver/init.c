@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init - say what this driver can do, every capability spelled out. */
 #include "privileges/init.h"
-#include "common/error.h"
+#include "common/driver_status.h"
 #include "common/program.h"
-#include "common/volume_driver.h"
 
 static const char help[] = "\n"
                            "Say what the FlexVolume driver of this name can do. kubelet runs it through flexdriver.\n"
@@ -13,11 +12,11 @@ static const struct program program = { .name = "init", .help = help, .privilege
 
 int main(int argc, char **argv)
 {
-        char driver[VOLUME_DRIVER_MAX];
+        static struct volume_request request = { .verb = VERB_INIT };
         static struct error error;
 
-        volume_driver_name(argv[0], driver);
+        volume_driver_name(argv[0], request.driver);
         if (program_begin(&program, argc, argv, &error) < 0)
-                return volume_driver_failed(VERB_INIT, -error.errnum);
-        return volume_driver_init(driver);
+                return driver_status_failure(&request, &error);
+        return driver_status_init(request.driver);
 }
