@@ -59,10 +59,10 @@
 
 /* The driver's records, and directories that it makes. */
 #define GROUP_VOLUME                                                                                                   \
-        GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask"
+        GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask", "fstatfs"
 
 /* An image file as a block device. */
-#define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "flock", "access"
+#define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "access", "sync_file_range"
 
 /* A path of the node's. */
 #define GROUP_NODE_PATH "openat2", "fstatfs", "readlinkat"

@@ -26,6 +26,10 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
         if (*ret_source == NULL)
                 return fail_because(error, EINVAL, "find device", call->request->name,
                                     "the volume does not say its \"source\": a device's path, UUID= or LABEL=");
+        if ((*ret_source)[0] != '/' && strchr(*ret_source, '=') == NULL)
+                return fail_because(error, EINVAL, "find device", *ret_source,
+                                    "\"%.200s\" is neither an absolute path nor UUID=, LABEL=, PARTUUID= or PARTLABEL=",
+                                    *ret_source);
         return 0;
 }
 
@@ -80,15 +84,31 @@ static int check_alone(struct volume_call *call, const struct block_device *devi
         return call->request->read_only ? 0 : block_device_check_unused(device, error);
 }
 
+static int look(struct volume_call *call, struct error *error)
+{
+        struct block_device device;
+
+        if (!call->recorded || call->record.device[0] == '\0')
+                return 0;
+        return block_device_find(call->record.device, &device, error) == 0 &&
+               device.number == call->record.device_number;
+}
+
 static int attach(struct volume_call *call, struct error *error)
 {
         struct block_device device;
         const char *source;
-        unsigned missing;
         int r;
 
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
+        /* while it is where it was, nothing has to be found anew: a second device may carry its label by now */
+        if (call->recorded && look(call, error) > 0 &&
+            (strcmp(source, call->record.source) == 0 || volume_place_is_staged(call))) {
+                if (strcmp(source, call->record.source) != 0)
+                        log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
+                return 0;
+        }
         if ((r = wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
             (r = block_device_check_place(&device, error)) < 0 ||
             (r = policy_check_device(&call->policy, device.path, error)) < 0)
@@ -96,12 +116,6 @@ static int attach(struct volume_call *call, struct error *error)
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0)
                 return 0;
-        /* kubelet gives volumes of one name in two pods one device, whatever their options say */
-        if (call->recorded && call->record.staged.dir != NULL &&
-            volume_place_look(call, call->record.staged.dir, &missing, error) == PLACE_OURS) {
-                log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
-                return 0;
-        }
         call->record.formatting[0] = '\0'; /* of another device */
         volume_call_begin_record(call);
         if ((r = check_alone(call, &device, error)) < 0)
@@ -113,16 +127,6 @@ static int attach(struct volume_call *call, struct error *error)
         call->record.device_number = device.number;
         call->record.read_only = call->request->read_only;
         return volume_call_save(call, FILE_DURABLE, error);
-}
-
-static int look(struct volume_call *call, struct error *error)
-{
-        struct block_device device;
-
-        if (!call->recorded || call->record.device[0] == '\0')
-                return 0;
-        return block_device_find(call->record.device, &device, error) == 0 &&
-               device.number == call->record.device_number;
 }
 
 /* Nothing: the device was there before. */

@@ -39,6 +39,15 @@ static size_t index_of(const char *type)
         return i;
 }
 
+int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
+{
+        (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
+        if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
+                return fail_because(error, EINVAL, "find filesystem", device->path,
+                                    "the device is blank, and %s is not made here: ext4, xfs and btrfs are", ret_type);
+        return 0;
+}
+
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
 {
         char what[FILESYSTEM_TYPE_SIZE];
@@ -46,14 +55,8 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
 
         if (r < 0)
                 return r;
-        if (r > 0) {
-                (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
-                if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
-                        return fail_because(error, EINVAL, "find filesystem", device->path,
-                                            "the device is blank, and %s is not made here: ext4, xfs and btrfs are",
-                                            ret_type);
-                return 0;
-        }
+        if (r > 0)
+                return filesystem_choose(device, asked, ret_type, error);
         r = block_device_fs_type(device, ret_type, error);
         /* ext4 mounts its elders, and is asked for where people mean them */
         if (r == 0 && (asked[0] == '\0' || strcmp(asked, ret_type) == 0 ||

@@ -25,6 +25,9 @@
  */
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 
+/* filesystem_choose() - the same of a device that is known to be blank: what to make on it. Returns 0, or EINVAL. */
+int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
+
 /* filesystem_new_uuid() - a random one, to know again what a mkfs of ours made. Gives FILESYSTEM_UUID_SIZE bytes. */
 int filesystem_new_uuid(char *ret_uuid, struct error *error);
 

@@ -16,8 +16,10 @@
 #include "fd.h"
 #include "file.h"
 #include "text.h"
+#include "worker.h"
 
 #define LINE_MAX_BYTES 2048
+#define FILE_MS 1000
 #define PRIORITY "<30>" /* daemon.info, syslog(3) */
 
 static const char *log_subject = "";
@@ -42,14 +44,31 @@ const char *log_id(void)
         return id;
 }
 
+struct line {
+        const char *text;
+        size_t length;
+};
+
 /* A line that cannot be written is lost: nobody is left to tell. */
-static void say_to_file(const char *line, size_t length)
+static int append_line(void *argument, struct error *error)
 {
+        const struct line *line = argument;
         cleanup_close int fd = open(
                 log_destination, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 
+        (void)error;
         if (fd >= 0)
-                (void)file_write_all(fd, line, length);
+                (void)file_write_all(fd, line->text, line->length);
+        return 0;
+}
+
+/* The file's disk may hang, and nobody waits for a log. */
+static void say_to_file(const char *text, size_t length)
+{
+        struct line line = { .text = text, .length = length };
+        struct error ignored;
+
+        (void)worker_run(append_line, &line, worker_now_ms() + FILE_MS, &ignored);
 }
 
 static void say_to_system(const char *line, size_t length)

@@ -161,6 +161,12 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, bool re
         return r;
 }
 
+static bool is_same(const struct loop_device *one, const struct loop_device *other)
+{
+        return strcmp(one->tag, other->tag) == 0 && one->file_device == other->file_device &&
+               one->file_inode == other->file_inode;
+}
+
 int loop_device_keep(const struct loop_device *device, struct error *error)
 {
         cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
@@ -170,15 +176,15 @@ int loop_device_keep(const struct loop_device *device, struct error *error)
 
         if (fd < 0)
                 return fd;
+        /* its number may be another's by now; from here on it is not, while we have it open */
+        if ((r = look_at(fd, device->path, &now, error)) < 0)
+                return r;
+        if (!is_same(&now, device))
+                return fail(error, ENXIO, "ioctl", device->path);
         if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
                 return fail(error, errno, "ioctl", device->path);
         info.lo_flags &= ~(unsigned)LO_FLAGS_AUTOCLEAR;
-        if (ioctl(fd, LOOP_SET_STATUS64, &info) < 0)
-                return fail(error, errno, "ioctl", device->path);
-        r = look_at(fd, device->path, &now, error);
-        if (r == 0 && (strcmp(now.tag, device->tag) != 0 || now.file_inode != device->file_inode))
-                r = fail(error, ENXIO, "ioctl", device->path);
-        return r;
+        return ioctl(fd, LOOP_SET_STATUS64, &info) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
 }
 
 int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error)
@@ -191,14 +197,14 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
         if (fd < 0)
                 return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
         r = look_at(fd, device->path, &now, error);
-        if (r == -ENXIO || (r == 0 && strcmp(now.tag, device->tag) != 0))
+        if (r == -ENXIO || (r == 0 && !is_same(&now, device)))
                 return 0;
         if (r < 0)
                 return r;
         if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
                 return fail(error, errno, "detach loop device", device->path);
         fd_close(&fd); /* the kernel lets go when the last of us does */
-        *ret_lazy = loop_device_look(device->path, &now, error) == 0 && strcmp(now.tag, device->tag) == 0;
+        *ret_lazy = loop_device_look(device->path, &now, error) == 0 && is_same(&now, device);
         return 0;
 }
 

@@ -57,7 +57,20 @@ static int open_file(struct image *image, struct error *error)
         return 0;
 }
 
-/* The pool and the file's name; a volume that is attached already stays where it is. */
+/* A volume that is attached already stays where it is. */
+static int locate_recorded(const struct volume_call *call, struct image *image, struct error *error)
+{
+        const char *last = strrchr(call->record.source, '/') + 1;
+        char directory[PATH_MAX];
+
+        (void)snprintf(directory, sizeof directory, "%.*s", (int)(last - call->record.source), call->record.source);
+        (void)text_copy(image->path, sizeof image->path, call->record.source);
+        (void)text_copy(image->name, sizeof image->name, last);
+        image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
+}
+
+/* The pool and the file's name, as the options say, or where they say nothing the record. */
 static int locate(const struct volume_call *call, struct image *image, struct error *error)
 {
         const char *pool;
@@ -68,17 +81,8 @@ static int locate(const struct volume_call *call, struct image *image, struct er
         if ((r = volume_request_option(call->request, "pool", &pool, error)) < 0 ||
             (r = volume_request_option(call->request, "image", &name, error)) < 0)
                 return r;
-        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL) {
-                const char *last = strrchr(call->record.source, '/') + 1;
-                char directory[PATH_MAX];
-
-                (void)snprintf(directory, sizeof directory, "%.*s", (int)(last - call->record.source),
-                               call->record.source);
-                (void)text_copy(image->path, sizeof image->path, call->record.source);
-                (void)text_copy(image->name, sizeof image->name, last);
-                image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
-        }
+        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
+                return locate_recorded(call, image, error);
         if (name == NULL)
                 length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
         else
@@ -131,8 +135,7 @@ static int open_image(const struct volume_call *call, struct image *image, struc
         uint64_t size_bytes;
         int r;
 
-        if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0 ||
-            (r = locate(call, image, error)) < 0)
+        if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0)
                 return r;
         r = open_file(image, error);
         if (r < 0 && r != -ENOENT)
@@ -181,11 +184,12 @@ static void remember(struct volume_call *call, const struct loop_device *device)
 /* The device that the record names, if it is the volume's still: 1. Else any with its tag: 1. Else 0. */
 static int look(struct volume_call *call, struct error *error)
 {
-        struct search search = { .call = call };
+        struct search search = { .call = call, .attached = true };
         int r;
 
         if (call->recorded && call->record.device[0] != '\0' &&
-            loop_device_look(call->record.device, &search.found, error) == 0 && is_of_volume(call, &search.found)) {
+            loop_device_look(call->record.device, &search.found, error) == 0 && !search.found.ending &&
+            is_of_volume(call, &search.found)) {
                 remember(call, &search.found);
                 return 1;
         }
@@ -229,7 +233,7 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
         r = loop_device_attach(image->fd, image->path, tag, image->read_only, &device, error);
         if (r == 0) {
                 remember(call, &device);
-                r = volume_call_save(call, FILE_PLAIN, error);
+                r = volume_call_save(call, FILE_ORDERED, error);
                 if (r < 0) {
                         struct error ignored;
 
@@ -244,35 +248,7 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
         return r;
 }
 
-static bool is_mounted(const struct volume_call *call)
-{
-        unsigned ignored_missing;
-        struct error ignored;
-
-        return call->record.staged.dir != NULL &&
-               volume_place_look(call, call->record.staged.dir, &ignored_missing, &ignored) == PLACE_OURS;
-}
-
 static int let_go(struct volume_call *call, struct error *error);
-
-/*
- * The volume has a device, of another image than is asked for now. kubelet gives volumes of one name in two pods one
- * device, whatever their options say: while it is mounted, that one stays (1). Else it goes (0).
- */
-static int leave_other_image(struct volume_call *call, const struct image *image, struct error *error)
-{
-        int r;
-
-        if (is_mounted(call)) {
-                log_say("%s stays, of %s: the volume is mounted; %s is passed over", call->record.device,
-                        call->record.source, image->path);
-                return 1;
-        }
-        if ((r = let_go(call, error)) < 0)
-                return r;
-        call->record.formatting[0] = '\0';
-        return 0;
-}
 
 static int attach_image(struct volume_call *call, const struct image *image, struct error *error)
 {
@@ -287,8 +263,11 @@ static int attach_image(struct volume_call *call, const struct image *image, str
 
                 if (same && !device.ending)
                         return 0;
-                if (!same && (r = leave_other_image(call, image, error)) != 0)
-                        return r < 0 ? r : 0;
+                if (!same) { /* and it is not mounted */
+                        if ((r = let_go(call, error)) < 0)
+                                return r;
+                        call->record.formatting[0] = '\0';
+                }
         }
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
@@ -301,11 +280,34 @@ static int attach_image(struct volume_call *call, const struct image *image, str
         return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
 }
 
+/* Whoever else names this image waits: one of us makes it, and one of us has it. */
+static int lock_image(struct volume_call *call, const struct image *image, struct error *error)
+{
+        struct stat pool;
+        uint64_t key;
+
+        if (fstat(image->pool_fd, &pool) < 0)
+                return fail(error, errno, "fstat", image->path);
+        key = text_hash(TEXT_HASH_SEED, &pool.st_dev, sizeof pool.st_dev);
+        key = text_hash(key, &pool.st_ino, sizeof pool.st_ino);
+        key = text_hash(key, image->name, strlen(image->name));
+        return state_lock(&call->state, key, error);
+}
+
 static int attach(struct volume_call *call, struct error *error)
 {
         cleanup_image struct image image = IMAGE_NONE;
-        int r = open_image(call, &image, error);
+        struct loop_device device;
+        int r;
 
+        /* what is mounted is the volume, whatever became of its image meanwhile */
+        if (call->recorded && call->record.device[0] != '\0' &&
+            loop_device_look(call->record.device, &device, error) == 0 && !device.ending &&
+            is_of_volume(call, &device) && volume_place_is_staged(call))
+                return 0;
+        if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
+                return r;
+        r = open_image(call, &image, error);
         if (r == 0)
                 r = attach_image(call, &image, error);
         if (r < 0 && image.made)
@@ -358,6 +360,26 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         return 0;
 }
 
+/* An image that is one hole has nothing on it; what the device was given and has not passed on yet is passed on first.
+ */
+static int is_untouched(const struct volume_call *call)
+{
+        cleanup_close int device_fd = open(call->record.device, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        cleanup_close int fd = open(call->record.source, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        struct loop_device device;
+        struct error ignored;
+        struct stat st;
+
+        if (device_fd < 0 || fd < 0 || fstat(fd, &st) < 0 ||
+            loop_device_look(call->record.device, &device, &ignored) < 0 || device.file_inode != st.st_ino ||
+            device.file_device != st.st_dev)
+                return 0;
+        if (sync_file_range(device_fd, 0, 0,
+                            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)
+                return 0;
+        return lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
+}
+
 static int predict(struct volume_call *call, struct error *error)
 {
         if (snprintf(call->record.device, sizeof call->record.device, "/dev/flexgraft/%s", call->request->name) >=
@@ -373,7 +395,8 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         int r;
 
         size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
-        if ((r = locate(call, &image, error)) < 0)
+        if ((r = call->recorded && call->record.source[0] == '/' ? locate_recorded(call, &image, error)
+                                                                 : locate(call, &image, error)) < 0)
                 return r;
         r = open_file(&image, error);
         if (r == -ENOENT) { /* the volume is another node's: expandfs, there, does the work */
@@ -402,5 +425,6 @@ const struct volume_kind loop_volume = { .word = "loop",
                                          .look = look,
                                          .detach = detach,
                                          .identify = identify,
+                                         .is_untouched = is_untouched,
                                          .predict = predict,
                                          .grow = grow };

@@ -213,7 +213,7 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
         if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
                                        : record->published_count == 0)
                 take_away(round, call);
-        else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_PLAIN, &error) < 0)
+        else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
                 problem(round, record->name, &error);
 }
 

@@ -25,7 +25,8 @@
 
 /*
  * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
- * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone.
+ * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone. mkfs.btrfs gets no
+ * UUID: to see that nobody has it, it would read every device of the node; its superblock is the last thing it writes.
  */
 static const struct {
         const char *name;
@@ -36,7 +37,7 @@ static const struct {
 } tools[TOOLS] = {
         [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-U", "" }, { "-E", "nodiscard" }, false },
         [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-m", "uuid=" }, { "-K" }, true },
-        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-U", "" }, { "-K" }, false },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, {}, { "-K" }, false },
         [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, {}, false },
         [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, {}, true },
         [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, {}, true },
@@ -244,6 +245,8 @@ int tool_run(enum tool tool, const char *argument, const struct tool_mkfs *mkfs,
         if (n != (ssize_t)sizeof answer)
                 return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
         answer.output[sizeof answer.output - 1] = '\0';
+        for (char *byte = answer.output; (byte = strchr(byte, '\n')) != NULL;)
+                *byte = byte[1] == '\0' ? '\0' : ' ';
         text_make_printable(answer.output);
         (void)text_copy(ret_output, TOOL_OUTPUT_SIZE, answer.output);
         if (answer.errnum == ENOENT)

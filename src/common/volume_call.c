@@ -181,18 +181,32 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
         return r < 0 ? r : 0;
 }
 
+static int open_place(void *argument, struct error *error)
+{
+        struct volume_call *call = argument;
+        char name[VOLUME_NAME_MAX];
+        int r;
+
+        if ((r = state_open(call->config.state_dir, STATE_SORT, /* create= */ false, &call->state, error)) < 0 ||
+            (r = find_name(call, name, error)) < 0 || (r = lock(call, name, error)) < 0)
+                return r;
+        return read_record(call, name, error);
+}
+
 int volume_call_open_place(struct volume_call *call, struct error *error)
 {
-        char name[VOLUME_NAME_MAX];
-        int r = state_open(call->config.state_dir, STATE_SORT, /* create= */ false, &call->state, error);
+        /* a part of the time, so that some is left for what matters, if the disk of the records hangs */
+        int64_t deadline_ms = worker_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
+        int r = worker_run(open_place, call, deadline_ms, error);
 
-        if (r == 0 && (r = find_name(call, name, error)) == 0 && (r = lock(call, name, error)) == 0)
-                return read_record(call, name, error);
-        if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES)
+        if (r == 0 || (r == -ETIMEDOUT && call->waits))
+                return r;
+        if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES && r != -EIO && r != -ETIMEDOUT)
                 return r;
         if (r != -ENOENT)
                 log_say("going on without records: %s: %s", error->subject, strerrordesc_np(error->errnum));
         call->stateless = true;
+        call->recorded = false;
         return 0;
 }
 

@@ -30,6 +30,8 @@ struct volume_kind {
         int (*detach)(struct volume_call *call, struct error *error);
         /* what tells the device, or what is behind it, from others; VOLUME_IDENTITY_SIZE bytes */
         int (*identify)(const struct volume_call *call, char *ret_identity, struct error *error);
+        /* whether nothing was ever written to the device: 1 for sure; 0 it has to be looked at. NULL: likewise */
+        int (*is_untouched)(const struct volume_call *call);
         /* the path of the device on a node that is not this one */
         int (*predict)(struct volume_call *call, struct error *error);
         /* ensure that the device is at least so large; gives how large it is */

@@ -11,7 +11,8 @@ static int grow_device(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0)
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,

@@ -86,6 +86,15 @@ int volume_place_look(const struct volume_call *call, const char *dir, unsigned 
         return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
 }
 
+bool volume_place_is_staged(const struct volume_call *call)
+{
+        struct error ignored;
+        unsigned missing;
+
+        return call->record.staged.dir != NULL &&
+               volume_place_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
+}
+
 int volume_place_make(const char *dir, unsigned made, struct error *error)
 {
         char path[PATH_MAX];
@@ -122,7 +131,7 @@ int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, s
                 return fail(error, -r, "stat", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
                 return r;
-        return volume_call_save(call, FILE_PLAIN, error);
+        return volume_call_save(call, FILE_ORDERED, error);
 }
 
 /* A kind without a device has a record only while it is mounted somewhere. */
@@ -132,7 +141,7 @@ static int save_or_drop(struct volume_call *call, struct error *error)
 
         if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
                 return volume_call_drop(call, error);
-        return volume_call_save(call, FILE_PLAIN, error);
+        return volume_call_save(call, FILE_ORDERED, error);
 }
 
 static void take_back(struct volume_call *call, bool placed, unsigned made)

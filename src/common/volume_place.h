@@ -17,6 +17,12 @@ enum volume_place_state {
 /* volume_place_look() - what is at dir. Gives: ret_made, how many of its last parts are missing. Returns a state. */
 int volume_place_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error);
 
+/*
+ * volume_place_is_staged() - whether the volume is mounted where the record says it is staged. kubelet gives volumes of
+ * one name in two pods one device, whatever their options say: while it is mounted, that one stays.
+ */
+bool volume_place_is_staged(const struct volume_call *call);
+
 /* volume_place_make() - make the directories that were missing (0750, as kubelet's). */
 int volume_place_make(const char *dir, unsigned made, struct error *error);
 

@@ -138,5 +138,5 @@ int volume_publish(struct volume_call *call, struct error *error)
         mount_fd = make_mount(call, error);
         if (mount_fd < 0)
                 return mount_fd;
-        return volume_place_put(call, mount_fd, made, /* staged= */ false, FILE_PLAIN, error);
+        return volume_place_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
 }

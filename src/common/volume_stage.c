@@ -53,7 +53,10 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         *ret_formatted = call->record.formatting[0] != '\0';
         if ((r = volume_call_unformat(call, error)) < 0)
                 return r;
-        r = filesystem_find(device, call->request->fs_type, ret_type, error);
+        if (call->kind->is_untouched != NULL && call->kind->is_untouched(call) > 0)
+                r = filesystem_choose(device, call->request->fs_type, ret_type, error);
+        else
+                r = filesystem_find(device, call->request->fs_type, ret_type, error);
         if (r < 0)
                 return r;
         if (r == 0) {
@@ -115,7 +118,7 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         if (mount_fd < 0)
                 return mount_fd;
         call->record.read_only = call->request->read_only;
-        return volume_place_put(call, mount_fd, made, /* staged= */ true, formatted ? durability(call) : FILE_PLAIN,
+        return volume_place_put(call, mount_fd, made, /* staged= */ true, formatted ? durability(call) : FILE_ORDERED,
                                 error);
 }
 
