@@ -164,7 +164,9 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER,
             GROUP_QUESTION } },
-        { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, -1 }, { GROUP_TOOLS } }, /* inherited by what is run */
+        { "tools",
+          { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_TOOLS } }, /* inherited by what is run */
 };
 
 #endif

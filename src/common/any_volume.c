@@ -74,6 +74,13 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
                                     "the volume does not say its \"type\": loop, block, bind or tmpfs");
+        /* one that is neither attached nor mounted is kept for its unfinished filesystem, and bars nobody */
+        if (of_record != NULL && of_record != kind && call->record.device[0] == '\0' &&
+            call->record.staged.dir == NULL && call->record.published_count == 0) {
+                of_record = NULL;
+                call->record.source[0] = '\0';
+                call->record.formatting[0] = '\0';
+        }
         if (of_record != NULL && of_record != kind)
                 return fail_because(error, EBUSY, "find kind", call->request->name,
                                     "a volume of this name is here already, of type %s", of_record->word);

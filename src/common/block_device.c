@@ -18,6 +18,7 @@
 
 #define TYPE_SIZE 64
 #define BLANK_BYTES (1024 * 1024)
+#define XFS_INPROGRESS 126 /* where struct xfs_dsb has sb_inprogress */
 
 /* The tags a source may be named by. */
 static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
@@ -171,23 +172,18 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
         return 0;
 }
 
-int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error)
+int block_device_is_unfinished(const struct block_device *device, struct error *error)
 {
         cleanup_close int fd = open_device(device->path, error);
-        cleanup_probe blkid_probe probe = blkid_new_probe();
-        const char *uuid = NULL;
+        unsigned char superblock[XFS_INPROGRESS + 1];
+        ssize_t n;
 
-        ret_uuid[0] = '\0';
         if (fd < 0)
                 return fd;
-        if (probe == NULL)
-                return fail(error, ENOMEM, "probe", device->path);
-        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
-            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_UUID) < 0)
-                return fail(error, EIO, "probe", device->path);
-        if (blkid_do_fullprobe(probe) == 0 && blkid_probe_lookup_value(probe, "UUID", &uuid, NULL) == 0)
-                (void)text_copy(ret_uuid, TYPE_SIZE, uuid);
-        return 0;
+        n = pread(fd, superblock, sizeof superblock, 0);
+        if (n < 0)
+                return fail(error, errno, "read", device->path);
+        return n == (ssize_t)sizeof superblock && memcmp(superblock, "XFSB", 4) == 0 && superblock[XFS_INPROGRESS] != 0;
 }
 
 static int read_blank(int fd, bool *ret_blank)

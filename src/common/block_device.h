@@ -35,8 +35,11 @@ int block_device_size(const struct block_device *device, uint64_t *ret_bytes, st
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
 
-/* block_device_uuid() - of the filesystem on it; "" where there is none, or it has none. ret_uuid holds 64 bytes. */
-int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error);
+/*
+ * block_device_is_unfinished() - whether it holds an xfs that mkfs has not finished: 1 or 0. mkfs.xfs writes its
+ * superblock first, marked (sb_inprogress); mke2fs and mkfs.btrfs write theirs last, so one that is there is whole.
+ */
+int block_device_is_unfinished(const struct block_device *device, struct error *error);
 
 /*
  * block_device_is_blank() - whether there is nothing at all on it: no signature of a filesystem, a RAID, a volume group

@@ -76,7 +76,7 @@ static int check_alone(struct volume_call *call, const struct block_device *devi
         struct claim claim = { .call = call, .number = device->number };
         int r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, &device->number, sizeof device->number), error);
 
-        if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ true, match_claim, &claim, error)) < 0)
+        if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ false, match_claim, &claim, error)) < 0)
                 return r;
         if (r > 0)
                 return fail_because(error, EBUSY, "find device", device->path, "the device is volume %.200s's already",
@@ -102,9 +102,8 @@ static int attach(struct volume_call *call, struct error *error)
 
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
-        /* while it is where it was, nothing has to be found anew: a second device may carry its label by now */
-        if (call->recorded && look(call, error) > 0 &&
-            (strcmp(source, call->record.source) == 0 || volume_place_is_staged(call))) {
+        /* while it is mounted nothing is found anew: a second device may carry its label by now */
+        if (call->recorded && look(call, error) > 0 && volume_place_is_staged(call)) {
                 if (strcmp(source, call->record.source) != 0)
                         log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
                 return 0;
@@ -116,7 +115,8 @@ static int attach(struct volume_call *call, struct error *error)
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0)
                 return 0;
-        call->record.formatting[0] = '\0'; /* of another device */
+        if (strcmp(source, call->record.source) != 0)
+                call->record.formatting[0] = '\0'; /* of another device */
         volume_call_begin_record(call);
         if ((r = check_alone(call, &device, error)) < 0)
                 return r;
@@ -137,7 +137,7 @@ static int detach(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/* A number of today: after a reboot it may be another disk's. */
+/* Its number may be another disk's after a reboot; how it was asked for and its size are what is left then. */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         struct block_device device;
@@ -147,8 +147,9 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         volume_call_device(call, &device);
         if ((r = block_device_size(&device, &size_bytes, error)) < 0)
                 return r;
-        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llx:%llu", call->boot_id,
-                       (unsigned long long)device.number, (unsigned long long)size_bytes);
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%016llx:%llu",
+                       (unsigned long long)text_hash(TEXT_HASH_SEED, call->record.source, strlen(call->record.source)),
+                       (unsigned long long)size_bytes);
         return 0;
 }
 

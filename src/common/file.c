@@ -73,7 +73,7 @@ static bool orders_renames(int dirfd)
 {
         struct statfs fs;
 
-        return fstatfs(dirfd, &fs) == 0 && (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+        return fstatfs(dirfd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
 }
 
 static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool sync)

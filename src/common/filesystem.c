@@ -2,10 +2,7 @@
 #include "filesystem.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/random.h>
 
 #include "log.h"
 #include "text.h"
@@ -72,25 +69,12 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
                             what[0] != '\0' ? what : "data that nobody recognises");
 }
 
-int filesystem_new_uuid(char *ret_uuid, struct error *error)
-{
-        unsigned char bytes[16];
-
-        if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-                return fail(error, errno != 0 ? errno : EIO, "getrandom", "a UUID");
-        bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* RFC 4122: version 4, random */
-        bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-        for (size_t i = 0; i < sizeof bytes; i++)
-                ret_uuid += snprintf(ret_uuid, 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
-        return 0;
-}
-
-int filesystem_make(const struct block_device *device, const char *type, const struct tool_mkfs *mkfs,
-                    unsigned timeout_seconds, struct error *error)
+int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
+                    struct error *error)
 {
         enum tool tool = filesystems[index_of(type)].make; /* filesystem_find() gave the type */
         char output[TOOL_OUTPUT_SIZE];
-        int r = tool_run(tool, device->path, mkfs, timeout_seconds, output, error);
+        int r = tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
 
         if (r > 0)
                 return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,
@@ -100,18 +84,18 @@ int filesystem_make(const struct block_device *device, const char *type, const s
         return r;
 }
 
-int filesystem_unmake(const struct block_device *device, const char *uuid, bool same_device, struct error *error)
+int filesystem_unmake(const struct block_device *device, bool same_device, struct error *error)
 {
-        char found[FILESYSTEM_TYPE_SIZE];
         char what[FILESYSTEM_TYPE_SIZE];
-        int r;
+        int r = block_device_is_blank(device, what, error);
 
-        if ((r = block_device_uuid(device, found, error)) < 0 || (r = block_device_is_blank(device, what, error)) < 0)
+        if (r != 0)
+                return r < 0 ? r : 0;
+        r = block_device_is_unfinished(device, error);
+        if (r < 0)
                 return r;
-        if (r > 0)
-                return 0;
-        if (strcasecmp(found, uuid) != 0 && (what[0] != '\0' || !same_device)) {
-                log_say("what is on %s is not the filesystem that was being made, but %s: left alone", device->path,
+        if (!same_device || (r == 0 && what[0] != '\0')) {
+                log_say("making a filesystem was cut short, but on %s is %s: left alone", device->path,
                         what[0] != '\0' ? what : "data that nobody recognises");
                 return 0;
         }
@@ -128,7 +112,7 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
 
         if (i == FILESYSTEMS || !filesystems[i].repaired)
                 return 0;
-        r = tool_run(TOOL_E2FSCK, device->path, NULL, timeout_seconds, output, error);
+        r = tool_run(TOOL_E2FSCK, device->path, false, timeout_seconds, output, error);
         if (r == -ENOENT) {
                 log_say("e2fsck is not installed: %s is mounted unchecked", device->path);
                 return 0;
@@ -152,8 +136,8 @@ int filesystem_grow(const struct block_device *device, const char *type, const c
         if (i == FILESYSTEMS)
                 return fail_because(error, EOPNOTSUPP, "grow filesystem", device->path,
                                     "a filesystem of type %s cannot be grown here", type);
-        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, NULL, timeout_seconds,
-                     output, error);
+        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, false,
+                     timeout_seconds, output, error);
         if (r > 0)
                 return fail_because(error, EIO, "grow filesystem", device->path, "growing it failed (%d): %s", r,
                                     output);

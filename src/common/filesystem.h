@@ -13,7 +13,6 @@
 #include "tool.h"
 
 #define FILESYSTEM_TYPE_SIZE 64
-#define FILESYSTEM_UUID_SIZE 37 /* terminated */
 
 /*
  * filesystem_find() - what is on a device, held against what was asked for ("" for anything).
@@ -28,22 +27,19 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
 /* filesystem_choose() - the same of a device that is known to be blank: what to make on it. Returns 0, or EINVAL. */
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 
-/* filesystem_new_uuid() - a random one, to know again what a mkfs of ours made. Gives FILESYSTEM_UUID_SIZE bytes. */
-int filesystem_new_uuid(char *ret_uuid, struct error *error);
-
 /*
  * filesystem_make() - mkfs, on a blank device. Errors: those of tool_run(); EIO mkfs failed, with what
  * it said.
  */
-int filesystem_make(const struct block_device *device, const char *type, const struct tool_mkfs *mkfs,
-                    unsigned timeout_seconds, struct error *error);
+int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
+                    struct error *error);
 
 /*
- * filesystem_unmake() - make the device blank where a mkfs with this UUID was cut short. What carries the UUID is ours
- * wherever it is; what nobody recognises is ours on the same device; everything else is somebody else's, and left
- * alone.
+ * filesystem_unmake() - make the device blank where a mkfs was cut short: where it is the same device, and holds a
+ * filesystem that says so itself, or nothing that anybody recognises. A filesystem that is whole is never touched,
+ * whoever made it.
  */
-int filesystem_unmake(const struct block_device *device, const char *uuid, bool same_device, struct error *error);
+int filesystem_unmake(const struct block_device *device, bool same_device, struct error *error);
 
 /*
  * filesystem_repair() - before it is mounted for writing: e2fsck -p, as kubelet's own mounter has it. A filesystem that

@@ -97,22 +97,29 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
 
         if (list == NULL)
                 return fail(error, errno, "open", "/sys/block");
-        while (r == 0 && (entry = readdir(list)) != NULL) {
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
                 struct loop_device device;
-                struct error ignored;
                 uint64_t number;
                 char path[64];
+                char backing[64];
 
                 if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number))
                         continue;
                 /* asked of sysfs first: to open a device could bring it to life */
-                (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
-                if (faccessat(AT_FDCWD, path, F_OK, 0) < 0)
+                (void)snprintf(backing, sizeof backing, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
+                if (faccessat(AT_FDCWD, backing, F_OK, 0) < 0) {
+                        r = errno == ENOENT ? 0 : fail(error, errno, "look for loop devices", backing);
                         continue;
+                }
                 (void)snprintf(path, sizeof path, "/dev/loop%u", (unsigned)number);
-                if (loop_device_look(path, &device, &ignored) == 0)
+                r = loop_device_look(path, &device, error);
+                if (r == 0)
                         r = function(&device, argument, error);
+                else if (r == -ENXIO || faccessat(AT_FDCWD, backing, F_OK, 0) < 0)
+                        r = 0; /* it went meanwhile */
         }
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "look for loop devices", "/sys/block");
         (void)closedir(list); /* nothing was written */
         return r;
 }

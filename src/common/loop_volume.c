@@ -140,6 +140,9 @@ static int open_image(const struct volume_call *call, struct image *image, struc
         r = open_file(image, error);
         if (r < 0 && r != -ENOENT)
                 return r;
+        if (r == 0 && image->read_only && !call->request->read_only)
+                return fail_because(error, EROFS, "open image", image->path, "the image %s cannot be written",
+                                    image->path);
         if (r == 0 && image->st.st_size > 0)
                 return 0;
         if (size_bytes == 0)
@@ -285,13 +288,17 @@ static int lock_image(struct volume_call *call, const struct image *image, struc
 {
         struct stat pool;
         uint64_t key;
+        int r;
 
         if (fstat(image->pool_fd, &pool) < 0)
                 return fail(error, errno, "fstat", image->path);
         key = text_hash(TEXT_HASH_SEED, &pool.st_dev, sizeof pool.st_dev);
         key = text_hash(key, &pool.st_ino, sizeof pool.st_ino);
         key = text_hash(key, image->name, strlen(image->name));
-        return state_lock(&call->state, key, error);
+        call->waits = true;
+        r = state_lock(&call->state, key, error);
+        call->waits = false;
+        return r;
 }
 
 static int attach(struct volume_call *call, struct error *error)
@@ -315,22 +322,28 @@ static int attach(struct volume_call *call, struct error *error)
         return r;
 }
 
+static int let_device_go(struct volume_call *call, const struct loop_device *device, struct error *error)
+{
+        bool lazy;
+        int r = loop_device_detach(device, &lazy, error);
+
+        if (r < 0 || !lazy)
+                return r;
+        log_say("%s is in use still, and goes with its last user", device->path);
+        (void)snprintf(call->answer.message, sizeof call->answer.message,
+                       "%s is in use still, and goes with its last user", device->path);
+        return 0;
+}
+
 /* Every device of the volume; there is one, unless a record was lost meanwhile. */
 static int let_go(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
-        bool lazy;
         int r;
 
-        while ((r = loop_device_each(match, &search, error)) == 1) {
-                if ((r = loop_device_detach(&search.found, &lazy, error)) < 0)
+        while ((r = loop_device_each(match, &search, error)) == 1)
+                if ((r = let_device_go(call, &search.found, error)) < 0)
                         return r;
-                if (!lazy)
-                        continue;
-                log_say("%s is in use still, and goes with its last user", search.found.path);
-                (void)snprintf(call->answer.message, sizeof call->answer.message,
-                               "%s is in use still, and goes with its last user", search.found.path);
-        }
         return r;
 }
 
@@ -338,13 +351,12 @@ static int let_go(struct volume_call *call, struct error *error)
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
-        bool lazy;
         int r;
 
         if (!call->recorded || call->record.device[0] == '\0' ||
-            loop_device_look(call->record.device, &device, error) < 0 || !is_of_volume(call, &device))
+            loop_device_look(call->record.device, &device, error) < 0 || device.ending || !is_of_volume(call, &device))
                 return let_go(call, error);
-        r = loop_device_detach(&device, &lazy, error);
+        r = let_device_go(call, &device, error);
         return r < 0 ? r : let_go(call, error);
 }
 
@@ -377,7 +389,8 @@ static int is_untouched(const struct volume_call *call)
         if (sync_file_range(device_fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)
                 return 0;
-        return lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
+        /* asked in two ways, since there are filesystems that answer one of them wrongly */
+        return fstat(fd, &st) == 0 && st.st_blocks == 0 && lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
 }
 
 static int predict(struct volume_call *call, struct error *error)

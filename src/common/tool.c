@@ -25,23 +25,21 @@
 
 /*
  * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
- * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone. mkfs.btrfs gets no
- * UUID: to see that nobody has it, it would read every device of the node; its superblock is the last thing it writes.
+ * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone.
  */
 static const struct {
         const char *name;
         const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
-        const char *uuid[2];                  /* how it is told one: the option, and what its value begins with */
         const char *keep_blocks[2];           /* how it is told not to discard */
         bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
 } tools[TOOLS] = {
-        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-U", "" }, { "-E", "nodiscard" }, false },
-        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-m", "uuid=" }, { "-K" }, true },
-        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, {}, { "-K" }, false },
-        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, {}, false },
-        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, {}, true },
-        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, {}, true },
-        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, {}, true },
+        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-E", "nodiscard" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-K" }, true },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-K" }, false },
+        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
+        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
+        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },
+        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, true },
 };
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
@@ -50,7 +48,6 @@ struct order {
         enum tool tool;
         unsigned timeout_seconds;
         bool keep_blocks;
-        char uuid[37]; /* "": none */
         char argument[PATH_MAX];
 };
 
@@ -68,18 +65,12 @@ static pid_t runner_pid;
 static void become(const char *path, const struct order *order, int output_fd, int parent)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
-        char uuid[64];
         const char *arguments[ARGUMENTS_MAX + 7] = { tools[order->tool].name };
         struct error ignored;
         int count = 1;
 
         for (int i = 0; tools[order->tool].arguments[i] != NULL; i++)
                 arguments[count++] = tools[order->tool].arguments[i];
-        if (order->uuid[0] != '\0' && tools[order->tool].uuid[0] != NULL) {
-                (void)snprintf(uuid, sizeof uuid, "%s%s", tools[order->tool].uuid[1], order->uuid);
-                arguments[count++] = tools[order->tool].uuid[0];
-                arguments[count++] = uuid;
-        }
         for (int i = 0; order->keep_blocks && i < 2 && tools[order->tool].keep_blocks[i] != NULL; i++)
                 arguments[count++] = tools[order->tool].keep_blocks[i];
         arguments[count] = order->argument;
@@ -187,7 +178,6 @@ static void run_orders(int fd, int parent)
                 _exit(1);
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
                 answer = (struct answer){};
-                order.uuid[sizeof order.uuid - 1] = '\0';
                 order.argument[sizeof order.argument - 1] = '\0';
                 if ((unsigned)order.tool < TOOLS && order.argument[0] == '/')
                         carry_out(&order, &answer);
@@ -224,8 +214,8 @@ int tool_begin(struct error *error)
         return 0;
 }
 
-int tool_run(enum tool tool, const char *argument, const struct tool_mkfs *mkfs, unsigned timeout_seconds,
-             char *ret_output, struct error *error)
+int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
+             struct error *error)
 {
         static struct order order; /* static, for their size */
         static struct answer answer;
@@ -233,8 +223,7 @@ int tool_run(enum tool tool, const char *argument, const struct tool_mkfs *mkfs,
         ssize_t n;
 
         order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds };
-        order.keep_blocks = mkfs != NULL && mkfs->keep_blocks;
-        (void)text_copy(order.uuid, sizeof order.uuid, mkfs != NULL ? mkfs->uuid : ""); /* of a UUID's length */
+        order.keep_blocks = keep_blocks;
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
         if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)

@@ -31,22 +31,16 @@ enum tool {
 /* tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
 int tool_begin(struct error *error);
 
-/* What a mkfs is told besides the device. */
-struct tool_mkfs {
-        const char *uuid; /* of the filesystem to be */
-        bool keep_blocks; /* what the device has been given stays its own: nothing is discarded */
-};
-
 /*
  * tool_run() - run one, on a device or a directory of the node.
  *
- * Takes:   mkfs, for one; NULL for the others.
+ * Takes:   keep_blocks, for a mkfs: what the device has been given stays its own, and nothing is discarded.
  * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of what it said, printable.
  * Returns: its exit status.
  * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED it died of a signal.
  */
-int tool_run(enum tool tool, const char *argument, const struct tool_mkfs *mkfs, unsigned timeout_seconds,
-             char *ret_output, struct error *error);
+int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
+             struct error *error);
 
 /* tool_end() - end the runner, with whatever it runs; nothing if there is none. */
 void tool_end(void);

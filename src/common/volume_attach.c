@@ -137,6 +137,24 @@ static bool is_meant(const struct volume_call *call)
                (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
 }
 
+/* The record was lost, or there never was one: an attached loop device tells by itself whose it is. */
+static int detach_lost(struct volume_call *call, struct error *error)
+{
+        char dir[PATH_MAX];
+        int r;
+
+        call->kind = any_volume_of_lost_record();
+        if ((r = call->kind->look(call, error)) < 0)
+                return r;
+        if (r > 0 && volume_place_find(call, dir, error) == 0)
+                return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
+                                    dir);
+        if ((r = call->kind->detach(call, error)) < 0)
+                return r;
+        volume_call_begin_record(call); /* what a killed call left of writing one */
+        return volume_record_remove(&call->state, &call->record, error);
+}
+
 int volume_detach(struct volume_call *call, struct error *error)
 {
         int attached = 0;
@@ -147,10 +165,8 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return r;
         if (!is_meant(call))
                 return 0;
-        if (!call->recorded) { /* an attached loop device tells by itself whose it is */
-                call->kind = any_volume_of_lost_record();
-                return call->kind->detach(call, error);
-        }
+        if (!call->recorded)
+                return detach_lost(call, error);
         if ((r = any_volume_choose(call, error)) < 0)
                 return r;
         if (call->kind->look != NULL)

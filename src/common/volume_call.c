@@ -177,7 +177,7 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = volume_record_each(&call->state, /* set_aside= */ true, match_place, &search, error);
+        r = volume_record_each(&call->state, /* set_aside= */ false, match_place, &search, error);
         return r < 0 ? r : 0;
 }
 
@@ -291,6 +291,5 @@ int volume_call_unformat(const struct volume_call *call, struct error *error)
         volume_call_device(call, &device);
         if ((r = call->kind->identify(call, identity, error)) < 0)
                 return r;
-        return filesystem_unmake(&device, call->record.formatting, strcmp(identity, call->record.formatting_what) == 0,
-                                 error);
+        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
 }

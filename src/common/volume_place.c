@@ -95,6 +95,26 @@ bool volume_place_is_staged(const struct volume_call *call)
                volume_place_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
 }
 
+int volume_place_find(const struct volume_call *call, char *ret_dir, struct error *error)
+{
+        cleanup_mount_table struct mount_table table = {};
+        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        unsigned ignored;
+        int r;
+
+        if (proc_fd < 0)
+                return fail(error, errno, "open", "/proc/self");
+        if ((r = mount_table_open(&table, proc_fd)) < 0)
+                return fail(error, -r, "open", "mountinfo");
+        while (mount_table_next(&table))
+                if ((table.device == call->record.device_number ||
+                     (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
+                    text_copy(ret_dir, PATH_MAX, table.mount_point) &&
+                    volume_place_look(call, ret_dir, &ignored, error) == PLACE_OURS)
+                        return 0;
+        return -ENOENT;
+}
+
 int volume_place_make(const char *dir, unsigned made, struct error *error)
 {
         char path[PATH_MAX];

@@ -23,6 +23,10 @@ int volume_place_look(const struct volume_call *call, const char *dir, unsigned 
  */
 bool volume_place_is_staged(const struct volume_call *call);
 
+/* volume_place_find() - where on the node the record's device is mounted; PATH_MAX bytes. Errors: -ENOENT without
+ * words. */
+int volume_place_find(const struct volume_call *call, char *ret_dir, struct error *error);
+
 /* volume_place_make() - make the directories that were missing (0750, as kubelet's). */
 int volume_place_make(const char *dir, unsigned made, struct error *error);
 

@@ -5,12 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/sysmacros.h>
 
 #include "any_volume.h"
 #include "detached_mount.h"
 #include "fd.h"
-#include "mount_table.h"
 #include "superblock.h"
 #include "text.h"
 #include "volume_place.h"
@@ -18,8 +16,6 @@
 /* Where it is staged. The record knows; without one, the table of mounts does. Gives PATH_MAX bytes. */
 static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
 {
-        cleanup_mount_table struct mount_table table = {};
-        cleanup_close int proc_fd = -EBADF;
         unsigned ignored;
         int r;
 
@@ -28,17 +24,9 @@ static int find_staged(struct volume_call *call, char *ret_dir, struct error *er
                 (void)text_copy(ret_dir, PATH_MAX, call->record.staged.dir); /* as long at most */
                 return 0;
         }
-        proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (proc_fd < 0)
-                return fail(error, errno, "open", "/proc/self");
-        if ((r = mount_table_open(&table, proc_fd)) < 0)
-                return fail(error, -r, "open", "mountinfo");
-        while (mount_table_next(&table))
-                if ((table.device == call->record.device_number ||
-                     (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
-                    text_copy(ret_dir, PATH_MAX, table.mount_point) &&
-                    volume_place_look(call, ret_dir, &ignored, error) == PLACE_OURS)
-                        return 0;
+        r = volume_place_find(call, ret_dir, error);
+        if (r != -ENOENT)
+                return r;
         return fail_because(error, ENODEV, "mount", call->request->dir,
                             "the volume is not staged on this node: mountdevice comes first");
 }

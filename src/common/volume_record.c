@@ -74,8 +74,8 @@ static const struct {
                 member, offsetof(struct volume_record, field), sizeof((struct volume_record *)0)->field                \
         }
         STRING("name", name),     STRING("driver", driver),         STRING("type", kind),
-        STRING("node", node),     STRING("formatting", formatting), STRING("formattingWhat", formatting_what),
-        STRING("source", source), STRING("device", device),         STRING("bootId", boot_id),
+        STRING("node", node),     STRING("formatting", formatting), STRING("source", source),
+        STRING("device", device), STRING("bootId", boot_id),
 #undef STRING
 };
 
@@ -107,12 +107,13 @@ static bool from_json(const json_t *object, struct volume_record *ret_record)
         size_t i;
 
         for (i = 0; i < sizeof strings / sizeof strings[0]; i++) {
-                const char *value = json_string_value(json_object_get(object, strings[i].member));
+                const json_t *member = json_object_get(object, strings[i].member);
+                const char *value = member == NULL ? "" : json_string_value(member);
 
                 if (value == NULL || !text_copy((char *)ret_record + strings[i].offset, strings[i].size, value))
                         return false;
         }
-        if (!json_is_integer(number) || !json_is_array(published))
+        if ((number != NULL && !json_is_integer(number)) || (published != NULL && !json_is_array(published)))
                 return false;
         ret_record->device_number = (uint64_t)json_integer_value(number);
         ret_record->read_only = json_is_true(json_object_get(object, "readOnly"));
@@ -126,7 +127,7 @@ static bool from_json(const json_t *object, struct volume_record *ret_record)
                         return false;
                 ret_record->published_count++;
         }
-        return ret_record->name[0] != '\0' && ret_record->kind[0] != '\0';
+        return ret_record->name[0] != '\0' && ret_record->kind[0] != '\0' && ret_record->boot_id[0] != '\0';
 }
 
 static json_t *place_to_json(const struct volume_place *place)
@@ -229,17 +230,22 @@ int volume_record_read(const struct state *state, const char *name, const char *
 }
 
 /* A new record gets the plain name, unless that is another driver's. */
-static void choose_file(const struct state *state, struct volume_record *record)
+static int choose_file(const struct state *state, struct volume_record *record, struct error *error)
 {
         cleanup_volume_record struct volume_record other = {};
-        struct error ignored;
+        char file[NAME_MAX + 1];
+        int r;
 
         if (record->file[0] != '\0')
-                return;
-        file_name(record->name, NULL, record->file);
-        if (record->driver[0] != '\0' && read_file(state, record->file, record->name, &other, &ignored) == 0 &&
-            strcmp(other.driver, record->driver) != 0)
-                file_name(record->name, record->driver, record->file);
+                return 0;
+        file_name(record->name, NULL, file);
+        r = record->driver[0] == '\0' ? -ENOENT : read_file(state, file, record->name, &other, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && other.driver[0] != '\0' && strcmp(other.driver, record->driver) != 0)
+                file_name(record->name, record->driver, file);
+        (void)text_copy(record->file, sizeof record->file, file);
+        return 0;
 }
 
 int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
@@ -251,7 +257,10 @@ int volume_record_write(const struct state *state, struct volume_record *record,
 
         if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
                 return fail(error, ENOMEM, "write record", record->name);
-        choose_file(state, record);
+        if ((r = choose_file(state, record, error)) < 0) {
+                free(text);
+                return r;
+        }
         r = file_replace(state->dir_fd, record->file, text, strlen(text), durability);
         free(text);
         return r < 0 ? fail(error, -r, "write record", record->name) : 0;
@@ -259,7 +268,10 @@ int volume_record_write(const struct state *state, struct volume_record *record,
 
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error)
 {
-        choose_file(state, record);
+        int r = choose_file(state, record, error);
+
+        if (r < 0)
+                return r;
         file_remove_temporary(state->dir_fd, record->file);
         if (unlinkat(state->dir_fd, record->file, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "remove record", record->name);
@@ -292,7 +304,7 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
 
         if (list == NULL)
                 return fail(error, errno, "open state", "volumes");
-        while (r == 0 && (entry = readdir(list)) != NULL) {
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
                 cleanup_volume_record struct volume_record record = {};
                 int found;
 
@@ -305,6 +317,8 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
                 if (found == -EBADMSG && set_aside)
                         set_file_aside(state, entry->d_name);
         }
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "read state", "volumes");
         (void)closedir(list); /* nothing was written */
         return r;
 }

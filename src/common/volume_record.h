@@ -17,7 +17,6 @@
 #include "container.h"
 #include "error.h"
 #include "file.h"
-#include "filesystem.h"
 #include "mount_identity.h"
 #include "state.h"
 #include "volume_request.h"
@@ -35,15 +34,14 @@ struct volume_record {
         char name[VOLUME_NAME_MAX];
         char driver[VOLUME_DRIVER_MAX]; /* "" belongs to whoever asks */
         char kind[16];
-        char node[CONFIG_NODE_NAME_MAX];            /* as attach was told; "" attached without being told for whom */
-        char source[PATH_MAX];                      /* the image, or the device as it was asked for */
-        char device[PATH_MAX];                      /* "/dev/loop3"; "" not attached yet */
-        uint64_t device_number;                     /* makedev() */
-        bool read_only;                             /* the staged superblock */
-        char formatting[FILESYSTEM_UUID_SIZE];      /* mkfs was begun, with this UUID, and not seen to end well; "" */
-        char formatting_what[VOLUME_IDENTITY_SIZE]; /* on which device, or image */
-        struct volume_place staged;                 /* dir NULL: nowhere */
-        struct volume_place *published;             /* owned */
+        char node[CONFIG_NODE_NAME_MAX];       /* as attach was told; "" attached without being told for whom */
+        char source[PATH_MAX];                 /* the image, or the device as it was asked for */
+        char device[PATH_MAX];                 /* "/dev/loop3"; "" not attached yet */
+        uint64_t device_number;                /* makedev() */
+        bool read_only;                        /* the staged superblock */
+        char formatting[VOLUME_IDENTITY_SIZE]; /* where mkfs was begun, and not seen to end well; "" */
+        struct volume_place staged;            /* dir NULL: nowhere */
+        struct volume_place *published;        /* owned */
         size_t published_count;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */

@@ -85,13 +85,18 @@ static void drop_secrets(json_t *options)
                 json_object_del(options, key); /* it is there */
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+        return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
 /* In broken JSON a value may stand where a key does, and could be a secret: only the place is told. */
 static int hide_values(struct error *error)
 {
         const char *place = strstr(error->reason, "line ");
         char where[64] = "";
 
-        if (strstr(error->reason, "is given twice") != NULL || strstr(error->reason, "longer than") != NULL)
+        if (ends_with(error->reason, " is given twice") || ends_with(error->reason, " is longer than 1 MiB"))
                 return -EINVAL;
         if (place != NULL && sscanf(place, "line %30[0-9], column %30[0-9]", where, where + 32) == 2)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON: line %s, column %s",

@@ -27,7 +27,6 @@ static enum file_durability durability(const struct volume_call *call)
  * also over a power cut, until what it made is whole. */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
-        struct tool_mkfs mkfs = { .uuid = call->record.formatting };
         const char *preallocate;
         int r;
 
@@ -36,12 +35,11 @@ static int format(struct volume_call *call, const struct block_device *device, c
                                     "the device is blank, and a read-only volume is not formatted");
         if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
                 return r;
-        mkfs.keep_blocks = preallocate != NULL && strcmp(preallocate, "true") == 0;
-        if ((r = call->kind->identify(call, call->record.formatting_what, error)) < 0 ||
-            (r = filesystem_new_uuid(call->record.formatting, error)) < 0 ||
+        if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, durability(call), error)) < 0)
                 return r;
-        return filesystem_make(device, type, &mkfs, call->config.command_seconds, error);
+        return filesystem_make(device, type, preallocate != NULL && strcmp(preallocate, "true") == 0,
+                               call->config.command_seconds, error);
 }
 
 /* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
@@ -67,7 +65,6 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
                    (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
                 return r;
         call->record.formatting[0] = '\0';
-        call->record.formatting_what[0] = '\0';
         return 0;
 }
 
@@ -115,8 +112,13 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
         mount_fd = make_mount(call, &device, type, error);
-        if (mount_fd < 0)
+        if (mount_fd < 0) {
+                struct error ignored; /* the first failure is the one to tell */
+
+                if (formatted) /* it is made, whatever kept it from being mounted */
+                        (void)volume_call_save(call, FILE_DURABLE, &ignored);
                 return mount_fd;
+        }
         call->record.read_only = call->request->read_only;
         return volume_place_put(call, mount_fd, made, /* staged= */ true, formatted ? durability(call) : FILE_ORDERED,
                                 error);
