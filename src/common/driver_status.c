@@ -65,9 +65,9 @@ int driver_status_failure(const struct volume_request *request, const struct err
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
-                length = (size_t)snprintf(message, sizeof message, "%s: the call cannot be understood: %s%s%s",
-                                          volume_verb_word(request->verb), told ? "" : error->subject, told ? "" : ": ",
-                                          why);
+                length = (size_t)snprintf(message, sizeof message, "%s%s%s: the call cannot be understood: %s%s%s",
+                                          volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
+                                          told ? "" : error->subject, told ? "" : ": ", why);
         else
                 length = (size_t)snprintf(message, sizeof message, "cannot %s %s: %s%s%s%s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? volume : "a volume",

@@ -143,7 +143,8 @@ int json_value_size(const char *key, const json_t *value, bool percent, char *re
         if (rest[0] != '\0') {
                 suffix = strchr(suffixes, rest[0] | 0x20);
                 if (suffix == NULL || *suffix == '\0' || (rest[1] != '\0' && strcmp(rest + 1, "i") != 0))
-                        return json_value_refuse(error, key, "must end in k, m, g or t, or in nothing");
+                        return json_value_refuse(error, key,
+                                                 "must end in k, m, g or t (or Ki, Mi, Gi, Ti), or in nothing");
                 shift = 10U * (unsigned)(suffix - suffixes + 1);
         }
         if (number > (uint64_t)INT64_MAX >> shift)

@@ -29,26 +29,40 @@ void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, co
                        (unsigned long long)key, name);
 }
 
+/* The three hexadecimal numbers behind the word. */
+static bool read_tag(const char *tag, uint64_t ret_numbers[3])
+{
+        if (!text_starts(tag, TAG))
+                return false;
+        tag += strlen(TAG);
+        for (int i = 0; i < 3; i++) {
+                char *end;
+
+                ret_numbers[i] = strtoull(tag, &end, 16);
+                if (end == tag || *end != ':')
+                        return false;
+                tag = end + 1;
+        }
+        return true;
+}
+
 bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret_key)
 {
-        unsigned long long key;
-        unsigned driver;
-        unsigned state;
+        uint64_t numbers[3];
 
-        if (sscanf(tag, TAG "%8x:%8x:%16llx:", &state, &driver, &key) != 3 || state != hash_of(state_dir))
+        if (!read_tag(tag, numbers) || numbers[0] != hash_of(state_dir))
                 return false;
-        *ret_key = key;
+        *ret_key = numbers[2];
         return true;
 }
 
 bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key)
 {
-        uint64_t tagged;
-        unsigned of;
+        uint64_t numbers[3];
 
-        if (!loop_device_tagged_by(tag, state_dir, &tagged) || tagged != key || sscanf(tag, TAG "%*8x:%8x:", &of) != 1)
+        if (!read_tag(tag, numbers) || numbers[0] != hash_of(state_dir) || numbers[2] != key)
                 return false;
-        return driver[0] == '\0' || of == hash_of("") || of == hash_of(driver);
+        return driver[0] == '\0' || numbers[1] == hash_of("") || numbers[1] == hash_of(driver);
 }
 
 static int open_loop(const char *path, int access, struct error *error)

@@ -301,17 +301,36 @@ static int lock_image(struct volume_call *call, const struct image *image, struc
         return r;
 }
 
+/*
+ * What is mounted is the volume, whatever became of its image meanwhile: pods go on with it. But nobody new shall get
+ * what is gone when it is unmounted.
+ */
+static int check_mounted(const struct volume_call *call, const struct loop_device *device, struct error *error)
+{
+        const char *image = call->record.source;
+        struct stat st;
+
+        if (stat(image, &st) == 0 && st.st_dev == device->file_device && st.st_ino == device->file_inode)
+                return 0;
+        log_say("the image %s was removed or replaced, and its former content is still on %s", image, device->path);
+        if (call->record.published_count > 0)
+                return 0;
+        return fail_because(
+                error, ESTALE, "attach", image,
+                "the image %s was removed or replaced while the volume is mounted on %s: unmount that first", image,
+                call->record.staged.dir);
+}
+
 static int attach(struct volume_call *call, struct error *error)
 {
         cleanup_image struct image image = IMAGE_NONE;
         struct loop_device device;
         int r;
 
-        /* what is mounted is the volume, whatever became of its image meanwhile */
         if (call->recorded && call->record.device[0] != '\0' &&
             loop_device_look(call->record.device, &device, error) == 0 && !device.ending &&
             is_of_volume(call, &device) && volume_place_is_staged(call))
-                return 0;
+                return check_mounted(call, &device, error);
         if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
                 return r;
         r = open_image(call, &image, error);

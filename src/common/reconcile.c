@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "any_volume.h"
@@ -25,6 +27,7 @@
 #include "worker.h"
 
 #define RUN_SECONDS 600
+#define IDLE_SECONDS 600
 #define REQUEST_MAX_BYTES ((size_t)65536)
 
 /* Who is at it: what was found out once, for all that follow. */
@@ -184,6 +187,18 @@ static bool forget_gone(struct round *round, struct volume_call *call)
         return changed;
 }
 
+/*
+ * Whether no pod has had the volume for so long that kubelet has forgotten it: killed between two of its steps it never
+ * takes the next. Should it come back to it, the next step attaches it again.
+ */
+static bool is_idle(const struct volume_call *call)
+{
+        struct stat st;
+
+        return call->record.published_count == 0 && fstatat(call->state.dir_fd, call->record.file, &st, 0) == 0 &&
+               st.st_mtime < time(NULL) - IDLE_SECONDS;
+}
+
 static void reconcile_volume(struct round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -210,6 +225,16 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
         if (record->formatting[0] != '\0' && attached == 0)
                 return; /* the record is all there is, and needed */
         changed = forget_gone(round, call);
+        if (attached > 0 && is_idle(call)) {
+                if (record->staged.dir == NULL) {
+                        take_away(round, call);
+                        return;
+                }
+                error_because(&error, EBUSY, "look for users", record->name,
+                              "mounted on %s, and no pod has had it for %d minutes: unmountdevice and detach let it go",
+                              record->staged.dir, IDLE_SECONDS / 60);
+                problem(round, record->name, &error);
+        }
         if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
                                        : record->published_count == 0)
                 take_away(round, call);

@@ -85,7 +85,11 @@ int strncmp(const char *one, const char *other, size_t size)
 
 int strcmp(const char *one, const char *other)
 {
-        return strncmp(one, other, (size_t)-1);
+        while (*one != '\0' && *one == *other) {
+                one++;
+                other++;
+        }
+        return (unsigned char)*one - (unsigned char)*other;
 }
 
 void *memchr(const void *bytes, int byte, size_t size)
