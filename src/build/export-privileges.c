@@ -69,6 +69,7 @@ static const struct argument_rule argument_rules[] = {
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKROGET) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETDISKSEQ) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKSSZGET) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKPBSZGET) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKIOMIN) },

@@ -146,6 +146,15 @@ int block_device_size(const struct block_device *device, uint64_t *ret_bytes, st
         return ioctl(fd, BLKGETSIZE64, ret_bytes) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
 }
 
+int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, BLKGETDISKSEQ, ret_sequence) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
 {
         cleanup_close int fd = open_device(device->path, error);

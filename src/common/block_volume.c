@@ -137,19 +137,20 @@ static int detach(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/* Its number may be another disk's after a reboot; how it was asked for and its size are what is left then. */
+/*
+ * Numbers of devices are used again. That of a disk is not, as long as the machine is up (BLKGETDISKSEQ, Linux 5.15);
+ * what was on which disk before that, nobody here can tell.
+ */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         struct block_device device;
-        uint64_t size_bytes;
+        uint64_t sequence;
         int r;
 
         volume_call_device(call, &device);
-        if ((r = block_device_size(&device, &size_bytes, error)) < 0)
+        if ((r = block_device_sequence(&device, &sequence, error)) < 0)
                 return r;
-        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%016llx:%llu",
-                       (unsigned long long)text_hash(TEXT_HASH_SEED, call->record.source, strlen(call->record.source)),
-                       (unsigned long long)size_bytes);
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llu", call->boot_id, (unsigned long long)sequence);
         return 0;
 }
 

@@ -94,7 +94,7 @@ int filesystem_unmake(const struct block_device *device, bool same_device, struc
         r = block_device_is_unfinished(device, error);
         if (r < 0)
                 return r;
-        if (!same_device || (r == 0 && what[0] != '\0')) {
+        if (r == 0 && (!same_device || what[0] != '\0')) {
                 log_say("making a filesystem was cut short, but on %s is %s: left alone", device->path,
                         what[0] != '\0' ? what : "data that nobody recognises");
                 return 0;

@@ -35,9 +35,9 @@ int filesystem_make(const struct block_device *device, const char *type, bool ke
                     struct error *error);
 
 /*
- * filesystem_unmake() - make the device blank where a mkfs was cut short: where it is the same device, and holds a
- * filesystem that says so itself, or nothing that anybody recognises. A filesystem that is whole is never touched,
- * whoever made it.
+ * filesystem_unmake() - make the device blank where a mkfs was cut short: where it holds a filesystem that says so
+ * itself, or on the same device something that nobody recognises. A filesystem that is whole is never touched, whoever
+ * made it.
  */
 int filesystem_unmake(const struct block_device *device, bool same_device, struct error *error);
 

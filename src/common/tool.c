@@ -22,6 +22,7 @@
 #include "worker.h"
 
 #define ARGUMENTS_MAX 8
+#define NOT_RUN 127 /* the exit status of a child that could not become the command */
 
 /*
  * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
@@ -76,10 +77,10 @@ static void become(const char *path, const struct order *order, int output_fd, i
         arguments[count] = order->argument;
         worker_dies_with_parent(parent);
         if (!tools[order->tool].privileged && privileges_keep_none(&ignored) < 0)
-                _exit(127);
+                _exit(NOT_RUN);
         if (dup2(output_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)
                 (void)execve(path, (char *const *)arguments, (char *const *)environment);
-        _exit(127);
+        _exit(NOT_RUN);
 }
 
 /* What it says, until it is done or out of time; only the end is kept. */
@@ -157,6 +158,8 @@ static void carry_out(const struct order *order, struct answer *ret_answer)
                 ret_answer->errnum = ETIMEDOUT;
         else if (!WIFEXITED(status))
                 ret_answer->errnum = ECANCELED;
+        else if (WEXITSTATUS(status) == NOT_RUN)
+                ret_answer->errnum = ENOEXEC;
         else
                 ret_answer->status = WEXITSTATUS(status);
 }

@@ -3,10 +3,13 @@
  * at-syscall - run a program and do something right before its Nth system call.
  *
  *   at-syscall [--report FILE] [--log FILE] [--run-output FILE]
+ *              [--own | --others] [--timeout SECONDS]
  *              [--at N | --at NAME[:K]] [ACTION] [--each 'CMD'] [--] PROGRAM [ARG...]
  *
  * Every system call entry of PROGRAM and of all its children (fork, vfork, clone, with or without shared memory)
- * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name.
+ * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name. --own
+ * leaves out the calls of children once they have executed another program (PROGRAM may do so and stays counted), and
+ * --others counts those alone.
  *
  * ACTION, carried out once, at the call named by --at, before the kernel looks at it:
  *   --count         nothing; the default: only count
@@ -20,13 +23,15 @@
  * CMD's environment: AT_PID (the caller), AT_MAIN_PID, AT_SYSCALL (the call's number in this count), AT_NAME.
  * Its output goes to --run-output (appended), or nowhere.
  * --report FILE gets one line when all is over: "TOTAL REACHED NAME": how many calls there were, 1 or 0, and the name
- * of the call that --at met. --log FILE gets one line per call: number, pid, name, six arguments.
+ * of the call that --at met. --log FILE gets one line per call: number, pid, name, six arguments. --timeout kills
+ * every tracee that still is there after so long; the exit status is 124 then.
  *
  * stdin, stdout, stderr and the exit status are PROGRAM's own (128+N when a signal ended it); 125 when this program
  * itself failed. When this program dies, every tracee dies.
  *
  * A failed call is replaced by close(-1), not by call number -1: a seccomp filter sees the replacement, and an allow
- * list would kill the caller for number -1.
+ * list would kill the caller for number -1. brk has no errors: when it fails it returns the break as it was, so it
+ * becomes brk(0).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,6 +44,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,11 +58,15 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+enum whose { WHOSE_ALL, WHOSE_OWN, WHOSE_OTHERS };
 enum action { ACTION_COUNT, ACTION_RUN, ACTION_KILL, ACTION_KILL_MAIN, ACTION_FAIL };
 
 struct tracee {
         pid_t tid;
         bool failing; /* between the entry and the exit of a call that must fail */
+        bool known;   /* PROGRAM itself, or its parent's event has been seen */
+        bool held;    /* stopped until it is known */
+        bool other;   /* a child that executed another program, or a child of such a one */
         struct user_regs_struct saved;
 };
 
@@ -65,6 +75,8 @@ static size_t tracees_len;
 
 static struct {
         enum action action;
+        enum whose whose;
+        long timeout_seconds;
         long at_number;
         const char *at_name;
         long at_occurrence;
@@ -84,6 +96,7 @@ static struct {
         long occurrences;
         bool reached;
         bool killing;
+        bool timed_out;
         char reached_name[32];
         int exit_status;
 } run;
@@ -296,7 +309,8 @@ static void usage(const char *why)
 {
         fprintf(stderr,
                 "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
-                " [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each CMD] [--] PROGRAM [ARG...]\n",
+                " [--own|--others] [--timeout SECONDS] [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each "
+                "CMD] [--] PROGRAM [ARG...]\n",
                 why);
         exit(125);
 }
@@ -343,6 +357,24 @@ static void tracee_forget(pid_t tid)
                 }
 }
 
+static volatile sig_atomic_t alarm_rang;
+
+static void on_alarm(int sig)
+{
+        (void)sig;
+        alarm_rang = 1;
+}
+
+/* It rings again and again, so that a wait begun just after it rang is ended too. */
+static void set_alarm(void)
+{
+        struct itimerval every = { .it_interval.tv_sec = 1, .it_value.tv_sec = opt.timeout_seconds };
+        struct sigaction action = { .sa_handler = on_alarm };
+
+        if (sigaction(SIGALRM, &action, NULL) < 0 || setitimer(ITIMER_REAL, &every, NULL) < 0)
+                die("setitimer");
+}
+
 static void set_env_number(const char *name, long value)
 {
         char text[32];
@@ -372,7 +404,8 @@ static void run_command(const char *command, pid_t tid, const char *name)
         }
         /* Only this child is waited for: what the tracees have to tell stays queued, so they stay stopped. */
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+                if (alarm_rang)
+                        (void)kill(pid, SIGKILL);
 }
 
 static void kill_all(void)
@@ -392,8 +425,12 @@ static void fail_call(struct tracee *t, uint64_t nr)
                 return; /* it was killed meanwhile */
         t->saved = regs;
         t->failing = true;
-        regs.orig_rax = SYS_close;
-        regs.rdi = (unsigned long long)-1;
+        if (nr == SYS_brk) {
+                regs.rdi = 0;
+        } else {
+                regs.orig_rax = SYS_close;
+                regs.rdi = (unsigned long long)-1;
+        }
         (void)ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
 }
 
@@ -404,7 +441,8 @@ static void finish_failed_call(struct tracee *t)
         t->failing = false;
         if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
                 return;
-        regs.rax = (unsigned long long)-(long long)opt.fail_errno;
+        if (t->saved.orig_rax != SYS_brk)
+                regs.rax = (unsigned long long)-(long long)opt.fail_errno;
         regs.orig_rax = t->saved.orig_rax;
         regs.rdi = t->saved.rdi;
         (void)ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
@@ -431,7 +469,8 @@ static void on_syscall_stop(struct tracee *t)
                         finish_failed_call(t);
                 return;
         }
-        if (info.op != PTRACE_SYSCALL_INFO_ENTRY || !run.counting)
+        if (info.op != PTRACE_SYSCALL_INFO_ENTRY || !run.counting ||
+            (opt.whose != WHOSE_ALL && t->other != (opt.whose == WHOSE_OTHERS)))
                 return;
 
         const char *name = call_name(info.entry.nr, buffer);
@@ -468,6 +507,28 @@ static void on_syscall_stop(struct tracee *t)
         }
 }
 
+static void let_go(struct tracee *t)
+{
+        t->known = true;
+        if (t->held)
+                (void)ptrace(PTRACE_SYSCALL, t->tid, 0, 0);
+        t->held = false;
+}
+
+/* A child's first stop may be seen before its parent's event, which says whose child it is. */
+static void on_birth(pid_t parent)
+{
+        unsigned long tid;
+        struct tracee *child;
+        bool other = tracee_get(parent)->other;
+
+        if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &tid) < 0)
+                return; /* killed meanwhile */
+        child = tracee_get((pid_t)tid);
+        child->other = other;
+        let_go(child);
+}
+
 static void on_stop(pid_t tid, int status)
 {
         struct tracee *t = tracee_get(tid);
@@ -479,8 +540,14 @@ static void on_stop(pid_t tid, int status)
         if (run.killing)
                 (void)kill(tid, SIGKILL); /* born while the others were being killed */
 
+        if (!t->known) {
+                t->held = true;
+                return;
+        }
         if (sig == (SIGTRAP | 0x80)) {
                 on_syscall_stop(t);
+        } else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+                on_birth(tid);
         } else if (event == PTRACE_EVENT_STOP) {
                 /* A group-stop keeps its signal; a new child's first stop and PTRACE_INTERRUPT say SIGTRAP. */
                 if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
@@ -488,6 +555,8 @@ static void on_stop(pid_t tid, int status)
         } else if (event == PTRACE_EVENT_EXEC) {
                 if (tid == run.main_pid)
                         run.counting = true;
+                else
+                        t->other = true;
         } else if (event == 0) {
                 deliver = sig;
         }
@@ -500,7 +569,13 @@ static void trace(void)
                 int status;
                 pid_t tid = waitpid(-1, &status, __WALL);
 
-                if (tid < 0 && errno == EINTR)
+                bool interrupted = tid < 0 && errno == EINTR;
+
+                if (alarm_rang && !run.killing) {
+                        run.timed_out = true;
+                        kill_all();
+                }
+                if (interrupted)
                         continue;
                 if (tid < 0)
                         return; /* ECHILD: all are gone */
@@ -509,6 +584,10 @@ static void trace(void)
                         continue;
                 }
                 tracee_forget(tid);
+                /* Whoever was killed before its event was seen will not tell of its child. */
+                for (size_t i = 0; i < tracees_len; i++)
+                        if (tracees[i].held)
+                                let_go(&tracees[i]);
                 if (tid == run.main_pid)
                         run.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }
@@ -539,7 +618,7 @@ static void start(void)
                 errno = saved;
                 die("PTRACE_SEIZE");
         }
-        tracee_get(run.main_pid);
+        tracee_get(run.main_pid)->known = true;
         if (write(gate[1], &byte, 1) != 1)
                 die("write");
         close(gate[0]);
@@ -590,6 +669,12 @@ static void parse(int argc, char **argv)
                         opt.run_output = value(argc, argv, &i);
                 } else if (strcmp(a, "--at") == 0) {
                         parse_at((char *)value(argc, argv, &i));
+                } else if (strcmp(a, "--own") == 0) {
+                        opt.whose = WHOSE_OWN;
+                } else if (strcmp(a, "--others") == 0) {
+                        opt.whose = WHOSE_OTHERS;
+                } else if (strcmp(a, "--timeout") == 0) {
+                        opt.timeout_seconds = atol(value(argc, argv, &i));
                 } else if (strcmp(a, "--count") == 0) {
                         opt.action = ACTION_COUNT;
                 } else if (strcmp(a, "--run") == 0) {
@@ -617,6 +702,8 @@ int main(int argc, char **argv)
 {
         parse(argc, argv);
         start();
+        if (opt.timeout_seconds > 0)
+                set_alarm();
         trace();
         if (opt.report_path) {
                 FILE *report = fopen(opt.report_path, "we");
@@ -625,5 +712,5 @@ int main(int argc, char **argv)
                 fprintf(report, "%ld %d %s\n", run.count, run.reached, run.reached ? run.reached_name : "-");
                 fclose(report);
         }
-        return run.exit_status;
+        return run.timed_out ? 124 : run.exit_status;
 }

@@ -1,0 +1,571 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# volume-reconcile: after a crash or a reboot, records and kernel agree again; what is in use or somebody else's stays.
+
+load helpers
+load driver_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        needs volume-reconcile
+}
+
+teardown() {
+        driver_teardown
+}
+
+OTHER_BOOT=00000000-1111-2222-3333-444444444444
+
+up() {
+        lifecycle_up "$1" type=loop size=8Mi "${@:2}"
+}
+
+take_down() {
+        DRIVER_ATTACHES=true lifecycle_down "$1"
+}
+
+attached_loop() {
+        kubelet_attach "$1" type=loop size=8Mi "${@:2}"
+}
+
+# reconcile [REQUEST]: runs it, checks the shape of its answer.
+reconcile() {
+        helper volume-reconcile "$@"
+        assert_success || return 1
+        assert_field '(keys - ["status", "actions", "problems", "dryRun"] == []) and (.actions | type == "array") and (.problems | type == "array")
+                and all(.actions[]; (keys == ["action", "subject"]) and (.action | type == "string" and length > 0)
+                        and (.subject | type == "string" and length > 0))' true
+}
+
+# finds_nothing_to_do: it does nothing, and has nothing to say.
+finds_nothing_to_do() {
+        reconcile
+        is "$(jq -c '[.actions, .problems]' <<<"$json")" '[[],[]]' "what it did, and could not do"
+}
+
+# did TEXT: one of the actions is about it; says TEXT: one of the problems is.
+did() {
+        assert_field "[.actions[] | tostring | select(contains(\"$1\"))] | length > 0" true
+}
+
+says() {
+        assert_field "[.problems[] | tostring | select(contains(\"$1\"))] | length > 0" true
+}
+
+# The answer, less what is different each time.
+node_of_ours() {
+        mounts_here
+        losetup --list --raw --noheadings --output NAME,BACK-FILE | grep -F " $BATS_TEST_TMPDIR/" | sort
+        find "$STATE_DIR" "$KUBELET" -xdev ! -name .lock -printf '%p %s %i\n' | sort
+}
+
+# ---- nothing to do
+
+@test "without any state there is nothing to do, and nothing is made" {
+        finds_nothing_to_do
+        [[ ! -e $STATE_DIR/volumes && ! -e $STATE_DIR/mounts ]]
+}
+
+@test "volumes in use, attached or only made are left as they are" {
+        up data
+        up made
+        lifecycle_down made
+        attached_loop waiting
+        install_driver flexgraft~tmpfs
+        SPECS[cache]=$(spec cache size=1Mi)
+        kubelet_publish cache
+        local before
+        before=$(node_of_ours)
+        finds_nothing_to_do
+        is "$(node_of_ours)" "$before"
+        kubelet_unpublish cache
+        install_driver flexgraft~flexgraft
+        take_down data
+        kubelet_detach waiting
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "others' loop devices and mounts are never touched" {
+        attached_loop data
+        kubelet_detach data
+        make_device ext4
+        local theirs
+        theirs=$(losetup --find --show "$(image_of data)")      # over an image of ours, even
+        bed_loops+=("$theirs")
+        make_dir "$(pod_dir other)"
+        mount -t tmpfs other "$(pod_dir other)"
+        finds_nothing_to_do
+        is "$(loops_of_test | wc -l)" 2
+        is "$(mounts_here)" "$(pod_dir other)"
+        umount "$(pod_dir other)"
+        rmdir "$(pod_dir other)"
+        assert_nothing_left
+}
+
+@test "another state directory's volumes are another installation's" {
+        attached_loop data
+        local first=$STATE_DIR
+        STATE_DIR=$BATS_TEST_TMPDIR/state2 write_config
+        finds_nothing_to_do
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        STATE_DIR=$first write_config
+        kubelet_detach data
+        assert_nothing_left
+}
+
+# ---- after a crash
+
+@test "the record of a volume that is neither attached nor mounted goes" {
+        attached_loop data
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        reconcile
+        did data
+        is "$(volume_records)" ""
+        [[ -e $(image_of data) ]]
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "the record of a tmpfs that is mounted nowhere goes" {
+        install_driver flexgraft~tmpfs
+        SPECS[cache]=$(spec cache size=1Mi)
+        kubelet_publish cache
+        umount "$(pod_dir cache)"
+        reconcile
+        did cache
+        [[ ! -e $(pod_dir cache) ]] || rmdir "$(pod_dir cache)"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "an idle loop device of ours without a record goes" {
+        attached_loop data
+        rm "$(record_of data)"
+        reconcile
+        did "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        [[ -e $(image_of data) ]]
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "an idle loop device of ours goes although its image is deleted" {
+        attached_loop data
+        rm "$(record_of data)" "$(image_of data)"
+        reconcile
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a loop device of ours that is in use without a record is reported and left" {
+        up data
+        echo text >"$(pod_dir data)/file"
+        rm "$(record_of data)"
+        reconcile
+        says "${DEVICES[data]}"
+        is "$(<"$(pod_dir data)/file")" text
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        take_down data
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a loop device of ours that a program has open is reported and left" {
+        attached_loop data
+        rm "$(record_of data)"
+        background_ready "$(tool hold-exclusive)" "${DEVICES[data]}"
+        reconcile
+        says "${DEVICES[data]}"
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        run ! device_is_free "${DEVICES[data]}"
+        end_process "$BACKGROUND_PID"
+        reconcile
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a torn record is set aside and reported" {
+        attached_loop data
+        kubelet_detach data
+        printf '{"version": 1, "na' >"$(record_of data)"
+        reconcile
+        says data.json.bad
+        is "$(volume_records)" data.json.bad
+        reconcile
+        assert_field '.actions | length' 0
+        rm "$(record_of data).bad"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a record of another version is reported and left" {
+        attached_loop data
+        edit_record data '.version = 99'
+        local before
+        before=$(<"$(record_of data)")
+        reconcile
+        says data
+        is "$(<"$(record_of data)")" "$before"
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        edit_record data '.version = 1'
+        kubelet_detach data
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "temporary files of killed calls go" {
+        attached_loop data
+        echo half >"$STATE_DIR/volumes/.data.json.tmp"
+        echo half >"$STATE_DIR/volumes/.other.json.tmp"
+        reconcile
+        is "$(volume_records)" data.json
+        finds_nothing_to_do
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "an attach that was killed leaves nothing that reconcile and detach cannot take away" {
+        local number stride=$((SWEEP_STRIDE * 6))
+        for ((number = 1 + SWEEP_OFFSET; ; number += stride)); do
+                at_syscall --kill --at "$number" "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE"
+                ((AT_REACHED)) || break
+                reconcile
+                finds_nothing_to_do
+                kubelet_detach data
+                finds_nothing_to_do
+                assert_nothing_left || { echo "killed at call $number, $AT_NAME"; return 1; }
+        done
+        kubelet_detach data
+        ((number > 50))
+        assert_nothing_left
+}
+
+@test "a mountdevice that was killed leaves nothing that reconcile and the next calls cannot put right" {
+        local number stride=$((SWEEP_STRIDE * 16))
+        for ((number = 1 + SWEEP_OFFSET; ; number += stride)); do
+                attached_loop data
+                make_dir "$(global_dir data)"
+                at_syscall --own --kill --at "$number" "$DRIVER" mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+                ((AT_REACHED)) || break
+                wait_until 10 no_driver_processes
+                reconcile
+                kubelet_stage data
+                kubelet_unstage data
+                kubelet_detach data
+                finds_nothing_to_do
+                assert_nothing_left || { echo "killed at call $number, $AT_NAME"; return 1; }
+                rm "$(image_of data)"
+        done
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+# ---- after a reboot
+
+# bats test_tags=kernel
+@test "after a reboot the records of the boot before go, and volumes work as on the first day" {
+        up data
+        echo kept >"$(pod_dir data)/file"
+        up other
+        # what a reboot takes away
+        umount "$(pod_dir data)" "$(global_dir data)" "$(pod_dir other)" "$(global_dir other)"
+        losetup --detach "${DEVICES[data]}"
+        losetup --detach "${DEVICES[other]}"
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        edit_record other ".bootId = \"$OTHER_BOOT\""
+        wait_until 5 device_is_free "${DEVICES[other]}"
+        reconcile
+        did data
+        did other
+        is "$(volume_records)" ""
+        finds_nothing_to_do
+        rm -r "$KUBELET/pods" "$KUBELET/plugins"
+        up data
+        is "$(<"$(pod_dir data)/file")" kept
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "a record of the boot before whose loop number is somebody else's now touches nobody" {
+        attached_loop data
+        truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
+        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        reconcile
+        is "$(loop_of "$BATS_TEST_TMPDIR/theirs")" "${DEVICES[data]}"
+        is "$(volume_records)" ""
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a record of the boot before whose loop device is there and idle goes with it" {
+        attached_loop data
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        reconcile
+        is "$(volume_records)" ""
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "what is mounted for a record of another boot goes with it" {
+        up data
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        reconcile
+        is "$(mounts_here)" ""
+        is "$(volume_records)" ""
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        finds_nothing_to_do
+        rm -r "$KUBELET"
+        make_dir "$KUBELET"
+        assert_nothing_left
+}
+
+@test "what is in use is left, whatever boot its record is of, and can be taken away later" {
+        up data
+        echo text >"$(pod_dir data)/file"
+        local busy
+        background sh -c 'cd "$1" && exec sleep 1000' sh "$(pod_dir data)"
+        busy=$BACKGROUND_PID
+        wait_until 5 process_is_in "$busy" "$(pod_dir data)"
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        reconcile
+        assert_field '.problems | length > 0' true
+        is "$(<"$(pod_dir data)/file")" text
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        end_process "$busy"
+        take_down data
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+process_is_in() {
+        [[ $(readlink "/proc/$1/cwd") == "$2" ]]
+}
+
+@test "verbs do not wait for reconcile after a reboot" {
+        up data
+        umount "$(pod_dir data)" "$(global_dir data)"
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        edit_record data ".bootId = \"$OTHER_BOOT\""
+        lifecycle_up data type=loop
+        is "$(node_mounts_at "$(pod_dir data)")" 1
+        lifecycle_down data
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a volume whose formatting a reboot has cut short is formatted after it" {
+        attached_loop data
+        # what mkfs leaves when it is killed: much, but the superblock
+        mkfs.ext4 -q -F "${DEVICES[data]}"
+        dd if=/dev/zero "of=${DEVICES[data]}" bs=1k count=2 conv=notrunc,fsync 2>/dev/null
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        edit_record data ".bootId = \"$OTHER_BOOT\" | .formatting = \"$(image_identity "$(image_of data)")\""
+        reconcile
+        up data
+        touch "$(pod_dir data)/file"
+        lifecycle_down data
+        run -0 e2fsck -fn "$(image_of data)"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a block volume's record of the boot before goes, its device stays" {
+        make_device ext4
+        kubelet_attach disk type=block "source=$DEVICE"
+        edit_record disk ".bootId = \"$OTHER_BOOT\""
+        reconcile
+        is "$(volume_records)" ""
+        is "$(loop_of "$IMAGE")" "$DEVICE"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+# ---- what was put into containers
+
+injected_records() {
+        find "$STATE_DIR/mounts" -name '*.json' -printf '%f\n' 2>/dev/null | sort
+}
+
+@test "records of mounts in containers that are gone go, and those of others stay" {
+        needs mount-bind mount-list mount-remove
+        start_container plain
+        local first=$CONTAINER_PID
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        start_container plain 200000
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        is "$(injected_records | wc -l)" 2
+        stop_container "$first"
+        reconcile
+        is "$(jq '.actions | length' <<<"$json")" 1 "actions"
+        is "$(injected_records | wc -l)" 1
+        assert_mounts_at /data 1
+        finds_nothing_to_do
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_no_records
+}
+
+@test "records of mounts in containers of the boot before go" {
+        needs mount-bind
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        local file
+        file=$STATE_DIR/mounts/$(injected_records)
+        sed "s/$(</proc/sys/kernel/random/boot_id)/$OTHER_BOOT/" "$file" >"$file.new"
+        mv "$file.new" "$file"
+        stop_container
+        reconcile
+        is "$(injected_records)" ""
+        finds_nothing_to_do
+}
+
+@test "a torn record of a mount in a container is set aside" {
+        needs mount-bind
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-bind "$(bind_request /other)"
+        assert_success
+        printf torn >"$STATE_DIR/mounts/torn-0123456789abcdef.json"
+        reconcile
+        is "$(injected_records | wc -l)" 2
+        assert_mounts_at /data 1
+        assert_mounts_at /other 1
+        finds_nothing_to_do
+}
+
+# ---- dry run, and the request
+
+@test "a dry run says what would be done and changes nothing" {
+        attached_loop idle
+        rm "$(record_of idle)"
+        attached_loop gone
+        losetup --detach "${DEVICES[gone]}"
+        wait_until 5 device_is_free "${DEVICES[gone]}"
+        attached_loop torn
+        losetup --detach "${DEVICES[torn]}"
+        wait_until 5 device_is_free "${DEVICES[torn]}"
+        printf torn >"$(record_of torn)"
+        echo half >"$STATE_DIR/volumes/.data.json.tmp"
+        local before planned
+        before=$(node_of_ours)
+        reconcile '{"dryRun": true}'
+        is "$(node_of_ours)" "$before"
+        planned=$(jq -Sc '.actions | sort' <<<"$json")
+        did gone
+        did "${DEVICES[idle]}"
+        reconcile '{"dryRun": true}'
+        is "$(jq -Sc '.actions | sort' <<<"$json")" "$planned"
+        reconcile '{"dryRun": false}'
+        is "$(jq -Sc '.actions | sort' <<<"$json")" "$planned" "what was done"
+        wait_until 5 device_is_free "${DEVICES[idle]}"
+        rm "$(record_of torn).bad"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "the request may come from standard input" {
+        attached_loop data
+        rm "$(record_of data)"
+        bed_command=volume-reconcile status=0 stderr=''
+        output=$("$FLEXGRAFT_BIN/volume-reconcile" - <<<'{"dryRun": true}')
+        json=$output
+        is "$(jq -r .status <<<"$json")" Success
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a request that cannot be understood is refused" {
+        local request
+        for request in '' '{' '[]' '{"dryRun": "yes"}' '{"dryrun": true}' '{"dryRun": true, "dryRun": true}' '{"dryRun": true} x'; do
+                helper volume-reconcile "$request"
+                is "$status" 2 "exit status"
+                assert_one_json_line
+                assert_field .status Failure
+        done
+        helper volume-reconcile '{}' '{}'
+        is "$status" 2 "exit status"
+}
+
+@test "a broken configuration is a failure, a broken policy is not" {
+        echo '{' >"$FLEXGRAFT_POLICY"
+        finds_nothing_to_do
+        echo '{' >"$FLEXGRAFT_CONFIG"
+        helper volume-reconcile
+        is "$status" 1 "exit status"
+        assert_field .status Failure
+}
+
+@test "a state directory that cannot be trusted is a failure" {
+        attached_loop data
+        chmod 0777 "$STATE_DIR/volumes"
+        helper volume-reconcile
+        is "$status" 1 "exit status"
+        assert_field .status Failure
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        chmod 0700 "$STATE_DIR/volumes"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "reconcile at the same time as calls disturbs none" {
+        local -a pids=()
+        local name pid
+        (while [[ ! -e $BATS_TEST_TMPDIR/stop ]]; do
+                "$FLEXGRAFT_BIN/volume-reconcile" >>"$BATS_TEST_TMPDIR/reconciled" 2>&1 || exit 1
+                sleep 0.02
+        done) 3>&- &
+        pid=$!
+        for name in one two three; do
+                up $name
+                lifecycle_down $name
+                up $name
+                lifecycle_down $name
+        done
+        touch "$BATS_TEST_TMPDIR/stop"
+        wait "$pid"
+        run ! grep -v '"status":"Success"' "$BATS_TEST_TMPDIR/reconciled"
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
+@test "a volume that cannot be put right does not keep others from it" {
+        attached_loop stuck
+        edit_record stuck '.version = 99'
+        attached_loop gone
+        losetup --detach "${DEVICES[gone]}"
+        wait_until 5 device_is_free "${DEVICES[gone]}"
+        reconcile
+        did gone
+        says stuck
+        edit_record stuck '.version = 1'
+        kubelet_detach stuck
+        assert_nothing_left
+}
+
+@test "a dead mount in a pod's directory does not hold reconcile up" {
+        up data
+        mkdir "$(pod_dir data)/fuse"
+        background_ready "$(tool silent-fuse)" "$(pod_dir data)/fuse" --read
+        local start=$SECONDS
+        finds_nothing_to_do
+        ((SECONDS - start <= 5))
+        lifecycle_down data
+        assert_nothing_left
+}
