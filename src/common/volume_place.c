@@ -223,10 +223,11 @@ int volume_take_off(struct volume_call *call, struct error *error)
                                call->config.unmount_seconds);
         }
         place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
-        if (place == NULL)
+        if (place != NULL) {
+                volume_place_unmake(dir, place->made);
+                volume_record_forget(&call->record, dir);
+        } else if (!call->recorded || volume_kind_has_device(call->record.kind))
                 return 0;
-        volume_place_unmake(dir, place->made);
-        volume_record_forget(&call->record, dir);
         r = save_or_drop(call, error);
         if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
                 /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
