@@ -552,26 +552,42 @@ foreign_driver() {
 }
 
 @test "a driver is not taken away while a pod has a volume of it, unless that is forced" {
-        local place
-        for place in "pods/1234-5678/volumes/flexgraft~loop/data" "plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data"; do
-                mkdir -p "$NODE/var/lib/kubelet/$place"
-                install --root "$NODE" --from "$FIRST" --name flexgraft~loop --name a~b
-                is "$status" 0
-                install --root "$NODE" --uninstall
-                refused 1 "volumes of flexgraft/loop"
-                is "$(names "$NODE$DEFAULT")" $'a~b\nflexgraft~loop'
-                install --root "$NODE" --uninstall --name a~b
-                is "$status" 0
-                install --root "$NODE" --uninstall --force
-                is "$status:$(names "$NODE$DEFAULT")" "0:"
-                rm -r "$NODE/var/lib/kubelet"
-        done
+        mkdir -p "$NODE/var/lib/kubelet/pods/1234-5678/volumes/flexgraft~loop/data"
+        install --root "$NODE" --from "$FIRST" --name flexgraft~loop --name a~b
+        is "$status" 0
+        install --root "$NODE" --uninstall
+        refused 1 "volumes of flexgraft/loop"
+        is "$(names "$NODE$DEFAULT")" $'a~b\nflexgraft~loop'
+        install --root "$NODE" --uninstall --name a~b
+        is "$status" 0
+        install --root "$NODE" --uninstall --force
+        is "$status:$(names "$NODE$DEFAULT")" "0:"
         # where the running kubelet keeps its own
         make_kubelet 4711 kubelet --root-dir=/data/kubelet
         install --root "$NODE" --from "$FIRST" --name flexgraft~loop
         mkdir -p "$NODE/data/kubelet/pods/1/volumes/flexgraft~loop/data"
         install --root "$NODE" --uninstall
         refused 1 "volumes of flexgraft/loop"
+}
+
+@test "a driver is not taken away while a volume of it is mounted, whatever kubelet's root directory is" {
+        local place
+        for place in pods/1/volumes/flexgraft~loop/data plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data; do
+                mkdir -p "$BATS_TEST_TMPDIR/k3s/$place"
+                install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+                is "$status" 0
+                mount -t tmpfs none "$BATS_TEST_TMPDIR/k3s/$place"
+                install --root "$NODE" --uninstall
+                refused 1 "volumes of flexgraft/loop"
+                umount "$BATS_TEST_TMPDIR/k3s/$place"
+        done
+}
+
+@test "a directory that kubelet left where nothing was ever mounted keeps no driver" {
+        mkdir -p "$NODE/var/lib/kubelet/plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data"
+        install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+        install --root "$NODE" --uninstall
+        is "$status:$(names "$NODE$DEFAULT")" "0:"
 }
 
 # ---- what kubelet notices
