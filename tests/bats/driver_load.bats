@@ -138,12 +138,12 @@ together() {
 
 # one_volume COUNT: every call of a life, COUNT times at once.
 one_volume() {
-        local spec device global pod
+        local spec device global pod one_device='^[{]"status":"Success","device":"(/dev/loop[0-9]+)"[}]$'
         spec=$(spec data type=loop size=8Mi)
         global=$(global_dir data) pod=$(pod_dir data)
         together "$1" attach "$spec" "$NODE"
         no_problems
-        [[ $replies =~ ^\{"status":"Success",.*"device":"(/dev/loop[0-9]+)"[^$'\n']*$ ]] || { echo "not one device: $replies"; return 1; }
+        [[ $replies =~ $one_device ]] || { echo "not one device: $replies"; return 1; }
         device=${BASH_REMATCH[1]}
         is "$(loop_of "$(image_of data)")" "$device" "the loop device"
         together "$1" waitforattach "$device" "$spec"
