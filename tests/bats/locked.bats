@@ -133,10 +133,10 @@ check_locked_in() {
 @test "a locked mount leaves nothing on the node" {
         start_container plain
         local before
-        before=$(cat /proc/self/mountinfo)
+        before=$(without_other_runs </proc/self/mountinfo)
         helper mount-bind "$(bind_request /data '"locked": true')"
         assert_success
-        is "$(cat /proc/self/mountinfo)" "$before"
+        is "$(without_other_runs </proc/self/mountinfo)" "$before"
         # No process holds a namespace of its own any more.
         assert_no_helper_processes
         in_container umount /data
