@@ -306,12 +306,12 @@ mount_line() {
 
 # container_snapshot / assert_container_unchanged: the mounts of the container, and what its root directory holds.
 container_snapshot() {
-        bed_container_before=$(cat "/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
+        bed_container_before=$(without_other_runs <"/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
 }
 
 assert_container_unchanged() {
         local after
-        after=$(cat "/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
+        after=$(without_other_runs <"/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)
         [[ $after == "$bed_container_before" ]] && return 0
         echo "the container is not as it was:"
         diff <(echo "$bed_container_before") <(echo "$after")
