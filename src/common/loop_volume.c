@@ -27,6 +27,7 @@ struct image {
         struct stat st;
         bool read_only; /* the file cannot be written */
         bool made;      /* by this call, or being made */
+        bool created;   /* by this call: nobody else can have it yet */
 };
 
 static void image_release(struct image *image)
@@ -116,6 +117,7 @@ static int make_file(const struct volume_call *call, struct image *image, uint64
                         openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
                 if (image->fd < 0)
                         return fail(error, errno, "make image", image->path);
+                image->created = true;
         }
         image->made = true;
         size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
@@ -272,12 +274,16 @@ static int attach_image(struct volume_call *call, const struct image *image, str
                         call->record.formatting[0] = '\0';
                 }
         }
+        /* an attach of another image was cut short, perhaps with a device that nobody wrote down */
+        if (was_recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
+            (r = let_go(call, error)) < 0)
+                return r;
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
         /* after the volume's own lock, always: another volume may name the same image */
         if ((r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, key, sizeof key), error)) < 0)
                 return r;
-        r = adopt(call, image, error);
+        r = image->created ? 0 : adopt(call, image, error);
         if (r < 0)
                 return r;
         return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
@@ -370,13 +376,11 @@ static int let_go(struct volume_call *call, struct error *error)
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
-        int r;
 
         if (!call->recorded || call->record.device[0] == '\0' ||
             loop_device_look(call->record.device, &device, error) < 0 || device.ending || !is_of_volume(call, &device))
                 return let_go(call, error);
-        r = let_device_go(call, &device, error);
-        return r < 0 ? r : let_go(call, error);
+        return let_device_go(call, &device, error);
 }
 
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
