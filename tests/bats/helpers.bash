@@ -351,7 +351,11 @@ device_is_free() {
         [[ ! -e /sys/block/${1#/dev/}/loop/backing_file ]]
 }
 
+# release_device DEVICE: lets it go if it is over a file of this run: the number may be another run's by now.
 release_device() {
+        local file=''
+        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || return 0
+        [[ $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
         blockdev --setrw "$1" 2>/dev/null       # this outlives the backing file
         losetup --detach "$1" 2>/dev/null
         wait_until 10 device_is_free "$1"
@@ -549,17 +553,23 @@ assert_mounts_at() {
 
 # assert_attributes PATH WORD...: the mount's own options have each WORD, and do not have each !WORD.
 assert_attributes() {
-        local path=$1 line options word
-        shift
+        local path=$1 line options
         line=$(mount_line "$path")
         read -r _ _ _ _ _ options _ <<<"$line"
+        assert_options "$path" "$options" "${@:2}"
+}
+
+# assert_options PATH OPTIONS WORD...: the same of a mount's options, separated by commas.
+assert_options() {
+        local path=$1 options=$2 word
+        shift 2
         for word; do
                 if [[ $word == '!'* ]]; then
-                        [[ ,$options, != *,"${word#!}",* ]] && continue
+                        [[ -n $options && ,$options, != *,"${word#!}",* ]] && continue
                 else
                         [[ ,$options, == *,"$word",* ]] && continue
                 fi
-                echo "the mount at $path lacks (or has) $word: $line"
+                echo "the mount at $path lacks (or has) $word: $options"
                 show_last
                 return 1
         done
