@@ -144,7 +144,7 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
 	$(Q)scripts/demo
 
-BENCH := build/bench/floor build/bench/side-by-side
+BENCH := $(patsubst tests/bench/%.c,build/bench/%,$(wildcard tests/bench/*.c))
 
 build/bench/%: tests/bench/%.c Makefile
 	$(Q)mkdir -p $(@D)

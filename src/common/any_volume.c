@@ -35,20 +35,15 @@ static const struct volume_kind *guess(const struct volume_request *request)
 /* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
 static void tell_unknown(const struct volume_request *request)
 {
-        static const char *const keys[] = { "type", "name",  "fsType",      "readOnly", "mountOptions",
-                                            "pool", "image", "size",        "source",   "device",
-                                            "path", "mode",  "preallocate", "inodes",   "recursive" };
+        static const char *const keys[] = { "type",        "name",   "fsType",    "readOnly", "mountOptions", "pool",
+                                            "image",       "size",   "source",    "device",   "path",         "mode",
+                                            "preallocate", "inodes", "recursive", NULL };
         const char *key;
         const json_t *value;
 
-        json_object_foreach (request->options, key, value) {
-                bool known = text_starts(key, "kubernetes.io/");
-
-                for (size_t i = 0; !known && i < sizeof keys / sizeof keys[0]; i++)
-                        known = strcmp(key, keys[i]) == 0;
-                if (!known)
+        json_object_foreach (request->options, key, value)
+                if (!text_starts(key, "kubernetes.io/") && !text_among(key, keys))
                         log_say("the option \"%.64s\" means nothing here", key);
-        }
 }
 
 int any_volume_choose(struct volume_call *call, struct error *error)

@@ -34,37 +34,7 @@ static int find_device(struct injection *injection, struct error *error)
 }
 
 /* Filesystems that cannot be written, whatever is asked for. */
-static bool never_written(const char *fs_type)
-{
-        static const char *const types[] = { "erofs", "squashfs", "cramfs", "iso9660", "romfs" };
-
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (strcmp(fs_type, types[i]) == 0)
-                        return true;
-        return false;
-}
-
-static int configure(int context_fd, const struct injection *injection, bool read_only, struct error *error)
-{
-        const struct mount_options *options = &injection->request->options;
-        bool errors_said = false;
-        int r;
-
-        if ((r = superblock_set(context_fd, "source", injection->device.path, error)) < 0)
-                return r;
-        for (size_t i = 0; i < options->fs_count; i++)
-                errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
-        if ((r = superblock_options(context_fd, options, error)) < 0)
-                return r;
-        /* A filesystem may say of itself that errors on it shall stop the whole machine ("tune2fs -e panic"), and
-         * what is on a container's disk is the container's. */
-        if (!errors_said && text_starts(injection->fs_type, "ext") &&
-            (r = superblock_set(context_fd, "errors", "remount-ro", error)) < 0)
-                return r;
-        if (read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0)
-                return r;
-        return superblock_create(context_fd, injection->device.path, error);
-}
+static const char *const never_written[] = { "erofs", "squashfs", "cramfs", "iso9660", "romfs", NULL };
 
 /* Whether the kernel takes this type from a block device: a line of /proc/filesystems that does not begin "nodev". */
 static int check_type(const char *fs_type, struct error *error)
@@ -94,7 +64,8 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
         /* asked after fsopen, which loads the module */
         if (injection->request->fs_type != NULL && (r = check_type(injection->fs_type, error)) < 0)
                 return r;
-        if ((r = configure(context_fd, injection, read_only, error)) < 0)
+        if ((r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
+                                      &injection->request->options, read_only, error)) < 0)
                 return r;
         fd = superblock_mount(context_fd, injection->device.path, 0, error);
         if (fd < 0)
@@ -105,7 +76,7 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
 
 static int make_filesystem(struct injection *injection, bool owned, struct error *error)
 {
-        bool read_only = injection->request->read_only || never_written(injection->fs_type);
+        bool read_only = injection->request->read_only || text_among(injection->fs_type, never_written);
         struct mount_seen seen;
         int r;
 

@@ -59,7 +59,6 @@ int driver_status_failure(const struct volume_request *request, const struct err
         const char *volume = request->name[0] != '\0' ? request->name : request->dir;
         bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
                                              : strcmp(volume, error->subject) == 0;
-        const char *why = error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum);
         size_t length;
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
@@ -67,11 +66,11 @@ int driver_status_failure(const struct volume_request *request, const struct err
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
                 length = (size_t)snprintf(message, sizeof message, "%s%s%s: the call cannot be understood: %s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
-                                          told ? "" : error->subject, told ? "" : ": ", why);
+                                          told ? "" : error->subject, told ? "" : ": ", error_why(error));
         else
                 length = (size_t)snprintf(message, sizeof message, "cannot %s %s: %s%s%s%s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? volume : "a volume",
-                                          told ? "" : error->subject, told ? "" : ": ", why,
+                                          told ? "" : error->subject, told ? "" : ": ", error_why(error),
                                           error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
                                           error->kernel[0] != '\0' ? ")" : "");
         if (length < sizeof message - 256)

@@ -11,6 +11,12 @@
 #include "volume_call.h"
 #include "volume_request.h"
 
+/* What ends the --help of every verb. */
+#define VERB_HELP                                                                                                      \
+        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n" \
+        "it from standard input. The answer is one JSON object.\n"                                                     \
+        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n"
+
 /* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
 int driver_status_init(const char *driver);
 int driver_status_success(const struct volume_call *call);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -26,6 +27,11 @@ void error_because(struct error *error, int errnum, const char *operation, const
         va_start(args, reason);
         (void)vsnprintf(error->reason, sizeof error->reason, reason, args); /* a cut sentence is still one */
         va_end(args);
+}
+
+const char *error_why(const struct error *error)
+{
+        return error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum);
 }
 
 int error_set_where(struct error *error, const char *where)

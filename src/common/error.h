@@ -29,6 +29,9 @@ void error_set(struct error *error, int errnum, const char *operation, const cha
 void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
         __attribute__((format(printf, 5, 6)));
 
+/* error_why() - what went wrong, in words: its reason, or the errno's own. */
+const char *error_why(const struct error *error);
+
 /* error_negative() - always below 0, in sight of the compiler and of whoever analyses. */
 static inline int error_negative(int errnum)
 {

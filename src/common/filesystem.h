@@ -10,7 +10,6 @@
 
 #include "block_device.h"
 #include "error.h"
-#include "tool.h"
 
 #define FILESYSTEM_TYPE_SIZE 64
 

@@ -161,6 +161,20 @@ static bool is_of_volume(const struct volume_call *call, const struct loop_devic
                                       volume_record_key(call->request->name));
 }
 
+/* Whether the record names a device, and that is the volume's still. */
+static bool recorded_device(const struct volume_call *call, struct loop_device *ret_device)
+{
+        struct error ignored;
+
+        return call->recorded && call->record.device[0] != '\0' &&
+               loop_device_look(call->record.device, ret_device, &ignored) == 0 && is_of_volume(call, ret_device);
+}
+
+static bool is_over(const struct loop_device *device, const struct stat *image)
+{
+        return device->file_device == image->st_dev && device->file_inode == image->st_ino;
+}
+
 struct search {
         const struct volume_call *call;
         const struct stat *st; /* NULL: by its tag */
@@ -173,7 +187,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
         struct search *search = argument;
 
         (void)error;
-        if (search->st != NULL ? device->file_device != search->st->st_dev || device->file_inode != search->st->st_ino
+        if (search->st != NULL ? !is_over(device, search->st)
                                : !is_of_volume(search->call, device) || (search->attached && device->ending))
                 return 0;
         search->found = *device;
@@ -192,9 +206,7 @@ static int look(struct volume_call *call, struct error *error)
         struct search search = { .call = call, .attached = true };
         int r;
 
-        if (call->recorded && call->record.device[0] != '\0' &&
-            loop_device_look(call->record.device, &search.found, error) == 0 && !search.found.ending &&
-            is_of_volume(call, &search.found)) {
+        if (recorded_device(call, &search.found) && !search.found.ending) {
                 remember(call, &search.found);
                 return 1;
         }
@@ -255,27 +267,23 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
 
 static int let_go(struct volume_call *call, struct error *error);
 
-static int attach_image(struct volume_call *call, const struct image *image, struct error *error)
+/* had: the device that the volume has already, or NULL; it is not mounted. */
+static int attach_image(struct volume_call *call, const struct image *image, const struct loop_device *had,
+                        struct error *error)
 {
         uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
-        bool was_recorded = call->recorded;
-        struct loop_device device;
         int r;
 
-        if (was_recorded && call->record.device[0] != '\0' &&
-            loop_device_look(call->record.device, &device, error) == 0 && is_of_volume(call, &device)) {
-                bool same = device.file_inode == image->st.st_ino && device.file_device == image->st.st_dev;
-
-                if (same && !device.ending)
+        if (had != NULL && is_over(had, &image->st)) {
+                if (!had->ending)
                         return 0;
-                if (!same) { /* and it is not mounted */
-                        if ((r = let_go(call, error)) < 0)
-                                return r;
-                        call->record.formatting[0] = '\0';
-                }
+        } else if (had != NULL) {
+                if ((r = let_go(call, error)) < 0)
+                        return r;
+                call->record.formatting[0] = '\0';
         }
         /* an attach of another image was cut short, perhaps with a device that nobody wrote down */
-        if (was_recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
+        if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
             (r = let_go(call, error)) < 0)
                 return r;
         volume_call_begin_record(call);
@@ -316,7 +324,7 @@ static int check_mounted(const struct volume_call *call, const struct loop_devic
         const char *image = call->record.source;
         struct stat st;
 
-        if (stat(image, &st) == 0 && st.st_dev == device->file_device && st.st_ino == device->file_inode)
+        if (stat(image, &st) == 0 && is_over(device, &st))
                 return 0;
         log_say("the image %s was removed or replaced, and its former content is still on %s", image, device->path);
         if (call->record.published_count > 0)
@@ -331,17 +339,17 @@ static int attach(struct volume_call *call, struct error *error)
 {
         cleanup_image struct image image = IMAGE_NONE;
         struct loop_device device;
+        bool had;
         int r;
 
-        if (call->recorded && call->record.device[0] != '\0' &&
-            loop_device_look(call->record.device, &device, error) == 0 && !device.ending &&
-            is_of_volume(call, &device) && volume_place_is_staged(call))
+        had = recorded_device(call, &device);
+        if (had && !device.ending && volume_place_is_staged(call))
                 return check_mounted(call, &device, error);
         if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
                 return r;
         r = open_image(call, &image, error);
         if (r == 0)
-                r = attach_image(call, &image, error);
+                r = attach_image(call, &image, had ? &device : NULL, error);
         if (r < 0 && image.made)
                 (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to tell */
         return r;
@@ -377,8 +385,7 @@ static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
 
-        if (!call->recorded || call->record.device[0] == '\0' ||
-            loop_device_look(call->record.device, &device, error) < 0 || device.ending || !is_of_volume(call, &device))
+        if (!recorded_device(call, &device) || device.ending)
                 return let_go(call, error);
         return let_device_go(call, &device, error);
 }
@@ -406,8 +413,7 @@ static int is_untouched(const struct volume_call *call)
         struct stat st;
 
         if (device_fd < 0 || fd < 0 || fstat(fd, &st) < 0 ||
-            loop_device_look(call->record.device, &device, &ignored) < 0 || device.file_inode != st.st_ino ||
-            device.file_device != st.st_dev)
+            loop_device_look(call->record.device, &device, &ignored) < 0 || !is_over(&device, &st))
                 return 0;
         if (sync_file_range(device_fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)

@@ -203,7 +203,7 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
 {
         cleanup_json json_t *object = NULL;
         char name[NAME_MAX + 1];
-        char aside[NAME_MAX + 1];
+        char aside[STATE_ASIDE_SIZE];
         uint64_t version;
         int r;
 
@@ -218,9 +218,7 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
         *ret_record = (struct mount_record){};
         if (r == 0 && from_json(object, ret_record) && strcmp(ret_record->id, id) == 0)
                 return 0;
-        (void)snprintf(aside, sizeof aside, "%s.bad", name);
-        (void)renameat(state->dir_fd, name, state->dir_fd,
-                       aside); /* a read-only state keeps it, and it stays distrusted */
+        state_set_aside(state, name, aside);
         return fail_because(error, EBADMSG, "read record", id, "the record is torn or not ours; it was set aside as %s",
                             aside);
 }
@@ -253,13 +251,10 @@ int mount_record_remove(const struct state *state, const char *id, struct error 
 
 void *mount_record_list(const struct state *state, struct error *error)
 {
-        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        DIR *directory = state_list(state);
 
         if (directory == NULL)
                 (void)fail(error, errno, "open state", "mounts");
-        else
-                (void)fd_take(&fd); /* the stream's now */
         return directory;
 }
 

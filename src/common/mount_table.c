@@ -21,6 +21,13 @@ int mount_table_open(struct mount_table *ret_table, int proc_fd)
         return 0;
 }
 
+int mount_table_open_own(struct mount_table *ret_table)
+{
+        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return proc_fd < 0 ? -errno : mount_table_open(ret_table, proc_fd);
+}
+
 /* Blanks and backslashes stand as \ooo (proc(5)); undone in place. */
 static void unescape(char *text)
 {

@@ -26,6 +26,9 @@ struct mount_table {
 /* mount_table_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */
 int mount_table_open(struct mount_table *ret_table, int proc_fd);
 
+/* mount_table_open_own() - the same of the mount namespace that we are in. */
+int mount_table_open_own(struct mount_table *ret_table);
+
 /* mount_table_next() - the next line; false at the end. What it gave before is void. */
 bool mount_table_next(struct mount_table *table);
 

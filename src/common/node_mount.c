@@ -81,15 +81,12 @@ static void remove_one(const char *mount_point)
 static int remove_below(const char *dir)
 {
         cleanup_mount_table struct mount_table table = {};
-        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
         char real[PATH_MAX];
         size_t used = 0;
         char *paths; /* one after the other, each terminated */
         int r;
 
-        if (proc_fd < 0)
-                return -errno;
-        if ((r = resolve(dir, real)) < 0 || (r = mount_table_open(&table, proc_fd)) < 0)
+        if ((r = resolve(dir, real)) < 0 || (r = mount_table_open_own(&table)) < 0)
                 return r;
         paths = malloc(PATHS_SIZE);
         if (paths == NULL)
@@ -142,10 +139,9 @@ static int remove_in_worker(void *argument, struct error *error)
 static bool is_mounted(const char *dir)
 {
         cleanup_mount_table struct mount_table table = {};
-        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
         char real[PATH_MAX];
 
-        if (proc_fd < 0 || resolve(dir, real) < 0 || mount_table_open(&table, proc_fd) < 0)
+        if (resolve(dir, real) < 0 || mount_table_open_own(&table) < 0)
                 return true;
         while (mount_table_next(&table))
                 if (strcmp(table.mount_point, real) == 0)

@@ -173,9 +173,8 @@ static void add_undo_failure(const struct injection *injection, const struct err
         struct error first = *error;
 
         (void)snprintf(error->reason, sizeof error->reason,
-                       "%.200s; and undoing it failed: %s: %s (record %s tells what is left)",
-                       first.reason[0] != '\0' ? first.reason : strerrordesc_np(first.errnum), undo->operation,
-                       undo->reason[0] != '\0' ? undo->reason : strerrordesc_np(undo->errnum), injection->record.id);
+                       "%.200s; and undoing it failed: %s: %s (record %s tells what is left)", error_why(&first),
+                       undo->operation, error_why(undo), injection->record.id);
 }
 
 /* Everything that was done, the last first, each in a worker of its own that begins in the node's namespaces. */

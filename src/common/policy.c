@@ -186,14 +186,11 @@ int policy_check_options(const struct policy *policy, const struct mount_options
 int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
 {
         /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
-        static const char *const open[] = { "loop", "block", "tmpfs" };
+        static const char *const open[] = { "loop", "block", "tmpfs", NULL };
 
         if (json_object_get(policy->section, "kinds") != NULL)
                 return lists(policy, "kinds", kind) ? 0 : forbid(policy, kind, "kinds", error);
-        for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
-                if (strcmp(kind, open[i]) == 0)
-                        return 0;
-        return forbid(policy, kind, "kinds", error);
+        return text_among(kind, open) ? 0 : forbid(policy, kind, "kinds", error);
 }
 
 int policy_check_device(const struct policy *policy, const char *path, struct error *error)

@@ -19,7 +19,7 @@
 #define DEFAULT_POOLS "pools"
 
 /* Every key that a pool's file may have; those that are not for images belong to the other types. */
-static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "maxPercent" };
+static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "maxPercent", NULL };
 
 static int check_owner(const char *path, const struct stat *st, struct error *error)
 {
@@ -37,14 +37,9 @@ static int check_file(const char *file, const char *name, const json_t *pool, ch
         const char *key;
         const json_t *value;
 
-        json_object_foreach ((json_t *)pool, key, value) {
-                bool known = false;
-
-                for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-                        known = known || strcmp(key, keys[i]) == 0;
-                if (!known)
+        json_object_foreach ((json_t *)pool, key, value)
+                if (!text_among(key, keys))
                         return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
-        }
         if (given != NULL && strcmp(given, name) != 0)
                 return fail_because(error, EBADMSG, "read pool", file, "%s: \"name\" is not the file's", file);
         if (type == NULL || strcmp(type, "loop") != 0)

@@ -34,10 +34,20 @@ static int keep_capabilities(const struct privileges *privileges)
         return r;
 }
 
-int privileges_drop(const struct privileges *privileges, struct error *error)
+static int load_filter(const struct privileges *privileges, struct error *error)
 {
         const struct sock_fprog program = { .len = privileges->filter_length,
                                             .filter = (struct sock_filter *)privileges->filter };
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return fail(error, errno, "prctl", "no_new_privs");
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+                return fail(error, errno, "seccomp", "system call filter");
+        return 0;
+}
+
+int privileges_drop(const struct privileges *privileges, struct error *error)
+{
         int r;
 
         privileges_stay_undumpable();
@@ -47,17 +57,11 @@ int privileges_drop(const struct privileges *privileges, struct error *error)
         r = keep_capabilities(privileges);
         if (r < 0)
                 return fail(error, -r, "capset", "capabilities");
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return fail(error, errno, "prctl", "no_new_privs");
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-                return fail(error, errno, "seccomp", "system call filter");
-        return 0;
+        return load_filter(privileges, error);
 }
 
 int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)
 {
-        const struct sock_fprog program = { .len = privileges->filter_length,
-                                            .filter = (struct sock_filter *)privileges->filter };
         int kept[16];
         struct privileges available = { .capabilities = kept };
         cap_t now = cap_get_proc();
@@ -74,11 +78,7 @@ int privileges_drop_for_tools(const struct privileges *privileges, struct error 
         (void)cap_free(now);
         if ((r = keep_capabilities(&available)) < 0)
                 return fail(error, -r, "capset", "capabilities");
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return fail(error, errno, "prctl", "no_new_privs");
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-                return fail(error, errno, "seccomp", "system call filter");
-        return 0;
+        return load_filter(privileges, error);
 }
 
 int privileges_keep_none(struct error *error)

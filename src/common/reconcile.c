@@ -35,8 +35,10 @@ struct round {
         struct reconcile *reconcile;
         struct config config;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
-        char (*names)[VOLUME_NAME_MAX]; /* of all records; owned */
-        char (*drivers)[VOLUME_DRIVER_MAX];
+        struct known {
+                char name[VOLUME_NAME_MAX];
+                char driver[VOLUME_DRIVER_MAX];
+        } * records; /* all that there were at first; owned */
         size_t count;
 };
 
@@ -51,8 +53,7 @@ static void problem(struct round *round, const char *subject, const struct error
 {
         char text[PATH_MAX + 1024];
 
-        (void)snprintf(text, sizeof text, "%.1000s: %s", subject,
-                       error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
+        (void)snprintf(text, sizeof text, "%.1000s: %s", subject, error_why(error));
         (void)json_array_append_new(round->reconcile->problems, reply_printable(text));
         log_say("problem: %s", text);
 }
@@ -271,8 +272,7 @@ static void reconcile_name(struct round *round, const char *name, const char *dr
 static int collect(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
         struct round *round = argument;
-        void *names;
-        void *drivers;
+        struct known *grown;
 
         if (record == NULL && error->errnum == EBADMSG) {
                 did(round, "set aside a torn record", file);
@@ -282,16 +282,12 @@ static int collect(struct volume_record *record, const char *file, void *argumen
                 problem(round, file, error);
                 return 0;
         }
-        names = reallocarray(round->names, round->count + 1, sizeof *round->names);
-        if (names == NULL)
+        grown = reallocarray(round->records, round->count + 1, sizeof *grown);
+        if (grown == NULL)
                 return fail(error, ENOMEM, "list records", record->name);
-        round->names = names;
-        drivers = reallocarray(round->drivers, round->count + 1, sizeof *round->drivers);
-        if (drivers == NULL)
-                return fail(error, ENOMEM, "list records", record->name);
-        round->drivers = drivers;
-        (void)text_copy(round->names[round->count], VOLUME_NAME_MAX, record->name);
-        (void)text_copy(round->drivers[round->count], VOLUME_DRIVER_MAX, record->driver);
+        round->records = grown;
+        (void)text_copy(grown[round->count].name, sizeof grown->name, record->name);
+        (void)text_copy(grown[round->count].driver, sizeof grown->driver, record->driver);
         round->count++;
         return 0;
 }
@@ -300,16 +296,14 @@ static int collect(struct volume_record *record, const char *file, void *argumen
 
 static void tell_files(struct round *round, const struct state *state)
 {
-        int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+        DIR *list = state_list(state);
         const struct dirent *entry;
 
         while (list != NULL && (entry = readdir(list)) != NULL) {
-                const char *end = strrchr(entry->d_name, '.');
                 struct error error = { .errnum = EBADMSG,
                                        .reason = "a torn record, set aside; look at it and remove it" };
 
-                if (entry->d_name[0] != '.' && end != NULL && strcmp(end, ".bad") == 0)
+                if (entry->d_name[0] != '.' && text_ends(entry->d_name, STATE_ASIDE_SUFFIX))
                         problem(round, entry->d_name, &error);
         }
         if (list != NULL)
@@ -326,7 +320,7 @@ static int reconcile_volumes(struct round *round, struct error *error)
         if (r < 0 || (r = volume_record_each(&state, !round->reconcile->dry_run, collect, round, error)) < 0)
                 return r;
         for (size_t i = 0; i < round->count; i++)
-                reconcile_name(round, round->names[i], round->drivers[i]);
+                reconcile_name(round, round->records[i].name, round->records[i].driver);
         if (!round->reconcile->dry_run)
                 volume_record_tidy(&state);
         tell_files(round, &state);
@@ -474,8 +468,7 @@ int reconcile_run(struct reconcile *reconcile, struct error *error)
         if (r < 0)
                 return r;
         r = worker_run(run_round, &round, worker_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
-        free(round.names);
-        free(round.drivers);
+        free(round.records);
         return r;
 }
 
@@ -491,8 +484,7 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
                 char message[PATH_MAX + 1024];
                 const char *hint = hint_for(error);
 
-                (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject,
-                               error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
+                (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject, error_why(error),
                                hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
                 log_say("failed: %s", message);
                 (void)json_object_set_new(reply, "message", reply_printable(message));

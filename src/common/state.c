@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,6 +115,22 @@ int state_lock(struct state *state, uint64_t key, struct error *error)
                 if (errno != EINTR)
                         return fail(error, errno, "lock", "state");
         return 0;
+}
+
+DIR *state_list(const struct state *state)
+{
+        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+        if (list != NULL)
+                (void)fd_take(&fd); /* the stream's now */
+        return list;
+}
+
+void state_set_aside(const struct state *state, const char *file, char *ret_aside)
+{
+        (void)snprintf(ret_aside, STATE_ASIDE_SIZE, "%s" STATE_ASIDE_SUFFIX, file);
+        (void)renameat(state->dir_fd, file, state->dir_fd, ret_aside); /* see state.h */
 }
 
 void state_release(struct state *state)

@@ -5,6 +5,8 @@
 #ifndef FLEXGRAFT_STATE_H
 #define FLEXGRAFT_STATE_H
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +40,18 @@ int state_lock(struct state *state, uint64_t key, struct error *error);
 
 /* state_try_lock() - the same if nobody holds it, without waiting; false otherwise, and when it cannot be told. */
 bool state_try_lock(struct state *state, uint64_t key);
+
+/* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
+DIR *state_list(const struct state *state);
+
+/*
+ * state_set_aside() - a file that is torn or foreign gets the name FILE.bad: never trusted, never fatal to others, and
+ * there for whoever wants to look. A read-only state keeps it, and it stays distrusted. Gives: ret_aside, of
+ * STATE_ASIDE_SIZE bytes.
+ */
+#define STATE_ASIDE_SUFFIX ".bad"
+#define STATE_ASIDE_SIZE (NAME_MAX + sizeof STATE_ASIDE_SUFFIX)
+void state_set_aside(const struct state *state, const char *file, char *ret_aside);
 
 void state_release(struct state *state);
 #define cleanup_state __attribute__((cleanup(state_release)))

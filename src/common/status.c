@@ -319,8 +319,7 @@ static void put_message(const struct request *request, const struct error *error
                 (void)snprintf(tried, sizeof tried, "the request cannot be understood: ");
         told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
         (void)snprintf(ret_message, size, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
-                       error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum),
-                       error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
+                       error_why(error), error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
                        error->kernel[0] != '\0' ? ")" : "");
 }
 
@@ -369,7 +368,7 @@ int status_complaint(const char *program, const struct request *request, const s
         else
                 (void)snprintf(line + length, sizeof line - length, "%s%s%s",
                                error->reason[0] != '\0' ? "" : error->subject, error->reason[0] != '\0' ? "" : ": ",
-                               error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum));
+                               error_why(error));
         length = strlen(line);
         (void)snprintf(line + length, sizeof line - length, "%s%s%s", hint != NULL ? " (" : "",
                        hint != NULL ? hint : "", hint != NULL ? ")" : "");

@@ -112,6 +112,23 @@ int superblock_create(int context_fd, const char *source, struct error *error)
         return 0;
 }
 
+int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
+                         bool read_only, struct error *error)
+{
+        bool errors_said = false;
+        int r;
+
+        for (size_t i = 0; i < options->fs_count; i++)
+                errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
+        if ((r = superblock_set(context_fd, "source", device, error)) < 0 ||
+            (r = superblock_options(context_fd, options, error)) < 0 ||
+            (!errors_said && text_starts(fs_type, "ext") &&
+             (r = superblock_set(context_fd, "errors", "remount-ro", error)) < 0) ||
+            (read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
+                return r;
+        return superblock_create(context_fd, device, error);
+}
+
 int superblock_mount(int context_fd, const char *source, unsigned attributes, struct error *error)
 {
         int fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);

@@ -40,6 +40,14 @@ int superblock_set(int context_fd, const char *name, const char *value, struct e
 /* superblock_create() - make it, or share the one that there is. Errors with the kernel's messages. */
 int superblock_create(int context_fd, const char *source, struct error *error);
 
+/*
+ * superblock_create_on() - all of it for a filesystem on a block device: its source, its options, read-only or not,
+ * made or shared. A filesystem may say of itself that errors on it shall stop the whole machine ("tune2fs -e panic"),
+ * and what is on the disk may be a container's own work: an ext4 is told otherwise, unless the options do.
+ */
+int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
+                         bool read_only, struct error *error);
+
 /* superblock_mount() - a detached mount of it, with these MOUNT_ATTR_* values. Returns its fd, owned by the caller. */
 int superblock_mount(int context_fd, const char *source, unsigned attributes, struct error *error);
 

@@ -44,6 +44,21 @@ bool text_starts(const char *text, const char *prefix)
         return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool text_ends(const char *text, const char *suffix)
+{
+        size_t length = strlen(text);
+
+        return length >= strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
+}
+
+bool text_among(const char *text, const char *const *words)
+{
+        for (; *words != NULL; words++)
+                if (strcmp(text, *words) == 0)
+                        return true;
+        return false;
+}
+
 bool text_lies_in(const char *path, const char *directory)
 {
         size_t length = strcmp(directory, "/") == 0 ? 0 : strlen(directory);

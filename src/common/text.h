@@ -21,6 +21,12 @@ bool text_number(const char *text, uint64_t maximum, uint64_t *ret_number);
 /* text_starts() - whether text begins with prefix. */
 bool text_starts(const char *text, const char *prefix);
 
+/* text_ends() - whether text ends with suffix. */
+bool text_ends(const char *text, const char *suffix);
+
+/* text_among() - whether text is one of these, which NULL ends. */
+bool text_among(const char *text, const char *const *words);
+
 /* text_lies_in() - whether a path is a directory or lies in it, by whole components; both normal. */
 bool text_lies_in(const char *path, const char *directory);
 

@@ -66,7 +66,7 @@ static pid_t runner_pid;
 static void become(const char *path, const struct order *order, int output_fd, int parent)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
-        const char *arguments[ARGUMENTS_MAX + 7] = { tools[order->tool].name };
+        const char *arguments[ARGUMENTS_MAX + 4] = { tools[order->tool].name };
         struct error ignored;
         int count = 1;
 
@@ -225,8 +225,7 @@ int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned ti
         const char *name = tools[tool].name;
         ssize_t n;
 
-        order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds };
-        order.keep_blocks = keep_blocks;
+        order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds, .keep_blocks = keep_blocks };
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
         if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)

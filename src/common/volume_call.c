@@ -121,8 +121,6 @@ static void renew_record(struct volume_call *call)
         (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
 }
 
-static int lock(struct volume_call *call, const char *name, struct error *error);
-
 static int read_record(struct volume_call *call, const char *name, struct error *error)
 {
         int r = volume_record_read(&call->state, name, call->driver, &call->record, error);
@@ -132,6 +130,16 @@ static int read_record(struct volume_call *call, const char *name, struct error 
         call->recorded = r == 0;
         renew_record(call);
         return 0;
+}
+
+static int lock(struct volume_call *call, const char *name, struct error *error)
+{
+        int r;
+
+        call->waits = true;
+        r = state_lock(&call->state, volume_record_key(name), error);
+        call->waits = false;
+        return r;
 }
 
 int volume_call_open(struct volume_call *call, struct error *error)
@@ -204,8 +212,7 @@ int volume_call_open_place(struct volume_call *call, struct error *error)
         if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES && r != -EIO && r != -ETIMEDOUT)
                 return r;
         if (r != -ENOENT)
-                log_say("going on without records: %s: %s", error->subject, strerrordesc_np(error->errnum));
-        call->stateless = true;
+                log_say("going on without records: %s: %s", error->subject, error_why(error));
         call->recorded = false;
         return 0;
 }
@@ -244,16 +251,6 @@ bool volume_call_shares_disk(const struct volume_call *call)
 
         return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
                fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
-}
-
-static int lock(struct volume_call *call, const char *name, struct error *error)
-{
-        int r;
-
-        call->waits = true;
-        r = state_lock(&call->state, volume_record_key(name), error);
-        call->waits = false;
-        return r;
 }
 
 int volume_call_drop(struct volume_call *call, struct error *error)

@@ -55,7 +55,6 @@ struct volume_call {
         struct config config;
         struct policy policy;
         struct state state;
-        bool stateless; /* the state could not be opened, and what is done is right without it */
         char boot_id[CONTAINER_BOOT_ID_SIZE];
         char driver[VOLUME_DRIVER_MAX];
         const struct volume_kind *kind; /* NULL until it is known */

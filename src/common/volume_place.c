@@ -20,11 +20,9 @@
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)
 {
         cleanup_mount_table struct mount_table table = {};
-        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
         uint64_t id = seen->identity.short_id;
 
-        if (proc_fd < 0 || (seen->identity.unique && mount_see_short_id(fd, &id) < 0) ||
-            mount_table_open(&table, proc_fd) < 0)
+        if ((seen->identity.unique && mount_see_short_id(fd, &id) < 0) || mount_table_open_own(&table) < 0)
                 return false;
         while (mount_table_next(&table))
                 if (table.id == id)
@@ -98,13 +96,10 @@ bool volume_place_is_staged(const struct volume_call *call)
 int volume_place_find(const struct volume_call *call, char *ret_dir, struct error *error)
 {
         cleanup_mount_table struct mount_table table = {};
-        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
         unsigned ignored;
         int r;
 
-        if (proc_fd < 0)
-                return fail(error, errno, "open", "/proc/self");
-        if ((r = mount_table_open(&table, proc_fd)) < 0)
+        if ((r = mount_table_open_own(&table)) < 0)
                 return fail(error, -r, "open", "mountinfo");
         while (mount_table_next(&table))
                 if ((table.device == call->record.device_number ||

@@ -16,11 +16,9 @@
 /* Where it is staged. The record knows; without one, the table of mounts does. Gives PATH_MAX bytes. */
 static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
 {
-        unsigned ignored;
         int r;
 
-        if (call->record.staged.dir != NULL &&
-            volume_place_look(call, call->record.staged.dir, &ignored, error) == PLACE_OURS) {
+        if (volume_place_is_staged(call)) {
                 (void)text_copy(ret_dir, PATH_MAX, call->record.staged.dir); /* as long at most */
                 return 0;
         }

@@ -191,10 +191,9 @@ static int load_file(const struct state *state, const char *file, const char *na
 
 static void set_file_aside(const struct state *state, const char *file)
 {
-        char aside[NAME_MAX + 8];
+        char aside[STATE_ASIDE_SIZE];
 
-        (void)snprintf(aside, sizeof aside, "%s.bad", file);
-        (void)renameat(state->dir_fd, file, state->dir_fd, aside); /* a read-only state keeps it, still distrusted */
+        state_set_aside(state, file, aside);
         log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
 }
 
@@ -278,27 +277,10 @@ int volume_record_remove(const struct state *state, struct volume_record *record
         return 0;
 }
 
-static DIR *open_list(const struct state *state)
-{
-        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd < 0 ? NULL : fdopendir(fd);
-
-        if (list != NULL)
-                (void)fd_take(&fd); /* the stream's now */
-        return list;
-}
-
-static bool ends_with(const char *text, const char *suffix)
-{
-        size_t length = strlen(text);
-
-        return length > strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
-}
-
 int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
                        struct error *error)
 {
-        DIR *list = open_list(state);
+        DIR *list = state_list(state);
         const struct dirent *entry;
         int r = 0;
 
@@ -308,7 +290,7 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
                 cleanup_volume_record struct volume_record record = {};
                 int found;
 
-                if (entry->d_name[0] == '.' || !ends_with(entry->d_name, SUFFIX))
+                if (entry->d_name[0] == '.' || !text_ends(entry->d_name, SUFFIX))
                         continue;
                 found = load_file(state, entry->d_name, NULL, &record, error);
                 if (found == -ENOENT)
@@ -333,13 +315,13 @@ static size_t stem_length(const char *file)
 
 void volume_record_tidy(struct state *state)
 {
-        DIR *list = open_list(state);
+        DIR *list = state_list(state);
         const struct dirent *entry;
 
         while (list != NULL && (entry = readdir(list)) != NULL) {
                 const char *stem = entry->d_name + 1;
 
-                if (entry->d_name[0] == '.' && ends_with(entry->d_name, SUFFIX ".tmp") &&
+                if (entry->d_name[0] == '.' && text_ends(entry->d_name, SUFFIX ".tmp") &&
                     state_try_lock(state, text_hash(TEXT_HASH_SEED, stem, stem_length(stem))))
                         (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
         }

@@ -85,18 +85,13 @@ static void drop_secrets(json_t *options)
                 json_object_del(options, key); /* it is there */
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-        return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
-}
-
 /* In broken JSON a value may stand where a key does, and could be a secret: only the place is told. */
 static int hide_values(struct error *error)
 {
         const char *place = strstr(error->reason, "line ");
         char where[64] = "";
 
-        if (ends_with(error->reason, " is given twice") || ends_with(error->reason, " is longer than 1 MiB"))
+        if (text_ends(error->reason, " is given twice") || text_ends(error->reason, " is longer than 1 MiB"))
                 return -EINVAL;
         if (place != NULL && sscanf(place, "line %30[0-9], column %30[0-9]", where, where + 32) == 2)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON: line %s, column %s",
@@ -163,6 +158,8 @@ static int parse_size(const char *text, const char *name, uint64_t *ret_bytes, s
 
 static int parse_argument(struct volume_request *request, char letter, const char *text, struct error *error)
 {
+        uint64_t old_size_bytes;
+
         switch (letter) {
         case 'j':
                 return parse_options(request, text, error);
@@ -170,8 +167,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
                 request->node = text;
                 return 0;
         case 'v':
-                request->device = text;
-                return 0;
+                return 0; /* what an earlier answer of ours was: the record and the options know better */
         case 'N':
                 if (text[0] == '\0' || !text_copy(request->name, sizeof request->name, text))
                         return json_value_refuse(error, "NAME", "must be a volume's name");
@@ -183,7 +179,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
         case '+':
                 return parse_size(text, "NEW_SIZE", &request->new_size_bytes, error);
         default:
-                return parse_size(text, "OLD_SIZE", &request->old_size_bytes, error);
+                return parse_size(text, "OLD_SIZE", &old_size_bytes, error); /* nothing depends on it */
         }
 }
 

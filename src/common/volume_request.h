@@ -25,10 +25,8 @@ struct volume_request {
         char driver[VOLUME_DRIVER_MAX]; /* the driver's directory, "flexgraft~loop"; "" run by hand from elsewhere */
         char name[VOLUME_NAME_MAX];     /* of the volume; "" for verbs that get none */
         const char *node;               /* borrowed from argv; NULL where the verb has none */
-        const char *device;
-        char dir[PATH_MAX]; /* normal; "" */
+        char dir[PATH_MAX];             /* normal; "" */
         uint64_t new_size_bytes;
-        uint64_t old_size_bytes;
         json_t *options;                  /* the object, less secrets; owned; NULL where the verb has none */
         char fs_type[VOLUME_FS_TYPE_MAX]; /* ""; nothing said */
         bool read_only;

@@ -10,7 +10,6 @@
 #include "fd.h"
 #include "filesystem.h"
 #include "superblock.h"
-#include "text.h"
 #include "volume_place.h"
 
 /*
@@ -73,23 +72,12 @@ static int make_mount(const struct volume_call *call, const struct block_device 
 {
         const struct mount_options *options = &call->request->mount_options;
         cleanup_close int context_fd = superblock_begin(type, error);
-        bool errors_said = false;
         int r;
 
         if (context_fd < 0)
                 return context_fd;
-        for (size_t i = 0; i < options->fs_count; i++)
-                errors_said = errors_said || text_starts(options->fs_options[i], "errors=");
-        if ((r = superblock_set(context_fd, "source", device->path, error)) < 0 ||
-            (r = superblock_options(context_fd, options, error)) < 0)
-                return r;
-        /* what is on the disk may be a pod's own work, and must not stop the machine (tune2fs -e panic) */
-        if (!errors_said && text_starts(type, "ext") &&
-            (r = superblock_set(context_fd, "errors", "remount-ro", error)) < 0)
-                return r;
-        if (call->request->read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0)
-                return r;
-        if ((r = superblock_create(context_fd, device->path, error)) < 0)
+        r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error);
+        if (r < 0)
                 return r;
         return superblock_mount(context_fd, device->path, (unsigned)(options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY),
                                 error);
@@ -143,13 +131,10 @@ int volume_stage(struct volume_call *call, struct error *error)
                 return 0;
         if (r == PLACE_OURS)
                 return volume_place_adopt(call, dir, /* staged= */ true, error);
-        if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) != 0) {
-                unsigned ignored;
-
-                if (volume_place_look(call, call->record.staged.dir, &ignored, error) == PLACE_OURS)
-                        return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
-                                            call->record.staged.dir);
-        }
+        /* not here, so elsewhere */
+        if (volume_place_is_staged(call))
+                return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
+                                    call->record.staged.dir);
         /* the parts of the path that an earlier call made, and was killed, are ours still */
         if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0 &&
             call->record.staged.made > made)

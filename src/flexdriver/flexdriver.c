@@ -64,9 +64,8 @@ static int say(const char *line, int status)
 
 static int say_failure(void)
 {
-        return say("{\"status\":\"Failure\",\"message\":\"the program of this verb cannot be run: it belongs into the "
-                   "directory "
-                   "verbs beside the driver\"}\n",
+        return say("{\"status\":\"Failure\",\"message\":\"the verb's program cannot be run: it belongs into verbs/ "
+                   "beside the driver\"}\n",
                    0);
 }
 

@@ -5,13 +5,9 @@
 #include "common/program.h"
 #include "common/volume_publish.h"
 
-static const char help[] =
-        "\n"
-        "Put a volume on the directory DIR of a pod.\n"
-        "\n"
-        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
-        "it from standard input. The answer is one JSON object.\n"
-        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+static const char help[] = "\n"
+                           "Put a volume on the directory DIR of a pod.\n"
+                           "\n" VERB_HELP;
 
 static const struct program program = {
         .name = "mount", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR JSON"

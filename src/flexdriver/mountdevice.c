@@ -9,10 +9,7 @@
 static const char help[] =
         "\n"
         "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first.\n"
-        "\n"
-        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n"
-        "it from standard input. The answer is one JSON object.\n"
-        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+        "\n" VERB_HELP;
 
 static const struct program program = { .name = "mountdevice",
                                         .help = help,

@@ -402,19 +402,7 @@ node_mount_line() {
 
 # assert_node_attributes PATH WORD...: the mount's own options have each WORD, and do not have each !WORD.
 assert_node_attributes() {
-        local path=$1 options word
-        shift
-        options=$(node_mount_options "$path")
-        for word; do
-                if [[ $word == '!'* ]]; then
-                        [[ -n $options && ,$options, != *,"${word#!}",* ]] && continue
-                else
-                        [[ ,$options, == *,"$word",* ]] && continue
-                fi
-                echo "the mount at $path lacks (or has) $word: $options"
-                show_last
-                return 1
-        done
+        assert_options "$1" "$(node_mount_options "$1")" "${@:2}"
 }
 
 # assert_nothing_left: no mount below the test's directory, no loop device over its files, no record, no directory where kubelet's volumes
