@@ -354,8 +354,8 @@ device_is_free() {
 # release_device DEVICE: lets it go if it is over a file of this run: the number may be another run's by now.
 release_device() {
         local file=''
-        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || return 0
-        [[ $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
+        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
+        [[ -z $file || $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
         blockdev --setrw "$1" 2>/dev/null       # this outlives the backing file
         losetup --detach "$1" 2>/dev/null
         wait_until 10 device_is_free "$1"
