@@ -25,8 +25,8 @@ HELPERS := mount-bind mount-block mount-container-to-container mount-tmpfs mount
 VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
 	expandvolume expandfs
 VOLUME_TOOLS := volume-reconcile
-PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/flexdriver $(VERBS:%=$(BIN)/verbs/%)
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools
+PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver $(VERBS:%=$(BIN)/verbs/%)
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
 
@@ -77,6 +77,12 @@ $(BIN)/%: $(BUILD)/volume-tools/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK)
 
+TRANSLATOR := $(patsubst src/translator/%.c,$(BUILD)/translator/%.o,$(wildcard src/translator/*.c))
+
+$(BIN)/remap-daemon: $(TRANSLATOR) $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(TRANSLATOR) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
+
 # Without a C library, but with the sanitizers (src/flexdriver/bare.h).
 BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/volume_driver.o
 BARE_CFLAGS := $(if $(SANITIZE),,-ffreestanding -fno-builtin -fno-stack-protector -U_FORTIFY_SOURCE -fno-tree-loop-distribute-patterns)
@@ -107,6 +113,11 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(BUILD)/common/tool.o: $(BUILD)/privileges/tools.h
+$(BUILD)/common/translator.o: $(BUILD)/privileges/remap-runner.h
+
+$(BUILD)/translator/%.o: src/translator/%.c $(BUILD)/privileges/remap-daemon.h Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -D_FILE_OFFSET_BITS=64 -Isrc/common $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 define PROGRAM_RULE
 $(BUILD)/$(1)/%.o: src/$(1)/%.c $(BUILD)/privileges/%.h Makefile
@@ -160,7 +171,7 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 install: all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
-	install -m 0755 $(BIN)/flexdriver $(DESTDIR)$(libexecdir)
+	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(DESTDIR)$(libexecdir)/verbs
 	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
@@ -174,4 +185,4 @@ clean:
 .PHONY: all tools deps check demo bench lint install clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/bare/*.d)
+-include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/translator/*.d $(BUILD)/bare/*.d)

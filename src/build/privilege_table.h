@@ -92,12 +92,31 @@
                 "sync_file_range", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4",          \
                 "waitid", "write", "writev"
 
+/* Ask for a translator, and make its filesystem (translator.c). */
+#define GROUP_TRANSLATOR "recvfrom", "fstat"
+
+/* What the translator does for the processes of a container, and what watches over it (src/translator/). */
+#define GROUP_TRANSLATE                                                                                                \
+        GROUP_BASE, "writev", "statx", "mknodat", "mkdirat", "symlinkat", "linkat", "renameat2", "readlinkat",         \
+                "readlink", "fchmodat", "fchownat", "utimensat", "truncate", "ftruncate", "fstat", "statfs",           \
+                "fstatfs", "setxattr", "getxattr", "listxattr", "removexattr", "pread64", "pwrite64", "dup", "fsync",  \
+                "fdatasync", "fallocate", "copy_file_range", "flock", "setfsuid", "setfsgid", "setgroups", "umask",    \
+                "unshare/fs", "ioctl/backing", "name_to_handle_at", "open_by_handle_at", "futex", "mprotect",          \
+                "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity", "rt_sigprocmask",          \
+                "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
+                "uname", "sched_yield", "clock_nanosleep", "prctl/name", "close_range", "getuid"
+
 /* What putting any mount into a container takes. */
 #define CAPABILITIES_INJECT                                                                                            \
         CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL
 
 /* What whoever made an overlay must be allowed, for as long as it is used: the kernel acts on its layers as that. */
 #define CAPABILITIES_OVERLAY CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP, CAP_MKNOD
+
+/* To act on files as anybody, the node's root included; and (SYS_ADMIN) to let the kernel pass reads and writes
+ * through. */
+#define CAPABILITIES_TRANSLATE                                                                                         \
+        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
 
 struct privilege_row {
         const char *program;
@@ -120,10 +139,10 @@ struct privilege_row {
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
-        { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
+        { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT, GROUP_TRANSLATOR } },
         { "mount-block",
           { CAPABILITIES_INJECT, CAP_MKNOD, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES } },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_TRANSLATOR } },
         { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
         { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
         { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
@@ -162,6 +181,14 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER,
             GROUP_QUESTION } },
+        { "remap-daemon", { CAPABILITIES_TRANSLATE, -1 }, { GROUP_TRANSLATE } },
+        { "remap-runner",
+          { CAPABILITIES_TRANSLATE, CAP_SETPCAP, -1 },
+          { GROUP_TRANSLATE, "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget", "capset",
+            "prctl/any",     "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto", "pipe2",
+            "setsid",        "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } }, /* inherited by
+                                                                                                     remap-daemon, which
+                                                                                                     gives away more */
         { "tools",
           { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_TOOLS } }, /* inherited by what is run */

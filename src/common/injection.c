@@ -12,6 +12,7 @@
 #include "fd.h"
 #include "placement.h"
 #include "text.h"
+#include "translator.h"
 
 void injection_begin(struct injection *injection, struct call *call, const struct request *request,
                      const struct source_kind *kind)
@@ -436,8 +437,6 @@ int injection_make_mount(struct injection *injection, struct error *error)
         if (owned && !injection->kind->ownable)
                 return fail_strategy(
                         injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
-        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP)
-                return fail_strategy(injection, "the FUSE translator (\"remap\") is not part of this version", error);
         return injection->kind->make(injection, owned, error);
 }
 
@@ -514,6 +513,40 @@ static int dress_owned(struct injection *injection, struct error *error)
         return r;
 }
 
+int injection_translate(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_record *record = &injection->record;
+        /* what nobody may do with the mount that is shown, nobody may do through the one behind it, either */
+        const struct mount_attributes behind = {
+                .set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                       (injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR__ATIME | MOUNT_ATTR_NODIRATIME)),
+                .clear = (injection->attributes.set & MOUNT_ATTR__ATIME) != 0 ? MOUNT_ATTR__ATIME : 0,
+                .propagation = MS_PRIVATE,
+                .recursive = request->recursive,
+        };
+        int fd;
+        int r = detached_mount_dress(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
+
+        if (r < 0)
+                return r;
+        fd = translator_mount(injection->mount_fd, request->source, injection->container, &injection->call->state,
+                              &record->translator_key, &record->translator_pid, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->mount_fd); /* the translator's now */
+        injection->mount_fd = fd;
+        (void)text_copy(record->id_mapping, sizeof record->id_mapping, "remap");
+        return 0;
+}
+
+static int dress_translated(struct injection *injection, struct error *error)
+{
+        int r = injection_translate(injection, error);
+
+        return r < 0 ? r : dress(injection, /* mapped= */ false, error);
+}
+
 int injection_dress(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -522,6 +555,8 @@ int injection_dress(struct injection *injection, struct error *error)
 
         if (injection->kind->maps)
                 return dress(injection, /* mapped= */ false, error);
+        if (injection->container->own_user_ns && request->ids == IDS_REMAP)
+                return dress_translated(injection, error);
         if (!injection->container->own_user_ns)
                 word = "none";
         else if (request->ids == IDS_HOST)

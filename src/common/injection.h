@@ -93,6 +93,12 @@ int injection_allow_device(struct injection *injection, struct error *error);
 int injection_place(struct injection *injection, struct error *error);
 int injection_confirm(struct injection *injection, struct error *error);
 
+/*
+ * injection_translate() - the detached mount made so far is shown through a translator, whose FUSE mount takes its
+ * place (translator.h); says so in the record. It is not dressed yet.
+ */
+int injection_translate(struct injection *injection, struct error *error);
+
 /* injection_digest_text() - one more text of the request that makes its source another one. */
 void injection_digest_text(struct injection *injection, const char *text);
 

@@ -6,15 +6,38 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "fd.h"
 #include "syscalls.h"
+
+/*
+ * A FUSE filesystem of another user namespace tells the node's root nothing but which mount it is (EACCES to whoever
+ * asks for more: fuse_getattr(), seen on 6.18 and 6.1). A directory may not be searched then; a file is none.
+ */
+static int see_foreign(int dirfd, const char *path, struct statx *ret_stx)
+{
+        cleanup_close int fd = path[0] != '\0' ? openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -EBADF;
+        int below;
+
+        if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+                  /* mask= */ 0, ret_stx) < 0)
+                return -errno;
+        below = openat(path[0] != '\0' ? fd : dirfd, ".", O_PATH | O_CLOEXEC);
+        ret_stx->stx_mode = below < 0 && errno == ENOTDIR ? S_IFREG : S_IFDIR;
+        fd_close(&below);
+        return 0;
+}
 
 int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen)
 {
         struct statx stx;
 
         if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-                  STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &stx) < 0)
-                return -errno;
+                  STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &stx) < 0) {
+                int r = errno == EACCES ? see_foreign(dirfd, path, &stx) : -errno;
+
+                if (r < 0)
+                        return r;
+        }
         *ret_seen = (struct mount_seen){
                 .identity = { .unique = (stx.stx_mask & STATX_MNT_ID_UNIQUE) != 0,
                               .id = stx.stx_mnt_id,
@@ -34,7 +57,8 @@ int mount_see_short_id(int fd, uint64_t *ret_short_id)
 {
         struct statx stx;
 
-        if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0)
+        /* it comes without being asked for */
+        if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, /* mask= */ 0, &stx) < 0)
                 return -errno;
         *ret_short_id = stx.stx_mnt_id;
         return 0;

@@ -103,6 +103,8 @@ static void optional_from_json(const json_t *object, struct mount_record *ret_re
         ret_record->replaces_raw_before = (unsigned)optional_number(object, "replacesRawBefore") & 3U;
         ret_record->from_pid = (pid_t)optional_number(object, "fromPid");
         (void)text_copy(ret_record->from_id, sizeof ret_record->from_id, from_id != NULL ? from_id : "");
+        ret_record->translator_key = optional_number(object, "translatorKey");
+        ret_record->translator_pid = (int)optional_number(object, "translatorPid");
         ret_record->replaces = (struct mount_identity){
                 .unique = json_is_true(json_object_get(object, "replacesUnique")),
                 .id = optional_number(object, "replacesId"),
@@ -129,6 +131,10 @@ static int optional_to_json(json_t *object, const struct mount_record *record)
                 r = json_object_set_new(object, "fromPid", json_integer(record->from_pid));
         if (r == 0 && record->from_id[0] != '\0')
                 r = json_object_set_new(object, "fromId", json_string(record->from_id));
+        if (r == 0 && record->translator_key != 0)
+                r = json_object_set_new(object, "translatorKey", json_integer((json_int_t)record->translator_key));
+        if (r == 0 && record->translator_key != 0)
+                r = json_object_set_new(object, "translatorPid", json_integer(record->translator_pid));
         if (r < 0 || record->replaces.id == 0)
                 return r;
         if (json_object_set_new(object, "replacesUnique", json_boolean(record->replaces.unique)) < 0 ||

@@ -27,7 +27,7 @@ int namespace_open_own_mounts(struct error *error)
         return fd < 0 ? fail(error, errno, "open", "/proc/self/ns/mnt") : fd;
 }
 
-int namespace_become_root_of(int user_ns_fd, const char *container, struct error *error)
+int namespace_enter_user(int user_ns_fd, const char *container, struct error *error)
 {
         int parent = getppid();
 
@@ -37,6 +37,26 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
                 return error_where(error, container);
         }
         privileges_stay_undumpable(); /* each change of credentials sets it anew */
+        worker_dies_with_parent(parent);
+        return 0;
+}
+
+int namespace_enter_network(int net_ns_fd, const char *container, struct error *error)
+{
+        if (setns(net_ns_fd, CLONE_NEWNET) < 0) {
+                (void)fail(error, errno, "setns", "network namespace");
+                return error_where(error, container);
+        }
+        return 0;
+}
+
+int namespace_become_root_of(int user_ns_fd, const char *container, struct error *error)
+{
+        int parent = getppid();
+        int r = namespace_enter_user(user_ns_fd, container, error);
+
+        if (r < 0)
+                return r;
         /* Groups first, then group id, then user id. setgroups may be denied in there (/proc/PID/setgroups), which
          * leaves us with root's groups of the node, unused for what follows. The raw calls: glibc's would look for
          * threads to tell. */

@@ -22,6 +22,18 @@ int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *e
 int namespace_open_own_mounts(struct error *error);
 
 /*
+ * namespace_enter_user() - enter the container's user namespace as whoever we are: all capabilities in there and none
+ * on the node; not dumpable. Runs in: a short-lived, sealed child (ns_worker.h).
+ */
+int namespace_enter_user(int user_ns_fd, const char *container, struct error *error);
+
+/*
+ * namespace_enter_network() - sockets, and the filesystems of a network that are begun from here on, are the
+ * container's network namespace's. Needs CAP_SYS_ADMIN, there and here. Runs in: a short-lived child.
+ */
+int namespace_enter_network(int net_ns_fd, const char *container, struct error *error);
+
+/*
  * namespace_become_root_of() - enter the container's user namespace and be its root there.
  *
  * Runs in: a short-lived, sealed child (ns_worker.h), which keeps only the descriptors it needs.

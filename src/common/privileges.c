@@ -12,10 +12,10 @@
 
 #include "worker.h"
 
-/* No uid is special, setfsuid leaves capabilities alone, and nothing of this can be taken back. */
+/* No uid is special, and nothing of this can be taken back. */
 #define SECUREBITS                                                                                                     \
-        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |               \
-         SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |              \
+         SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 static int keep_capabilities(const struct privileges *privileges)
 {
@@ -46,18 +46,28 @@ static int load_filter(const struct privileges *privileges, struct error *error)
         return 0;
 }
 
-int privileges_drop(const struct privileges *privileges, struct error *error)
+static int drop(const struct privileges *privileges, int securebits, struct error *error)
 {
         int r;
 
         privileges_stay_undumpable();
         /* where we are root without CAP_SETPCAP: what keeps no capability has nothing that these would guard */
-        if (prctl(PR_SET_SECUREBITS, SECUREBITS) < 0 && (errno != EPERM || privileges->capability_count > 0))
+        if (prctl(PR_SET_SECUREBITS, securebits) < 0 && (errno != EPERM || privileges->capability_count > 0))
                 return fail(error, errno, "prctl", "securebits");
         r = keep_capabilities(privileges);
         if (r < 0)
                 return fail(error, -r, "capset", "capabilities");
         return load_filter(privileges, error);
+}
+
+int privileges_drop(const struct privileges *privileges, struct error *error)
+{
+        return drop(privileges, SECUREBITS | SECBIT_NO_SETUID_FIXUP, error);
+}
+
+int privileges_drop_to_act(const struct privileges *privileges, struct error *error)
+{
+        return drop(privileges, SECUREBITS, error);
 }
 
 int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)

@@ -36,6 +36,12 @@ struct privileges {
 int privileges_drop(const struct privileges *privileges, struct error *error);
 
 /*
+ * privileges_drop_to_act() - the same for what acts as others (setfsuid): as anybody but root it then has no capability
+ * over files, by the kernel's own rule (capabilities(7), "Effect of user ID changes").
+ */
+int privileges_drop_to_act(const struct privileges *privileges, struct error *error);
+
+/*
  * privileges_drop_for_tools() - the same for a process that runs other people's programs, which inherit what is left:
  * those of the capabilities that we have, and a filter under which an unlisted call fails.
  */

@@ -45,7 +45,7 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
                                                       program->arguments != NULL ? program->arguments : "REQUEST | -",
                                                       " | --help | --version\n", program->help, NULL });
         if (program->before_drop != NULL) {
-                int r = program->before_drop(error);
+                int r = program->before_drop(argc, argv, error);
 
                 if (r < 0)
                         return r;

@@ -12,8 +12,9 @@ struct program {
         const char *name;
         const char *help; /* the whole of --help, less its first line */
         const struct privileges *privileges;
-        const char *arguments;                   /* NULL: a request, as nearly everywhere */
-        int (*before_drop)(struct error *error); /* what has to be done with all privileges; NULL: nothing */
+        const char *arguments; /* NULL: a request, as nearly everywhere */
+        /* what has to be done with all privileges; NULL: nothing */
+        int (*before_drop)(int argc, char **argv, struct error *error);
 };
 
 /*

@@ -117,6 +117,13 @@ int state_lock(struct state *state, uint64_t key, struct error *error)
         return 0;
 }
 
+bool state_is_free(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 && range.l_type == F_UNLCK;
+}
+
 DIR *state_list(const struct state *state)
 {
         cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

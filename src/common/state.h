@@ -41,6 +41,9 @@ int state_lock(struct state *state, uint64_t key, struct error *error);
 /* state_try_lock() - the same if nobody holds it, without waiting; false otherwise, and when it cannot be told. */
 bool state_try_lock(struct state *state, uint64_t key);
 
+/* state_is_free() - whether nobody else holds it; false also when it cannot be told. */
+bool state_is_free(struct state *state, uint64_t key);
+
 /* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
 DIR *state_list(const struct state *state);
 

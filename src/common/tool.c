@@ -194,11 +194,13 @@ static void run_orders(int fd, int parent)
 
 /* ---- in the program */
 
-int tool_begin(struct error *error)
+int tool_begin(int argc, char **argv, struct error *error)
 {
         int parent = getpid();
         int pair[2];
 
+        (void)argc;
+        (void)argv;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail(error, errno, "socketpair", "the runner of commands");
         runner_pid = fork();

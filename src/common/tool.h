@@ -29,7 +29,7 @@ enum tool {
 #define TOOL_OUTPUT_SIZE 400
 
 /* tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
-int tool_begin(struct error *error);
+int tool_begin(int argc, char **argv, struct error *error);
 
 /*
  * tool_run() - run one, on a device or a directory of the node.

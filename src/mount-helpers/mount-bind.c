@@ -6,6 +6,7 @@
 #include "common/program.h"
 #include "common/request_parse.h"
 #include "common/status.h"
+#include "common/translator.h"
 
 static const char help[] =
         "\n"
@@ -19,7 +20,7 @@ static const char help[] =
         "  recursive       true: with the mounts below the source\n"
         "  options         \"noexec,noatime\" or [\"noexec\",\"noatime\"]; nosuid and nodev unless \"suid\", \"dev\"\n"
         "  propagation     private (default), slave, shared, unbindable\n"
-        "  ids             auto (default), idmapped, host: whose ids owners are shown as\n"
+        "  ids             auto (default), idmapped, remap, host: whose ids owners are shown as\n"
         "  locked          true: root in the container cannot remount read-only, nosuid, nodev, noexec away\n"
         "  mkdir           false: refuse a target that is not there\n"
         "  replace         true: take the place of what flexgraft put there before, with no moment without a mount\n"
@@ -31,7 +32,9 @@ static const char help[] =
         "Example: mount-bind '{\"container\": \"web\", \"source\": \"/srv/data\", \"target\": \"/data\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { .name = "mount-bind", .help = help, .privileges = &PRIVILEGES };
+static const struct program program = {
+        .name = "mount-bind", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin_for
+};
 
 int main(int argc, char **argv)
 {

@@ -7,6 +7,7 @@
 #include "common/raw_source.h"
 #include "common/request_parse.h"
 #include "common/status.h"
+#include "common/translator.h"
 
 static const char help[] =
         "\n"
@@ -23,7 +24,7 @@ static const char help[] =
         "  options         of the mount or the filesystem, \"noatime,data=ordered\" or an array of them;\n"
         "                  nosuid and nodev unless \"suid\", \"dev\"; errors=remount-ro on ext4 unless said\n"
         "  propagation     private (default), slave, shared, unbindable\n"
-        "  ids             auto (default), idmapped, userns, host: whose ids owners are shown as\n"
+        "  ids             auto (default), idmapped, userns, remap, host: whose ids owners are shown as\n"
         "  locked          true: root in the container cannot remount read-only, nosuid, nodev, noexec away\n"
         "  mkdir           false: refuse a target that is not there\n"
         "  replace         true: take the place of what flexgraft put there before, with no moment without a mount\n"
@@ -35,7 +36,9 @@ static const char help[] =
         "Example: mount-block '{\"container\": \"web\", \"source\": \"LABEL=data\", \"target\": \"/data\"}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { .name = "mount-block", .help = help, .privileges = &PRIVILEGES };
+static const struct program program = {
+        .name = "mount-block", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin_for
+};
 
 int main(int argc, char **argv)
 {

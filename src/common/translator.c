@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "translator.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privileges/remap-runner.h"
+
+#include "detached_mount.h"
+#include "fd.h"
+#include "namespace.h"
+#include "ns_worker.h"
+#include "privileges.h"
+#include "superblock.h"
+#include "text.h"
+#include "worker.h"
+
+#define PROGRAM "remap-daemon"
+#define FIRST_FD 3 /* those that the program gets, in the order of src/translator/shared.h */
+
+enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASSED };
+
+struct answer {
+        int errnum; /* 0: it serves */
+        int pid;
+        char words[128];
+};
+
+static int runner_fd = -EBADF;
+
+/* ---- in the runner */
+
+/* Beside the program that we are, or where "make install" puts what is not for people. */
+static bool find_program(char *ret_path, size_t size)
+{
+        static const char *const places[] = { "/" PROGRAM, "/../libexec/flexgraft/" PROGRAM, "/../" PROGRAM };
+        char self[PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+        char *slash;
+
+        if (n < 0)
+                return false;
+        self[n] = '\0';
+        slash = strrchr(self, '/');
+        *slash = '\0';
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+                if ((size_t)snprintf(ret_path, size, "%s%s", self, places[i]) < size && access(ret_path, X_OK) == 0)
+                        return true;
+        return false;
+}
+
+static int receive_order(int socket_fd, int ret_fds[PASSED])
+{
+        union {
+                char bytes[CMSG_SPACE(PASSED * sizeof(int))];
+                struct cmsghdr align;
+        } control = {};
+        char token;
+        struct iovec part = { .iov_base = &token, .iov_len = sizeof token };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
+        };
+        struct cmsghdr *header;
+        ssize_t n = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
+
+        header = CMSG_FIRSTHDR(&message);
+        if (n != 1 || header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+            header->cmsg_len != CMSG_LEN(PASSED * sizeof(int)) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+                return -EPROTO;
+        (void)memcpy(ret_fds, CMSG_DATA(header), PASSED * sizeof(int));
+        return 0;
+}
+
+/* The descriptors at their numbers, nothing else open, nobody's session: the program lives on its own. */
+static void become(const char *path, const int fds[PASSED], int report_fd)
+{
+        static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
+        static const char *const arguments[] = { "remap-keeper", "serve", NULL };
+        int high[PASSED + 1];
+        bool done = setsid() > 0;
+
+        for (int i = 0; done && i <= PASSED; i++)
+                done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
+        for (int i = 0; done && i <= PASSED; i++)
+                done = dup2(high[i], FIRST_FD + i) >= 0;
+        if (done && close_range(FIRST_FD + PASSED + 1, ~0U, 0) == 0)
+                (void)execve(path, (char *const *)arguments, (char *const *)environment);
+        _exit(127);
+}
+
+static void carry_out(const int fds[PASSED], struct answer *ret_answer)
+{
+        char path[PATH_MAX + 64];
+        char word = 0;
+        int report[2];
+        pid_t pid;
+        ssize_t n;
+
+        if (!find_program(path, sizeof path)) {
+                ret_answer->errnum = ENOENT;
+                return;
+        }
+        if (pipe2(report, O_CLOEXEC) < 0) {
+                ret_answer->errnum = errno;
+                return;
+        }
+        pid = fork();
+        if (pid == 0)
+                become(path, fds, report[1]);
+        if (pid < 0)
+                ret_answer->errnum = errno;
+        (void)close(report[1]); /* the program's alone now */
+        while (pid > 0 && (n = read(report[0], &word, 1)) < 0 && errno == EINTR)
+                ;
+        (void)close(report[0]); /* only read from */
+        ret_answer->pid = pid;
+        if (pid > 0 && word != 'S') /* it told what is wrong, or ended */
+                ret_answer->errnum = word == 0 ? ECANCELED : (int)(unsigned char)word;
+}
+
+static void run_order(int socket_fd, int parent)
+{
+        struct answer answer = {};
+        struct error ignored;
+        int fds[PASSED];
+        int null_fd;
+
+        worker_dies_with_parent(parent);
+        /* whoever started us waits until nobody holds its pipes */
+        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
+            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0 ||
+            privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0 || receive_order(socket_fd, fds) < 0)
+                _exit(1);
+        carry_out(fds, &answer);
+        (void)send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL); /* nobody to tell if it fails */
+        _exit(0);
+}
+
+/* ---- in the program */
+
+int translator_begin(int argc, char **argv, struct error *error)
+{
+        int parent = getpid();
+        int pair[2];
+        pid_t pid;
+
+        (void)argc;
+        (void)argv;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return fail(error, errno, "socketpair", "the translator's runner");
+        pid = fork();
+        if (pid == 0) {
+                (void)close(pair[0]); /* so that it sees when we are gone */
+                run_order(pair[1], parent);
+        }
+        (void)close(pair[1]); /* the runner's */
+        runner_fd = pair[0];
+        return pid < 0 ? fail(error, errno, "fork", "the translator's runner") : 0;
+}
+
+int translator_begin_for(int argc, char **argv, struct error *error)
+{
+        /* a word that is written in another way (\u0072emap) has no runner, and is told so */
+        if (argc == 2 && (strcmp(argv[1], "-") == 0 || strstr(argv[1], "\"remap\"") != NULL))
+                return translator_begin(argc, argv, error);
+        return 0;
+}
+
+static int order(const int fds[PASSED], int *ret_pid, struct error *error)
+{
+        union {
+                char bytes[CMSG_SPACE(PASSED * sizeof(int))];
+                struct cmsghdr align;
+        } control = {};
+        char token = 'T';
+        struct iovec part = { .iov_base = &token, .iov_len = sizeof token };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
+        };
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        struct answer answer;
+        ssize_t n;
+
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(PASSED * sizeof(int));
+        (void)memcpy(CMSG_DATA(header), fds, PASSED * sizeof(int));
+        if (sendmsg(runner_fd, &message, MSG_NOSIGNAL) < 0)
+                return fail(error, errno, "start translator", PROGRAM);
+        do
+                n = recvfrom(runner_fd, &answer, sizeof answer, 0, NULL, NULL);
+        while (n < 0 && errno == EINTR);
+        fd_close(&runner_fd); /* one order is all it takes */
+        if (n != (ssize_t)sizeof answer)
+                return fail_because(error, ECANCELED, "start translator", PROGRAM, "nobody is there to start it");
+        if (answer.errnum == ENOENT)
+                return fail_because(error, ENOENT, "start translator", PROGRAM,
+                                    PROGRAM " is neither beside this program nor in ../libexec/flexgraft");
+        if (answer.errnum != 0)
+                return fail_because(error, answer.errnum, "start translator", PROGRAM, "it did not start: %s",
+                                    strerrordesc_np(answer.errnum) ?: "for no known reason");
+        *ret_pid = answer.pid;
+        return 0;
+}
+
+/* The descriptor, with which the kernel knows whose it is, has to be opened in there, and before the ids change. */
+static int open_fuse(void *argument, struct error *error)
+{
+        const struct container *container = argument;
+        int fd;
+        int r = namespace_enter_user(container->user_ns_fd, container->name, error);
+
+        if (r < 0)
+                return r;
+        fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+                return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
+        return fd;
+}
+
+struct mount_job {
+        const struct container *container;
+        const char *source;
+        int fuse_fd;
+        mode_t mode;
+};
+
+static int make_fuse(void *argument, struct error *error)
+{
+        const struct mount_job *job = argument;
+        const struct container *container = job->container;
+        cleanup_close int context_fd = -EBADF;
+        char fd[16];
+        char mode[16];
+        int r;
+
+        (void)snprintf(fd, sizeof fd, "%d", job->fuse_fd);
+        (void)snprintf(mode, sizeof mode, "%o", job->mode & S_IFMT);
+        if ((r = namespace_become_root_of(container->user_ns_fd, container->name, error)) < 0 ||
+            (r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        context_fd = superblock_begin("fuse", error);
+        if (context_fd < 0)
+                return context_fd;
+        /* as strings: FSCONFIG_SET_FD is not for fuse's "fd" */
+        if ((r = superblock_set(context_fd, "source", job->source, error)) < 0 ||
+            (r = superblock_set(context_fd, "subtype", "flexgraft", error)) < 0 ||
+            (r = superblock_set(context_fd, "fd", fd, error)) < 0 ||
+            (r = superblock_set(context_fd, "rootmode", mode, error)) < 0 ||
+            (r = superblock_set(context_fd, "user_id", "0", error)) < 0 ||
+            (r = superblock_set(context_fd, "group_id", "0", error)) < 0 ||
+            (r = superblock_set(context_fd, "allow_other", NULL, error)) < 0 ||
+            (r = superblock_set(context_fd, "default_permissions", NULL, error)) < 0 ||
+            (r = superblock_create(context_fd, "fuse", error)) < 0)
+                return r;
+        return superblock_mount(context_fd, "fuse", 0, error);
+}
+
+/* A lock that nobody else holds, whose descriptor is the translator's. */
+static int take_lock(const struct state *state, uint64_t *ret_key, struct error *error)
+{
+        cleanup_state struct state own = STATE_NONE;
+
+        if (getrandom(ret_key, sizeof *ret_key, 0) != (ssize_t)sizeof *ret_key)
+                return fail(error, EIO, "getrandom", "a translator's key");
+        *ret_key >>= 2; /* a JSON number's worth */
+        own.dir_fd = fcntl(state->dir_fd, F_DUPFD_CLOEXEC, 0);
+        if (own.dir_fd < 0)
+                return fail(error, errno, "lock", "state");
+        if (!state_try_lock(&own, *ret_key))
+                return fail(error, EBUSY, "lock", "a translator's key");
+        return fd_take(&own.lock_fd);
+}
+
+int translator_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
+                     uint64_t *ret_key, int *ret_pid, struct error *error)
+{
+        const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
+        struct mount_job job = { .container = container, .source = source };
+        cleanup_close int fuse_fd = -EBADF;
+        cleanup_close int lock_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        int r;
+
+        if (runner_fd < 0)
+                return fail_because(
+                        error, ENOSYS, "start translator", PROGRAM,
+                        "this program starts no translator unless \"remap\" is asked for, in so many letters");
+        if (fstat(mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
+        lock_fd = take_lock(state, ret_key, error);
+        if (lock_fd < 0)
+                return lock_fd;
+        fuse_fd = ns_worker_run(open_fuse, (void *)container, keep, 1, error);
+        if (fuse_fd < 0)
+                return fuse_fd;
+        job.fuse_fd = fuse_fd;
+        job.mode = st.st_mode;
+        fd = ns_worker_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
+        if (fd < 0)
+                return fd;
+        r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd }, ret_pid, error);
+        return r < 0 ? r : fd_take(&fd);
+}
+
+bool translator_lives(struct state *state, uint64_t key)
+{
+        return !state_is_free(state, key);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "caller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shared.h"
+
+#define GROUPS_MAX 1024 /* of one caller; the kernel allows 65536 */
+
+static __thread struct {
+        uid_t uid;
+        gid_t gid;
+        mode_t mask;
+        bool groups;
+} now;
+
+/* Each thread has its own umask, and its own groups: the raw call, since the C library's tells all threads. */
+int caller_begin(void)
+{
+        if (unshare(CLONE_FS) < 0 || syscall(SYS_setgroups, 0, NULL) < 0)
+                return -errno;
+        (void)umask(0);
+        return 0;
+}
+
+void caller_forget(void)
+{
+        if (now.groups) {
+                (void)syscall(SYS_setgroups, 0, NULL); /* cannot fail: it did not in caller_begin() */
+                now.groups = false;
+        }
+}
+
+int caller_become(uid_t uid, gid_t gid)
+{
+        if (uid == (uid_t)-1 || gid == (gid_t)-1)
+                return -EOVERFLOW;
+        caller_forget();
+        /* group first; neither call tells of failure, so each is asked again with an id that changes nothing */
+        if (gid != now.gid) {
+                (void)setfsgid(gid);
+                if (setfsgid((gid_t)-1) != (int)gid)
+                        return -EPERM;
+                now.gid = gid;
+        }
+        if (uid != now.uid) {
+                (void)setfsuid(uid);
+                if (setfsuid((uid_t)-1) != (int)uid)
+                        return -EPERM;
+                now.uid = uid;
+        }
+        return 0;
+}
+
+void caller_umask(mode_t mask)
+{
+        if (mask != now.mask)
+                (void)umask(mask);
+        now.mask = mask;
+}
+
+/* /proc/PID/status, as far as it fits; it is one read. */
+static bool read_status(pid_t pid, char *ret_text, size_t size)
+{
+        char path[64];
+        ssize_t n;
+        int fd;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
+        if (fd >= 0)
+                (void)close(fd); /* only read from */
+        ret_text[n > 0 ? n : 0] = '\0';
+        return n > 0;
+}
+
+/* What a group of the node is in the container. */
+static bool inside(uint32_t outside, gid_t *ret_group)
+{
+        for (uint32_t i = 0; i < shared->group_range_count; i++) {
+                const struct group_range *range = &shared->group_ranges[i];
+
+                if (outside - range->outside < range->count && outside >= range->outside) {
+                        *ret_group = range->inside + (outside - range->outside);
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool caller_add_groups(pid_t pid)
+{
+        static __thread char text[16384];
+        static __thread gid_t groups[GROUPS_MAX];
+        const char *next;
+        int count = 0;
+
+        if (now.groups || pid <= 0 || !read_status(pid, text, sizeof text) ||
+            (next = strstr(text, "\nGroups:")) == NULL)
+                return false;
+        for (next += strlen("\nGroups:"); count < GROUPS_MAX;) {
+                char *end;
+                unsigned long group;
+
+                while (*next == ' ' || *next == '\t')
+                        next++;
+                group = strtoul(next, &end, 10);
+                if (end == next)
+                        break;
+                if (inside((uint32_t)group, &groups[count]))
+                        count++;
+                next = end;
+        }
+        if (count == 0 || syscall(SYS_setgroups, count, groups) < 0)
+                return false;
+        now.groups = true;
+        return true;
+}
+
+bool caller_is_dying(pid_t pid)
+{
+        static const char *const members[] = { "\nSigPnd:", "\nShdPnd:" };
+        char text[4096];
+
+        if (pid <= 0 || !read_status(pid, text, sizeof text))
+                return true;
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                const char *found = strstr(text, members[i]);
+
+                if (found != NULL && (strtoull(found + strlen(members[i]), NULL, 16) & 1ULL << (SIGKILL - 1)) != 0)
+                        return true;
+        }
+        return false;
+}

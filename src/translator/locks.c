@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "locks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nodes.h"
+#include "session.h"
+
+#define AGAIN_MS 100 /* how often those that wait are asked for again, when nobody here lets go of one */
+
+struct waiter {
+        fuse_req_t request;
+        int slot; /* in shared->waiters, where the request is kept in case we die; -1: there was no room */
+        int fd;
+        int operation;     /* of flock(2); 0: a POSIX lock, */
+        struct flock lock; /* this one */
+        bool interrupted;
+        struct waiter *next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t owners_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct waiter *waiting;
+
+/* ---- whose they are */
+
+static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
+{
+        uint32_t number = (uint32_t)nodes_number(node);
+
+        for (size_t i = 0; i < OWNERS_MAX; i++)
+                if (shared->owners[i].node == number && shared->owners[i].owner == owner)
+                        return &shared->owners[i];
+        return NULL;
+}
+
+/* An open file description with the access mode of fd: the kernel wants it to fit the lock. */
+static int open_again(int fd)
+{
+        char path[32];
+        int flags = fcntl(fd, F_GETFL);
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        return flags < 0 ? -1 : open(path, (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* That owner's description; made if it has none. One that was opened only for reading may have to be for writing. */
+static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
+{
+        struct lock_owner *found;
+        int r = -ENOENT;
+
+        (void)pthread_mutex_lock(&owners_mutex);
+        found = find_owner(node, owner);
+        for (size_t i = 0; found == NULL && make && i < OWNERS_MAX; i++)
+                if (shared->owners[i].node == 0) {
+                        int new_fd = open_again(fd);
+
+                        if (new_fd < 0)
+                                r = -errno;
+                        else {
+                                found = &shared->owners[i];
+                                found->fd = new_fd;
+                                found->owner = owner;
+                                descriptor_use(new_fd, USE_LOCK);
+                                found->node = (uint32_t)nodes_number(node);
+                                node->owners++;
+                        }
+                        break;
+                }
+        if (found != NULL)
+                r = found->fd;
+        else if (make && r == -ENOENT)
+                r = -ENOLCK;
+        (void)pthread_mutex_unlock(&owners_mutex);
+        return r;
+}
+
+static bool somebody_waits(int fd)
+{
+        bool found = false;
+
+        (void)pthread_mutex_lock(&mutex);
+        for (const struct waiter *waiter = waiting; !found && waiter != NULL; waiter = waiter->next)
+                found = waiter->fd == fd;
+        (void)pthread_mutex_unlock(&mutex);
+        return found;
+}
+
+void locks_drop(struct node *node, uint64_t owner)
+{
+        struct lock_owner *found;
+
+        if (node->owners == 0)
+                return;
+        (void)pthread_mutex_lock(&owners_mutex);
+        found = find_owner(node, owner);
+        if (found != NULL && somebody_waits(found->fd)) {
+                struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
+                (void)fcntl(found->fd, F_OFD_SETLK, &all); /* another thread of it goes on waiting */
+        } else if (found != NULL) {
+                int fd = found->fd;
+
+                found->node = 0;
+                node->owners--;
+                descriptor_end(fd);
+        }
+        (void)pthread_mutex_unlock(&owners_mutex);
+        if (found != NULL)
+                locks_changed();
+}
+
+/* ---- who waits */
+
+static void end_waiter(struct waiter *waiter, int r)
+{
+        if (waiter->slot >= 0)
+                (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
+        fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for one that is under way */
+        (void)fuse_reply_err(waiter->request, -r);
+        free(waiter);
+}
+
+static int try_lock(const struct waiter *waiter)
+{
+        struct flock lock = waiter->lock;
+
+        if (waiter->operation != 0)
+                return flock(waiter->fd, waiter->operation | LOCK_NB) < 0 ? -errno : 0;
+        return fcntl(waiter->fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+static bool would_wait(int r)
+{
+        return r == -EAGAIN || r == -EACCES;
+}
+
+static void *ask_again(void *ignored)
+{
+        (void)ignored;
+        (void)pthread_mutex_lock(&mutex);
+        for (;;) {
+                struct waiter **link = &waiting;
+                struct timespec until;
+
+                while (*link != NULL) {
+                        struct waiter *waiter = *link;
+                        int r = waiter->interrupted ? -EINTR : try_lock(waiter);
+
+                        if (would_wait(r)) {
+                                link = &waiter->next;
+                                continue;
+                        }
+                        *link = waiter->next;
+                        end_waiter(waiter, r);
+                }
+                if (waiting == NULL) {
+                        (void)pthread_cond_wait(&changed, &mutex);
+                        continue;
+                }
+                (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+                until.tv_nsec += AGAIN_MS * 1000000L;
+                if (until.tv_nsec >= 1000000000L) {
+                        until.tv_nsec -= 1000000000L;
+                        until.tv_sec++;
+                }
+                (void)pthread_cond_timedwait(&changed, &mutex, &until);
+        }
+        return NULL;
+}
+
+int locks_begin(void)
+{
+        pthread_t thread;
+
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        waiting = NULL;
+        return -pthread_create(&thread, NULL, ask_again, NULL);
+}
+
+void locks_rest(void (*function)(void))
+{
+        (void)pthread_mutex_lock(&mutex);
+        function();
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+void locks_changed(void)
+{
+        (void)pthread_mutex_lock(&mutex);
+        if (waiting != NULL)
+                (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+/* libfuse holds the request's own lock: only a note is made. */
+static void interrupt(fuse_req_t request, void *data)
+{
+        struct waiter *waiter = data;
+
+        (void)request;
+        __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
+        (void)pthread_cond_signal(&changed);
+}
+
+static void wait_for(fuse_req_t request, int fd, int operation, const struct flock *lock)
+{
+        struct waiter *waiter = calloc(1, sizeof *waiter);
+
+        if (waiter == NULL) {
+                (void)fuse_reply_err(request, ENOMEM);
+                return;
+        }
+        *waiter = (struct waiter){ .request = request, .fd = fd, .operation = operation, .slot = -1 };
+        if (lock != NULL)
+                waiter->lock = *lock;
+        (void)pthread_mutex_lock(&mutex);
+        for (int i = 0; waiter->slot < 0 && i < WAITERS_MAX; i++) {
+                uint32_t used;
+
+                (void)memcpy(&used, shared->waiters[i], sizeof used);
+                if (used == 0 && session_keep_request(shared->waiters[i]))
+                        waiter->slot = i;
+        }
+        fuse_req_interrupt_func(request, interrupt, waiter); /* while nobody else can end it */
+        waiter->next = waiting;
+        waiting = waiter;
+        (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+/* ---- what is asked for */
+
+void locks_get(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
+{
+        int owned = owner_fd(node, fd, owner, /* make= */ true);
+
+        lock->l_pid = 0;
+        if (owned < 0)
+                (void)fuse_reply_err(request, -owned);
+        else if (fcntl(owned, F_OFD_GETLK, lock) < 0)
+                (void)fuse_reply_err(request, errno);
+        else {
+                if (lock->l_pid < 0)
+                        lock->l_pid = 0; /* somebody whom no process of the container is */
+                (void)fuse_reply_lock(request, lock);
+        }
+}
+
+void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
+{
+        int owned = owner_fd(node, fd, owner, /* make= */ lock->l_type != F_UNLCK);
+        int r = 0;
+
+        lock->l_pid = 0; /* F_OFD_SETLK wants it so */
+        if (owned < 0)
+                r = owned == -ENOENT ? 0 : owned; /* who has none lets go of none */
+        else if (fcntl(owned, F_OFD_SETLK, lock) < 0)
+                r = -errno;
+        if (wait && would_wait(r)) {
+                wait_for(request, owned, 0, lock);
+                return;
+        }
+        (void)fuse_reply_err(request, -r);
+        if (lock->l_type == F_UNLCK)
+                locks_changed();
+}
+
+void locks_flock(fuse_req_t request, int fd, int operation)
+{
+        int r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
+
+        if (would_wait(r) && (operation & LOCK_NB) == 0) {
+                wait_for(request, fd, operation, NULL);
+                return;
+        }
+        (void)fuse_reply_err(request, -r);
+        if ((operation & ~LOCK_NB) == LOCK_UN)
+                locks_changed();
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nodes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ROOT 1
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t free_nodes;            /* the first of them, 0: none */
+static uint32_t descriptors_for_nodes; /* as many as may be held at a time */
+static int handle_fd = -1;             /* what open_by_handle_at(2) wants of the filesystem */
+
+union handle {
+        struct file_handle head;
+        uint8_t bytes[sizeof(struct file_handle) + HANDLE_SIZE];
+};
+
+void descriptor_use(int fd, enum descriptor_use use)
+{
+        if ((uint32_t)fd < DESCRIPTORS_MAX)
+                shared->uses[fd] = (uint8_t)use;
+}
+
+void descriptor_end(int fd)
+{
+        descriptor_use(fd, USE_NONE);
+        (void)close(fd); /* what a failed close could lose was asked for by flush */
+}
+
+struct node *nodes_get(uint64_t number)
+{
+        return number < NODES_MAX && shared->nodes[number].used ? &shared->nodes[number] : NULL;
+}
+
+uint64_t nodes_number(const struct node *node)
+{
+        return (uint64_t)(node - shared->nodes);
+}
+
+static uint32_t *bucket_of(uint64_t device, uint64_t inode)
+{
+        uint64_t hash = (inode ^ device << 40) * 0x9e3779b97f4a7c15U;
+
+        return &shared->buckets[hash >> 46]; /* 18 bits */
+}
+
+static void put_in_bucket(struct node *node)
+{
+        uint32_t *bucket = bucket_of(node->device, node->inode);
+
+        node->next = *bucket;
+        *bucket = (uint32_t)nodes_number(node);
+}
+
+static void take_from_bucket(const struct node *node)
+{
+        uint32_t *link = bucket_of(node->device, node->inode);
+
+        while (*link != 0 && &shared->nodes[*link] != node)
+                link = &shared->nodes[*link].next;
+        if (*link != 0)
+                *link = node->next;
+}
+
+/* What the last daemon had open and had not yet written down; and descriptors are this daemon's to number. */
+static int close_unknown(void)
+{
+        DIR *list = opendir("/proc/self/fd");
+        const struct dirent *entry;
+
+        if (list == NULL)
+                return -errno;
+        while ((entry = readdir(list)) != NULL) {
+                long fd = strtol(entry->d_name, NULL, 10);
+
+                if (fd >= FD_OWN && fd < DESCRIPTORS_MAX && fd != dirfd(list) && fd != shared->keeper_pidfd &&
+                    fd != shared->daemon_pidfd && shared->uses[fd] == USE_NONE)
+                        (void)close((int)fd); /* nobody knows it */
+        }
+        (void)closedir(list); /* only read from */
+        return 0;
+}
+
+static int begin_root(void)
+{
+        struct node *root = &shared->nodes[ROOT];
+        struct stat st;
+
+        if (fstat(FD_ROOT, &st) < 0)
+                return -errno;
+        *root = (struct node){ .generation = 1,
+                               .fd = FD_ROOT,
+                               .device = st.st_dev,
+                               .inode = st.st_ino,
+                               .lookups = 2, /* never forgotten */
+                               .mode = st.st_mode & S_IFMT };
+        root->used = 1;
+        shared->nodes_high = ROOT + 1;
+        return 0;
+}
+
+int nodes_begin(void)
+{
+        struct rlimit limit;
+        int r;
+
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        if ((r = close_unknown()) < 0)
+                return r;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return -errno;
+        /* the other half is for open files and locks */
+        descriptors_for_nodes = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX) / 2;
+        if (shared->nodes_high == 0 && (r = begin_root()) < 0)
+                return r;
+        /* what is handed out by handle has to be of the root's filesystem; where this cannot be opened there is none */
+        handle_fd = open("/proc/self/fd/4", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        _Static_assert(FD_ROOT == 4, "the path above");
+        (void)memset(shared->buckets, 0, sizeof shared->buckets);
+        free_nodes = 0;
+        shared->node_descriptors = 0;
+        for (uint32_t i = shared->nodes_high; i-- > ROOT;) {
+                struct node *node = &shared->nodes[i];
+
+                if (node->used) {
+                        put_in_bucket(node);
+                        shared->node_descriptors += node->fd >= 0;
+                } else {
+                        node->next = free_nodes;
+                        free_nodes = i;
+                }
+        }
+        return 0;
+}
+
+static void get_handle(int fd, uint64_t device, union handle *ret_handle)
+{
+        int mount_id;
+
+        ret_handle->head.handle_bytes = HANDLE_SIZE;
+        if (handle_fd < 0 || device != shared->nodes[ROOT].device ||
+            name_to_handle_at(fd, "", &ret_handle->head, &mount_id, AT_EMPTY_PATH) < 0)
+                ret_handle->head.handle_bytes = 0;
+}
+
+static bool same_handle(const struct node *node, const union handle *handle)
+{
+        return node->handle_size == handle->head.handle_bytes && node->handle_type == handle->head.handle_type &&
+               memcmp(node->handle, handle->head.f_handle, node->handle_size) == 0;
+}
+
+static struct node *find(const struct stat *st, const union handle *handle)
+{
+        for (uint32_t i = *bucket_of(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
+                struct node *node = &shared->nodes[i];
+
+                /* a server, and any filesystem once nobody holds a file, gives its number to another */
+                if (node->device == st->st_dev && node->inode == st->st_ino && node->mode == (st->st_mode & S_IFMT) &&
+                    ((!shared->network && node->fd >= 0) || node->handle_size == 0 || handle->head.handle_bytes == 0 ||
+                     same_handle(node, handle)))
+                        return node;
+        }
+        return NULL;
+}
+
+static struct node *make(int *fd, const struct stat *st, const union handle *handle)
+{
+        uint32_t number = free_nodes;
+        struct node *node;
+
+        if (number != 0)
+                free_nodes = shared->nodes[number].next;
+        else if (shared->nodes_high < NODES_MAX)
+                number = shared->nodes_high;
+        else
+                return NULL;
+        node = &shared->nodes[number];
+        *node = (struct node){ .generation = node->generation + 1,
+                               .fd = *fd,
+                               .device = st->st_dev,
+                               .inode = st->st_ino,
+                               .mode = st->st_mode & S_IFMT,
+                               .handle_type = handle->head.handle_type,
+                               .handle_size = handle->head.handle_bytes };
+        (void)memcpy(node->handle, handle->head.f_handle, handle->head.handle_bytes);
+        if (handle->head.handle_bytes > 0 && shared->node_descriptors >= descriptors_for_nodes)
+                node->fd = -1; /* the caller closes it */
+        else {
+                descriptor_use(*fd, USE_NODE);
+                shared->node_descriptors++;
+                *fd = -1;
+        }
+        put_in_bucket(node);
+        __atomic_store_n(&node->used, 1, __ATOMIC_RELEASE); /* from here on the next daemon knows it */
+        if (number == shared->nodes_high)
+                shared->nodes_high++;
+        return node;
+}
+
+int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+{
+        union handle handle = {};
+        struct node *node;
+        int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, ret_stat) < 0) {
+                int r = -errno;
+
+                (void)close(fd); /* nothing was done through it */
+                return r;
+        }
+        /* a racy look at the number: near the limit it does not matter which way */
+        if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_nodes)
+                get_handle(fd, ret_stat->st_dev, &handle);
+        (void)pthread_mutex_lock(&mutex);
+        node = find(ret_stat, &handle);
+        if (node == NULL)
+                node = make(&fd, ret_stat, &handle);
+        if (node != NULL)
+                node->lookups++;
+        (void)pthread_mutex_unlock(&mutex);
+        if (fd >= 0)
+                (void)close(fd); /* likewise */
+        *ret_node = node;
+        return node != NULL ? 0 : -ENFILE;
+}
+
+void nodes_forget(struct node *node, uint64_t count)
+{
+        int fd = -1;
+
+        if (node == &shared->nodes[ROOT])
+                return;
+        (void)pthread_mutex_lock(&mutex);
+        node->lookups = node->lookups > count ? node->lookups - count : 0;
+        if (node->lookups == 0) {
+                take_from_bucket(node);
+                node->used = 0;
+                fd = node->fd;
+                if (fd >= 0)
+                        shared->node_descriptors--;
+                node->next = free_nodes;
+                free_nodes = (uint32_t)nodes_number(node);
+        }
+        (void)pthread_mutex_unlock(&mutex);
+        if (fd >= 0)
+                descriptor_end(fd);
+}
+
+struct node_fd nodes_open(const struct node *node)
+{
+        union handle handle = { .head = { .handle_bytes = node->handle_size, .handle_type = node->handle_type } };
+        int was;
+        int fd;
+
+        if (node->fd >= 0)
+                return (struct node_fd){ .fd = node->fd };
+        (void)memcpy(handle.head.f_handle, node->handle, node->handle_size);
+        /* it wants CAP_DAC_READ_SEARCH, which whoever we act for need not have; it asks nobody for a permission */
+        was = setfsuid(0);
+        fd = open_by_handle_at(handle_fd, &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                fd = -errno;
+        (void)setfsuid((uid_t)was);
+        return (struct node_fd){ .fd = fd, .temporary = true };
+}
+
+void nodes_close(struct node_fd *fd)
+{
+        int saved = errno;
+
+        if (fd->temporary && fd->fd >= 0)
+                (void)close(fd->fd); /* nothing is written through it */
+        errno = saved;
+}

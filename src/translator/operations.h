@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * operations.h - each FUSE request as the system calls that it means on the source.
+ */
+#ifndef FLEXGRAFT_TRANSLATOR_OPERATIONS_H
+#define FLEXGRAFT_TRANSLATOR_OPERATIONS_H
+
+#define FUSE_USE_VERSION 314
+#include <fuse3/fuse_lowlevel.h>
+
+extern const struct fuse_lowlevel_ops operations;
+
+/* operations_begin() - likewise of what a daemon before us held. */
+void operations_begin(void);
+
+#endif

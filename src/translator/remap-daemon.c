@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remap-daemon serve - show a mount to a container whose user namespace the mount's own filesystem knows nothing of.
+ *
+ * Started by a mount helper (src/common/translator.c), with what shared.h lists as its descriptors. Two processes: the
+ * daemon answers, the keeper waits for it to die and then starts another, which goes on where it was. They have their
+ * descriptors in common, and what shared.h says. Should the keeper die, the daemon makes another. Both end when nothing
+ * is mounted any more.
+ */
+#include "privileges/remap-daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "nodes.h"
+#include "session.h"
+#include "shared.h"
+
+#define LOOK_MS 5000   /* how often the keeper looks whether the container's end waits for us */
+#define LOOKS_ENDING 2 /* and how many of these it may take to end */
+#define SOON_MS 1000   /* a daemon that lived shorter is not followed by another at once */
+
+static const char help[] = "Usage: remap-daemon serve | --help | --version\n"
+                           "\n"
+                           "Serve a mount with translated owners (\"ids\": \"remap\") to a container. Started by the "
+                           "mount helpers, with the\n"
+                           "descriptors it needs; not for people. Ends when the mount is gone.\n";
+
+struct shared *shared;
+
+static void be_called(const char *name)
+{
+        (void)prctl(PR_SET_NAME, name, 0, 0, 0); /* for ps; cannot fail */
+}
+
+static int64_t now_ms(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void report(char word)
+{
+        if (fcntl(FD_REPORT, F_GETFD) >= 0 && !shared->reported) {
+                (void)!write(FD_REPORT, &word, 1); /* nobody may listen any more */
+                shared->reported = true;
+                (void)close(FD_REPORT);
+        }
+}
+
+static void ready(void)
+{
+        report('S');
+}
+
+/* Whether the kernel has let go of the filesystem: nobody has it mounted. */
+static bool is_over(void)
+{
+        struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
+
+        return poll(&fuse, 1, 0) > 0 && (fuse.revents & POLLERR) != 0;
+}
+
+/* A process that has this one's descriptors, and a copy of its memory. The raw call: fork() shares nothing. */
+static int split(int *ret_pidfd)
+{
+        return (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
+}
+
+static _Noreturn void keep(void);
+
+static void make_keeper(void)
+{
+        int old = shared->keeper_pidfd;
+        int pid = split(&shared->keeper_pidfd);
+
+        if (pid == 0)
+                keep();
+        if (pid > 0)
+                shared->keeper = pid;
+        (void)close(old); /* of one that is gone */
+}
+
+static void *watch_keeper(void *ignored)
+{
+        (void)ignored;
+        for (;;) {
+                struct pollfd keeper = { .fd = shared->keeper_pidfd, .events = POLLIN };
+
+                if (poll(&keeper, 1, -1) > 0)
+                        session_rest(make_keeper);
+        }
+        return NULL;
+}
+
+/* For the copy that a keeper made of itself, with one thread: the daemon. */
+static _Noreturn void serve(void)
+{
+        pthread_t thread;
+        int r;
+
+        be_called("remap-daemon");
+        shared->daemon = getpid();
+        r = session_begin();
+        if (r == 0)
+                r = -pthread_create(&thread, NULL, watch_keeper, NULL);
+        if (r == 0)
+                r = session_serve(ready);
+        if (r < 0)
+                report((char)-r);
+        _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* Whether the container's first process is ending and cannot: those it waits for may be waiting for us. */
+static bool container_is_ending(void)
+{
+        char text[512];
+        int fd = openat(FD_CONTAINER, "stat", O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        const char *end;
+        char state;
+        unsigned flags;
+
+        if (fd >= 0)
+                (void)close(fd); /* only read from */
+        if (n <= 0)
+                return false; /* it has ended: the mounts of its namespace go by themselves */
+        text[n] = '\0';
+        end = strrchr(text, ')');
+        /* proc(5): state is the third field, flags the ninth; PF_EXITING of the kernel's sched.h */
+        return end != NULL && sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' &&
+               state != 'X' && (flags & 4) != 0;
+}
+
+/* Until the daemon has ended, or has to, since the container cannot otherwise. True: it has to. */
+static bool wait_for_daemon(void)
+{
+        struct pollfd daemon = { .fd = shared->daemon_pidfd, .events = POLLIN };
+        int looks = 0;
+
+        while (poll(&daemon, 1, LOOK_MS) <= 0) {
+                looks = container_is_ending() ? looks + 1 : 0;
+                if (looks > LOOKS_ENDING)
+                        return true;
+        }
+        return false;
+}
+
+/* The keeper: with one thread, and nothing that a hostile container reaches. */
+static _Noreturn void keep(void)
+{
+        siginfo_t end;
+
+        be_called("remap-keeper");
+        shared->keeper = getpid();
+        for (;;) {
+                int64_t since_ms = now_ms();
+                bool over;
+
+                if (shared->daemon_pidfd < 0) {
+                        int pid = split(&shared->daemon_pidfd);
+
+                        if (pid == 0)
+                                serve();
+                        if (pid < 0) {
+                                if (!shared->served)
+                                        _exit(EXIT_FAILURE);
+                                (void)poll(NULL, 0, SOON_MS);
+                                continue;
+                        }
+                }
+                over = wait_for_daemon();
+                if (over)
+                        (void)syscall(SYS_pidfd_send_signal, shared->daemon_pidfd, SIGKILL, NULL, 0);
+                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end, WEXITED); /* it may be somebody else's child */
+                fd_close(&shared->daemon_pidfd);
+                if (over || is_over() || !shared->served)
+                        _exit(EXIT_SUCCESS); /* and with us goes the last descriptor of /dev/fuse */
+                if (now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
+                        (void)poll(NULL, 0, SOON_MS);
+                else if (now_ms() - since_ms >= SOON_MS)
+                        shared->short_lives = 0;
+        }
+}
+
+/* Which group of the node is which in the container. */
+static int read_groups(void)
+{
+        char text[16384];
+        int fd = openat(FD_CONTAINER, "gid_map", O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        const char *next = text;
+
+        if (fd >= 0)
+                (void)close(fd); /* only read from */
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        while (shared->group_range_count < GROUP_RANGES_MAX) {
+                struct group_range *range = &shared->group_ranges[shared->group_range_count];
+
+                if (sscanf(next, "%u %u %u", &range->inside, &range->outside, &range->count) != 3)
+                        break;
+                shared->group_range_count++;
+                next = strchr(next, '\n');
+                if (next++ == NULL)
+                        break;
+        }
+        return 0;
+}
+
+/* Whether others change the files while we look away. */
+static bool is_of_network(void)
+{
+        static const unsigned long types[] = { NFS_SUPER_MAGIC,
+                                               0xff534d42 /* cifs */,
+                                               0xfe534d42 /* smb2 */,
+                                               0x65735546 /* fuse */,
+                                               0x01021997 /* 9p */,
+                                               0x00c36400 /* ceph */,
+                                               0x5346414f /* afs */ };
+        struct statfs fs;
+
+        if (fstatfs(FD_ROOT, &fs) < 0)
+                return true;
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if ((unsigned long)fs.f_type == types[i])
+                        return true;
+        return false;
+}
+
+static int begin(void)
+{
+        struct rlimit limit;
+        int r;
+
+        /* address space: only what is touched is memory */
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (shared == MAP_FAILED)
+                return -errno;
+        shared->daemon_pidfd = shared->keeper_pidfd = -1;
+        shared->network = is_of_network();
+        if ((r = read_groups()) < 0)
+                return r;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return -errno;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return -errno;
+        shared->keeper_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+        return shared->keeper_pidfd < 0 ? -errno : 0;
+}
+
+int main(int argc, char **argv)
+{
+        struct error error;
+        int r;
+
+        if (argc == 2 && strcmp(argv[1], "--version") == 0)
+                return puts("remap-daemon (flexgraft) " VERSION) < 0;
+        if (argc == 2 && strcmp(argv[1], "--help") == 0)
+                return fputs(help, stdout) < 0;
+        for (int fd = FD_FUSE; fd < FD_OWN; fd++)
+                if (argc != 2 || strcmp(argv[1], "serve") != 0 || fcntl(fd, F_GETFD) < 0) {
+                        (void)fputs(help, stderr);
+                        return 2;
+                }
+        r = privileges_drop_to_act(&PRIVILEGES, &error);
+        if (r == 0)
+                r = begin();
+        if (r < 0) {
+                char word = (char)-r;
+
+                (void)!write(FD_REPORT, &word, 1); /* nobody may listen any more */
+                return EXIT_FAILURE;
+        }
+        keep();
+}

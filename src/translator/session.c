@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define FUSE_USE_VERSION 314
+#include "session.h"
+
+#include <errno.h>
+#include <fuse3/fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "caller.h"
+#include "locks.h"
+#include "nodes.h"
+#include "operations.h"
+
+#define IDLE_MAX 8  /* threads beyond them end */
+#define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
+
+/* What is newer than Debian 12's headers (Linux 6.9). */
+#define INIT_PASSTHROUGH2 (1U << (37 - 32))
+#define OPEN_PASSTHROUGH (1U << 7)
+_Static_assert(sizeof(struct fuse_init_out) == 64,
+               "of the same size since Linux 4.20; max_stack_depth is what was unused");
+
+static struct fuse_session *session;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by each thread that is at a request */
+static int idle;
+static bool taken[THREADS_MAX]; /* which buffers have a thread */
+static int end = 1;             /* 1: it goes on */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+
+static __thread int slot = -1;
+static __thread struct fuse_in_header *current; /* the request that this thread is at; NULL: none */
+static __thread bool replaying;
+static __thread bool greeting; /* FUSE_INIT is said again to a new session, not to the kernel */
+static __thread int backing;
+
+bool session_replayed(void)
+{
+        return replaying;
+}
+
+void session_pass_through(int with)
+{
+        backing = with;
+}
+
+static struct fuse_in_header *header_of(int of)
+{
+        return (struct fuse_in_header *)(void *)shared->requests[of];
+}
+
+bool session_keep_request(uint8_t ret_copy[WAITER_SIZE])
+{
+        const uint32_t size = current->len;
+
+        if (size > WAITER_SIZE)
+                return false;
+        (void)memcpy(ret_copy + sizeof size, (const uint8_t *)current + sizeof size, size - sizeof size);
+        (void)memcpy(ret_copy, &size, sizeof size); /* last: from here on it is one */
+        return true;
+}
+
+/* ---- answers */
+
+/* The answer to FUSE_INIT, with what libfuse 3.14 does not know. */
+static void extend_init(const struct iovec *parts, int count)
+{
+        const struct fuse_init_in *asked = (const void *)(shared->init + sizeof(struct fuse_in_header));
+        bool extended = shared->init_size >= sizeof(struct fuse_in_header) + offsetof(struct fuse_init_in, flags2) +
+                                                     sizeof asked->flags2 &&
+                        (asked->flags & FUSE_INIT_EXT) != 0;
+        struct fuse_init_out *answer = count == 2 ? parts[1].iov_base : NULL;
+        const uint32_t depth = 1;
+
+        shared->passthrough = false;
+        if (answer == NULL || parts[1].iov_len < sizeof *answer || !extended || shared->network ||
+            (asked->flags2 & INIT_PASSTHROUGH2) == 0)
+                return;
+        answer->flags |= FUSE_INIT_EXT;
+        answer->flags2 |= INIT_PASSTHROUGH2;
+        (void)memcpy(answer->unused, &depth, sizeof depth); /* max_stack_depth */
+        shared->passthrough = true;
+}
+
+/* The answer to FUSE_OPEN and FUSE_CREATE ends in a fuse_open_out, whose last word names the file to pass through to.
+ */
+static void extend_open(const struct iovec *parts, int count)
+{
+        struct fuse_open_out *answer;
+
+        if (count < 2 || parts[count - 1].iov_len < sizeof *answer)
+                return;
+        answer = (void *)((char *)parts[count - 1].iov_base + parts[count - 1].iov_len - sizeof *answer);
+        answer->open_flags |= OPEN_PASSTHROUGH;
+        answer->padding = (__typeof__(answer->padding))backing;
+}
+
+static ssize_t send_answer(int fd, struct iovec *parts, int count, void *ignored)
+{
+        ssize_t length = 0;
+
+        (void)ignored;
+        if (greeting) { /* the kernel heard it from the daemon before */
+                for (int i = 0; i < count; i++)
+                        length += (ssize_t)parts[i].iov_len;
+                return length;
+        }
+        if (current != NULL && current->opcode == FUSE_INIT)
+                extend_init(parts, count);
+        if (backing > 0) {
+                extend_open(parts, count);
+                backing = 0;
+        }
+        return writev(fd, parts, count);
+}
+
+/* libfuse wants one; requests are read by serve(), each into its own buffer. */
+static ssize_t receive(int fd, void *buffer, size_t size, void *ignored)
+{
+        (void)ignored;
+        return read(fd, buffer, size);
+}
+
+static void answer_error(uint64_t unique, int errnum)
+{
+        struct fuse_out_header answer = { .len = sizeof answer, .error = -errnum, .unique = unique };
+
+        (void)!write(FD_FUSE, &answer, sizeof answer); /* it may be answered by now */
+}
+
+/*
+ * Somebody who waits for an answer got a signal. One that is being killed is let go at once, whatever a dead server
+ * makes us wait for: the kernel itself would leave it there. The answer that comes later goes nowhere.
+ */
+static void let_go(const struct fuse_in_header *header)
+{
+        uint64_t unique;
+
+        (void)memcpy(&unique, header + 1, sizeof unique);
+        for (int i = 0; i < THREADS_MAX; i++) {
+                const struct fuse_in_header *other = header_of(i);
+
+                if (i != slot && other->len > 0 && other->unique == unique && caller_is_dying((pid_t)other->pid))
+                        answer_error(unique, EINTR);
+        }
+}
+
+/* ---- requests */
+
+static void process(struct fuse_in_header *header, size_t size)
+{
+        struct fuse_buf buffer = { .mem = header, .size = size };
+        uint32_t operation = header->opcode;
+
+        current = header;
+        if (operation == FUSE_INIT && size <= INIT_SIZE) {
+                (void)memcpy(shared->init, header, size);
+                shared->init_size = (uint32_t)size;
+        }
+        if (operation == FUSE_INTERRUPT)
+                let_go(header);
+        /* once at most: to forget twice would be worse than to forget never */
+        if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
+                __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
+        fuse_session_process_buf(session, &buffer);
+        if (operation == FUSE_INIT)
+                shared->served = true;
+        backing = 0;
+        current = NULL;
+        __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
+}
+
+/* What the daemon before us had begun in this buffer. */
+static void do_again(void)
+{
+        struct fuse_in_header *header = header_of(slot);
+
+        if (header->len == 0)
+                return;
+        replaying = true;
+        if (++shared->tries[slot] > TRIES_MAX) {
+                answer_error(header->unique, EIO);
+                header->len = 0;
+        } else
+                process(header, header->len);
+        shared->tries[slot] = 0;
+        replaying = false;
+}
+
+static void *serve(void *argument);
+
+/* With the mutex held. */
+static void start_thread(int for_slot)
+{
+        pthread_t thread;
+
+        taken[for_slot] = true;
+        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)for_slot) == 0)
+                (void)pthread_detach(thread); /* cannot fail for a thread just made */
+        else
+                taken[for_slot] = false; /* then those that there are have to do */
+}
+
+/* Likewise: somebody has to listen. */
+static void start_listener(void)
+{
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (!taken[i]) {
+                        start_thread(i);
+                        return;
+                }
+}
+
+static void finish(int r)
+{
+        (void)pthread_mutex_lock(&mutex);
+        if (end == 1)
+                end = r;
+        (void)pthread_cond_signal(&ended);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+static void *serve(void *argument)
+{
+        int r;
+
+        slot = (int)(intptr_t)argument;
+        if ((r = caller_begin()) < 0) {
+                finish(r);
+                return NULL;
+        }
+        do_again();
+        for (;;) {
+                ssize_t n;
+                bool enough;
+
+                (void)pthread_mutex_lock(&mutex);
+                enough = idle >= IDLE_MAX;
+                if (enough)
+                        taken[slot] = false;
+                else
+                        idle++;
+                (void)pthread_mutex_unlock(&mutex);
+                if (enough)
+                        return NULL;
+                n = read(FD_FUSE, shared->requests[slot], REQUEST_SIZE);
+                r = n < 0 ? errno : 0;
+                (void)pthread_rwlock_rdlock(&at_work);
+                (void)pthread_mutex_lock(&mutex);
+                if (--idle == 0)
+                        start_listener();
+                (void)pthread_mutex_unlock(&mutex);
+                if (n > 0)
+                        process(header_of(slot), (size_t)n);
+                (void)pthread_rwlock_unlock(&at_work);
+                if (n < 0 && r != EINTR && r != EAGAIN && r != ENOENT) {
+                        finish(r == ENODEV ? 0 : -r); /* ENODEV: nothing is mounted any more */
+                        return NULL;
+                }
+        }
+}
+
+void session_rest(void (*function)(void))
+{
+        (void)pthread_rwlock_wrlock(&at_work);
+        locks_rest(function);
+        (void)pthread_rwlock_unlock(&at_work);
+}
+
+/* Those that waited for a lock when the daemon before us died. */
+static void wait_again(void)
+{
+        static uint8_t request[WAITER_SIZE] __attribute__((aligned(8)));
+
+        replaying = true;
+        for (int i = 0; i < WAITERS_MAX; i++) {
+                uint32_t size;
+
+                (void)memcpy(&size, shared->waiters[i], sizeof size);
+                if (size == 0 || size > WAITER_SIZE)
+                        continue;
+                (void)memcpy(request, shared->waiters[i], size);
+                (void)memset(shared->waiters[i], 0, sizeof size);
+                process((void *)request, size);
+        }
+        replaying = false;
+}
+
+/* A session that knows what the kernel and the daemon before us agreed upon. */
+static void greet(void)
+{
+        uint8_t request[INIT_SIZE];
+        struct fuse_buf buffer = { .mem = request, .size = shared->init_size };
+
+        (void)memcpy(request, shared->init, shared->init_size);
+        greeting = true;
+        fuse_session_process_buf(session, &buffer);
+        greeting = false;
+}
+
+static void say_nothing(enum fuse_log_level level, const char *format, va_list arguments)
+{
+        (void)level;
+        (void)format;
+        (void)arguments;
+}
+
+int session_begin(void)
+{
+        static const struct fuse_custom_io io = { .writev = send_answer, .read = receive };
+        char name[] = "flexgraft";
+        char *words[] = { name, NULL };
+        struct fuse_args arguments = FUSE_ARGS_INIT(1, words);
+        int r;
+
+        /* our memory may be a copy of that of a daemon before us, with all its threads gone */
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+        ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        (void)memset(taken, 0, sizeof taken);
+        idle = 0;
+        end = 1;
+        slot = -1;
+        fuse_set_log_func(say_nothing); /* to nobody's standard error */
+        if ((r = nodes_begin()) < 0 || (r = caller_begin()) < 0)
+                return r;
+        session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
+        if (session == NULL || fuse_session_custom_io(session, &io, FD_FUSE) < 0)
+                return -ENOMEM;
+        operations_begin();
+        return locks_begin();
+}
+
+int session_serve(void (*ready)(void))
+{
+        int r;
+
+        if (shared->served)
+                greet();
+        wait_again();
+        (void)pthread_mutex_lock(&mutex);
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (header_of(i)->len > 0)
+                        start_thread(i); /* which begins with that */
+        start_listener();
+        ready();
+        while (end == 1)
+                (void)pthread_cond_wait(&ended, &mutex);
+        r = end;
+        (void)pthread_mutex_unlock(&mutex);
+        return r;
+}
