@@ -20,7 +20,7 @@ CC ?= gcc
 BUILD := build$(if $(SANITIZE),/sanitize)
 BIN := bin$(if $(SANITIZE),/sanitize)
 
-HELPERS := mount-bind mount-block mount-container-to-container mount-tmpfs mount-overlay mount-batch mount-hook \
+HELPERS := mount-bind mount-block mount-container-to-container mount-nfs mount-tmpfs mount-overlay mount-batch mount-hook \
 	mount-list mount-remove
 VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
 	expandvolume expandfs
@@ -49,17 +49,18 @@ LDFLAGS_ALL += -static
 endif
 
 LIBS_mount-block := -lblkid -luuid
-LIBS_mount-batch := $(LIBS_mount-block)
-LIBS_mount-hook := $(LIBS_mount-block)
-LIBS_attach := $(LIBS_mount-block)
-LIBS_waitforattach := $(LIBS_mount-block)
-LIBS_isattached := $(LIBS_mount-block)
-LIBS_detach := $(LIBS_mount-block)
-LIBS_mountdevice := $(LIBS_mount-block)
-LIBS_mount := $(LIBS_mount-block)
-LIBS_expandvolume := $(LIBS_mount-block)
-LIBS_expandfs := $(LIBS_mount-block)
-LIBS_volume-reconcile := $(LIBS_mount-block)
+LIBS_mount-nfs := -lcares
+LIBS_mount-batch := $(LIBS_mount-block) -lcares
+LIBS_mount-hook := $(LIBS_mount-batch)
+LIBS_attach := $(LIBS_mount-batch)
+LIBS_waitforattach := $(LIBS_mount-batch)
+LIBS_isattached := $(LIBS_mount-batch)
+LIBS_detach := $(LIBS_mount-batch)
+LIBS_mountdevice := $(LIBS_mount-batch)
+LIBS_mount := $(LIBS_mount-batch)
+LIBS_expandvolume := $(LIBS_mount-batch)
+LIBS_expandfs := $(LIBS_mount-batch)
+LIBS_volume-reconcile := $(LIBS_mount-batch)
 LIBS := -ljansson -lcap
 
 all: $(PROGRAMS)

@@ -53,6 +53,11 @@ static const struct argument_rule argument_rules[] = {
         { "setns/user", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
         { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
         { "socket/local", SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) }, /* syslog */
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
+        { "setns/net", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET) },
         { "kill/kill", SCMP_A1(SCMP_CMP_EQ, SIGKILL) },
         { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_GET_FREE) },
         { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CONFIGURE) },

@@ -93,7 +93,13 @@
                 "waitid", "write", "writev"
 
 /* Ask for a translator, and make its filesystem (translator.c). */
-#define GROUP_TRANSLATOR "recvfrom", "fstat"
+#define GROUP_TRANSLATOR "recvfrom", "fstat", "kill/kill"
+
+/* Find a server: names, and a connection (server_address.c). */
+#define GROUP_NETWORK                                                                                                  \
+        "socket/network", "connect", "getsockopt", "setsockopt", "getsockname", "getpeername", "sendto", "recvfrom",   \
+                "poll", "fstat", "uname", "gettimeofday", "capget", "capset", "socketpair", "sendmsg", "recvmsg",      \
+                "close_range", "openat2"
 
 /* What the translator does for the processes of a container, and what watches over it (src/translator/). */
 #define GROUP_TRANSLATE                                                                                                \
@@ -145,13 +151,16 @@ static const struct privilege_row privilege_table[] = {
           { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_TRANSLATOR } },
         { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
         { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
+        { "mount-nfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT, GROUP_TRANSLATOR, GROUP_NETWORK, "setns/net" } },
         { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
         { "mount-batch",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_TRANSLATOR, GROUP_NETWORK,
+            "setns/net" } },
         { "mount-hook",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT } },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_TRANSLATOR, GROUP_NETWORK,
+            "setns/net" } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN,
             -1 },
@@ -173,7 +182,7 @@ static const struct privilege_row privilege_table[] = {
           { GROUP_VOLUME, GROUP_NODE_PATH, GROUP_NODE_MOUNT } },
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_NETWORK } },
         { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_PATH, GROUP_NODE_MOUNT } },
         { "expandvolume", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
         { "expandfs", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER } },

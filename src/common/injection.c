@@ -326,6 +326,11 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if ((r = forget_replaced(injection, known, error)) < 0)
                         return r;
                 r = accept_present(injection, known, error);
+                if (r == 0 && known->translator_key != 0 && !request->dry_run &&
+                    !translator_lives(&injection->call->state, known->translator_key)) {
+                        injection->already = false; /* it is there, and dead */
+                        return replace_record(injection, known, error);
+                }
                 return r == -EBUSY && request->replace ? replace_record(injection, known, error) : r;
         }
         if (request->replace && injection->call->state.dir_fd >= 0) {

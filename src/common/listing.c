@@ -11,6 +11,7 @@
 #include "config.h"
 #include "placement.h"
 #include "text.h"
+#include "translator.h"
 #include "worker.h"
 
 /* How much of the whole time one container that does not answer may take. */
@@ -118,6 +119,9 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
                 return error_negative(error->errnum);
         while (r >= 0 && mount_record_next(directory, id)) {
                 r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
+                if (r > 0 && ret_listing->entries[ret_listing->count - 1].record.translator_key != 0)
+                        ret_listing->entries[ret_listing->count - 1].translated = translator_lives(
+                                &state, ret_listing->entries[ret_listing->count - 1].record.translator_key);
                 if (r > 0)
                         ask(&ret_listing->entries[ret_listing->count - 1], boot_id, deadline_ms, share_ms);
         }

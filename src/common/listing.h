@@ -17,6 +17,7 @@
 struct listing_entry {
         struct mount_record record;
         enum placement placement;
+        bool translated;   /* somebody serves it; where nobody has to, false */
         char problem[192]; /* why the container could not be asked; "" */
 };
 

@@ -92,17 +92,24 @@ static uint64_t optional_number(const json_t *object, const char *member)
         return (uint64_t)json_integer_value(json_object_get(object, member));
 }
 
+static void optional_text(const json_t *object, const char *member, char *ret_text, size_t size)
+{
+        const char *text = json_string_value(json_object_get(object, member));
+
+        (void)text_copy(ret_text, size, text != NULL ? text : "");
+}
+
 static void optional_from_json(const json_t *object, struct mount_record *ret_record)
 {
-        const char *from_id = json_string_value(json_object_get(object, "fromId"));
-
         ret_record->raw_device = optional_number(object, "rawDevice");
         ret_record->raw_writes = json_is_true(json_object_get(object, "rawWrites"));
         ret_record->raw_before = (unsigned)optional_number(object, "rawBefore") & 3U;
         ret_record->replaces_raw = optional_number(object, "replacesRaw");
         ret_record->replaces_raw_before = (unsigned)optional_number(object, "replacesRawBefore") & 3U;
         ret_record->from_pid = (pid_t)optional_number(object, "fromPid");
-        (void)text_copy(ret_record->from_id, sizeof ret_record->from_id, from_id != NULL ? from_id : "");
+        optional_text(object, "fromId", ret_record->from_id, sizeof ret_record->from_id);
+        optional_text(object, "nfsVersion", ret_record->nfs_version, sizeof ret_record->nfs_version);
+        optional_text(object, "nfsAddress", ret_record->nfs_address, sizeof ret_record->nfs_address);
         ret_record->translator_key = optional_number(object, "translatorKey");
         ret_record->translator_pid = (int)optional_number(object, "translatorPid");
         ret_record->replaces = (struct mount_identity){
@@ -131,6 +138,10 @@ static int optional_to_json(json_t *object, const struct mount_record *record)
                 r = json_object_set_new(object, "fromPid", json_integer(record->from_pid));
         if (r == 0 && record->from_id[0] != '\0')
                 r = json_object_set_new(object, "fromId", json_string(record->from_id));
+        if (r == 0 && record->nfs_version[0] != '\0')
+                r = json_object_set_new(object, "nfsVersion", json_string(record->nfs_version));
+        if (r == 0 && record->nfs_address[0] != '\0')
+                r = json_object_set_new(object, "nfsAddress", json_string(record->nfs_address));
         if (r == 0 && record->translator_key != 0)
                 r = json_object_set_new(object, "translatorKey", json_integer((json_int_t)record->translator_key));
         if (r == 0 && record->translator_key != 0)

@@ -42,6 +42,8 @@ struct mount_record {
         unsigned replaces_raw_before;
         pid_t from_pid; /* the container that the source is of; 0: the node */
         char from_id[CONTAINER_NAME_MAX];
+        char nfs_version[8];
+        char nfs_address[64];    /* that it was found at */
         uint64_t translator_key; /* whoever serves it holds this lock (translator.h); 0: nobody has to */
         int translator_pid;
         uint64_t start_time;

@@ -17,6 +17,10 @@ static const struct {
         [STEP_OPEN_IN_CONTAINER] = { "open the source beneath the other container's root, once", "" },
         [STEP_OPEN_LAYERS] = { "open the layers on the node, once", "" },
         [STEP_FIND_DEVICE] = { "find the block device and the type of its filesystem", "" },
+        [STEP_CHECK_SERVER] = { "see that this server may be asked for", "" },
+        [STEP_MOUNT_EXPORT] = { "find the server from the container's network namespace, mount its export, detached; "
+                                "translate owners where the kernel cannot",
+                                "drop it" },
         [STEP_CLONE] = { "clone the source as a detached mount", "drop it" },
         [STEP_CREATE_SUPERBLOCK] = { "mount the filesystem, detached", "drop it" },
         [STEP_MAKE_NODE] = { "make a device node of its own for it, detached", "drop it" },
@@ -64,6 +68,10 @@ static void plan_source(const struct request *request, enum step *ret_open, enum
                 *ret_open = STEP_OPEN_IN_CONTAINER;
                 *ret_make = STEP_CLONE;
                 return;
+        case REQUEST_MOUNT_NFS:
+                *ret_open = STEP_CHECK_SERVER;
+                *ret_make = STEP_MOUNT_EXPORT;
+                return;
         case REQUEST_MOUNT_TMPFS:
                 *ret_open = *ret_make = STEP_CREATE_SUPERBLOCK; /* it has no source */
                 return;
@@ -98,7 +106,8 @@ static void plan_injection(struct plan *plan, const struct request *request, boo
         /* what is on a disk, in an image or in another container may be a container's own work, device files
          * included: nodev has to hold */
         if (request->locked || request->held || request->kind == REQUEST_MOUNT_CONTAINER ||
-            request->kind == REQUEST_MOUNT_OVERLAY || (request->kind == REQUEST_MOUNT_BLOCK && !request->raw))
+            request->kind == REQUEST_MOUNT_OVERLAY || request->kind == REQUEST_MOUNT_NFS ||
+            (request->kind == REQUEST_MOUNT_BLOCK && !request->raw))
                 add(plan, STEP_LOCK);
         if (batched)
                 add(plan, STEP_LOOK_AGAIN);
@@ -171,6 +180,7 @@ bool plan_step_looks(enum step step)
         case STEP_OPEN_IN_CONTAINER:
         case STEP_OPEN_LAYERS:
         case STEP_FIND_DEVICE:
+        case STEP_CHECK_SERVER:
         case STEP_FIND_RECORD:
                 return true;
         default:

@@ -12,6 +12,8 @@
  *      OPEN_LAYERS         openat2                              closing
  *      FIND_DEVICE         open, libblkid                       closing
  *      LOOK                openat2, statx                       -
+ *      CHECK_SERVER        -                                    -
+ *      MOUNT_EXPORT        setns, connect, fsopen, fsmount      closing: nobody saw it
  *      CLONE               open_tree                            closing: nobody saw it
  *      CREATE_SUPERBLOCK   fsopen, fsconfig, fsmount            closing: nobody saw it
  *      MAKE_NODE           unshare, mknodat, open_tree          closing: nobody saw it
@@ -45,6 +47,8 @@ enum step {
         STEP_OPEN_IN_CONTAINER,
         STEP_OPEN_LAYERS,
         STEP_FIND_DEVICE,
+        STEP_CHECK_SERVER,
+        STEP_MOUNT_EXPORT,
         STEP_CLONE,
         STEP_CREATE_SUPERBLOCK,
         STEP_MAKE_NODE,

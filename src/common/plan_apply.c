@@ -25,6 +25,8 @@ static const struct {
         [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
         [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
         [STEP_FIND_DEVICE] = { .inject = injection_open_source },
+        [STEP_CHECK_SERVER] = { .inject = injection_open_source },
+        [STEP_MOUNT_EXPORT] = { .inject = injection_make_mount },
         [STEP_CLONE] = { .inject = injection_make_mount },
         [STEP_CREATE_SUPERBLOCK] = { .inject = injection_make_mount },
         [STEP_MAKE_NODE] = { .inject = injection_make_mount },

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +187,7 @@ int policy_check_options(const struct policy *policy, const struct mount_options
 int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
 {
         /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
-        static const char *const open[] = { "loop", "block", "tmpfs", NULL };
+        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", NULL };
 
         if (json_object_get(policy->section, "kinds") != NULL)
                 return lists(policy, "kinds", kind) ? 0 : forbid(policy, kind, "kinds", error);
@@ -203,6 +204,18 @@ int policy_check_device(const struct policy *policy, const char *path, struct er
                 if (text_lies_in(path, json_string_value(item)))
                         return 0;
         return devices == NULL ? 0 : forbid(policy, path, "devices", error);
+}
+
+int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error)
+{
+        const json_t *servers = json_object_get(policy->section, "nfsServers");
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (servers, i, item)
+                if (fnmatch(json_string_value(item), host, FNM_CASEFOLD) == 0)
+                        return 0;
+        return open && servers == NULL ? 0 : forbid(policy, host, "nfsServers", error);
 }
 
 int policy_check_request(const struct policy *policy, const struct request *request, struct error *error)

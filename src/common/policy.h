@@ -57,12 +57,18 @@ int policy_check_options(const struct policy *policy, const struct mount_options
 
 /*
  * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop,
- * block and tmpfs. Errors: EACCES.
+ * block, tmpfs and nfs. Errors: EACCES.
  */
 int policy_check_volume(const struct policy *policy, const char *kind, struct error *error);
 
 /* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
 int policy_check_device(const struct policy *policy, const char *path, struct error *error);
+
+/*
+ * policy_check_server() - whether a host is one of "nfsServers", which may have wildcards (fnmatch(3)); without that
+ * list every one is where open is set, else none. Errors: EACCES.
+ */
+int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error);
 
 void policy_release(struct policy *policy);
 #define cleanup_policy __attribute__((cleanup(policy_release)))

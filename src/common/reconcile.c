@@ -22,6 +22,7 @@
 #include "node_mount.h"
 #include "reply.h"
 #include "text.h"
+#include "translator.h"
 #include "volume_call.h"
 #include "volume_place.h"
 #include "worker.h"
@@ -404,10 +405,20 @@ static void reconcile_injected(struct round *round)
         while (list != NULL && mount_record_next(list, id)) {
                 cleanup_container struct container container = CONTAINER_NONE;
                 static struct mount_record record; /* static, for its size */
+                int r;
 
-                if (!state_try_lock(&state, mount_record_key(id)) ||
-                    mount_record_read(&state, id, &record, &error) < 0 ||
-                    mount_record_reach(&record, round->boot_id, &container, &error) != -ESRCH)
+                if (!state_try_lock(&state, mount_record_key(id)) || mount_record_read(&state, id, &record, &error) < 0)
+                        continue;
+                r = mount_record_reach(&record, round->boot_id, &container, &error);
+                if (r == 0 && record.translator_key != 0 && !translator_lives(&state, record.translator_key)) {
+                        /* not taken away: who writes to it had better fail than write to what is below */
+                        error_because(&error, ENOTCONN, "find translator", record.target,
+                                      "nobody serves it any more, and it is dead in container pid %d; the same request "
+                                      "again puts another in its place",
+                                      (int)record.pid);
+                        problem(round, id, &error);
+                }
+                if (r != -ESRCH)
                         continue;
                 did(round, "removed the record of a mount in a container that is gone", id);
                 if (!round->reconcile->dry_run && mount_record_remove(&state, id, &error) < 0)

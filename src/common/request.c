@@ -17,6 +17,7 @@ static const struct {
         { "container-to-container", REQUEST_MOUNT_CONTAINER },
         { "tmpfs", REQUEST_MOUNT_TMPFS },
         { "overlay", REQUEST_MOUNT_OVERLAY },
+        { "nfs", REQUEST_MOUNT_NFS },
 };
 
 const char *request_kind_word(enum request_kind kind)

@@ -13,6 +13,7 @@
 #include "container.h"
 #include "error.h"
 #include "mount_options.h"
+#include "nfs_export.h"
 
 /* One bit per sort of request: the table of keys says which key belongs to which. */
 enum request_kind {
@@ -24,10 +25,11 @@ enum request_kind {
         REQUEST_MOUNT_TMPFS = 32,
         REQUEST_MOUNT_OVERLAY = 64,
         REQUEST_MOUNT_BATCH = 128,
+        REQUEST_MOUNT_NFS = 256,
 };
 
 #define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK) /* "source" is the node's */
-#define REQUEST_IN_CONTAINER (REQUEST_FROM_NODE | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
+#define REQUEST_IN_CONTAINER (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
 #define REQUEST_MOUNTS (REQUEST_IN_CONTAINER | REQUEST_MOUNT_CONTAINER)
 
 #define REQUEST_LAYERS_MAX 64
@@ -43,6 +45,9 @@ struct request {
         struct container_reference container;
         bool has_container;
         const char *source; /* what is mounted, in the helper's own terms; "tmpfs" and "overlay" of themselves */
+        const char *server; /* nfs: with share, what else "source" says */
+        const char *share;
+        struct nfs_export nfs;                 /* of either; source is its own then */
         struct container_reference from;       /* container-to-container: whose source it is */
         char target[PATH_MAX];                 /* normal; "" when not given */
         const char *id;                        /* NULL: derived */

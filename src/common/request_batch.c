@@ -66,7 +66,7 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                         return r;
                 if (strcmp(key, "destination") == 0)
                         r = request_key_target(entry, key, part, error);
-                else if (strcmp(key, "source") == 0 && (entry->kind & REQUEST_FROM_NODE) != 0)
+                else if (strcmp(key, "source") == 0 && (entry->kind & (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS)) != 0)
                         r = request_key_source(entry, key, part, error);
                 else if (strcmp(key, "options") == 0)
                         r = request_key_options(entry, key, part, error);

@@ -155,6 +155,16 @@ static int take_ids(struct request *request, const char *key, const json_t *valu
         return json_value_refuse(error, key, "must be auto, idmapped, userns, remap or host");
 }
 
+static int take_server(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return json_value_string(key, value, JSON_VALUE_ID_MAX * 2, &request->server, error);
+}
+
+static int take_share(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        return json_value_path(key, value, &request->share, error);
+}
+
 static int take_fs_type(struct request *request, const char *key, const json_t *value, struct error *error)
 {
         return json_value_string(key, value, JSON_VALUE_ID_MAX, &request->fs_type, error);
@@ -261,7 +271,9 @@ static const struct {
 } keys[] = {
         { "container", REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH,
           take_container, 0 },
-        { "source", REQUEST_FROM_NODE, request_key_source, 0 },
+        { "source", REQUEST_FROM_NODE | REQUEST_MOUNT_NFS, request_key_source, 0 },
+        { "server", REQUEST_MOUNT_NFS, take_server, 0 },
+        { "share", REQUEST_MOUNT_NFS, take_share, 0 },
         { "target", REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE, request_key_target, 0 },
         { "from", REQUEST_MOUNT_CONTAINER, take_from, 0 },
         { "to", REQUEST_MOUNT_CONTAINER, take_to, 0 },

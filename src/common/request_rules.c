@@ -146,6 +146,34 @@ static int check_block(const struct request *request, struct error *error)
         return 0;
 }
 
+static int check_nfs(struct request *request, struct error *error)
+{
+        static const char *const unmeant[] = { "mounthost=", "bg" };
+        int r;
+
+        if (request->source != NULL && (request->server != NULL || request->share != NULL))
+                return json_value_refuse(error, "source",
+                                         "and \"server\" with \"share\" say the same: give one of them");
+        if (request->source == NULL && (request->server == NULL || request->share == NULL))
+                return json_value_refuse(error, "source", "is missing: \"host:/path\", or \"server\" and \"share\"");
+        r = request->source != NULL ? nfs_export_parse(request->source, &request->nfs)
+                                    : nfs_export_join(request->server, request->share, &request->nfs);
+        if (r < 0 && request->source != NULL)
+                return json_value_refuse(error, "source", "must be \"host:/path\" or \"[IPv6 address]:/path\"");
+        if (r < 0)
+                return json_value_refuse(error, "server",
+                                         "must be a host's name or address, and \"share\" a path of its");
+        request->source = request->nfs.source;
+        for (size_t i = 0; i < request->options.fs_count; i++)
+                for (size_t j = 0; j < sizeof unmeant / sizeof unmeant[0]; j++)
+                        if (text_starts(request->options.fs_options[i], unmeant[j]) &&
+                            (j == 0 || request->options.fs_options[i][2] == '\0'))
+                                return json_value_refuse(error, "options",
+                                                         j == 0 ? "\"mounthost\" is a name: give \"mountaddr\""
+                                                                : "\"bg\": nothing goes on in the background here");
+        return 0;
+}
+
 /* What can be said only once every key is known. Also fills in what follows from them. */
 int request_rules_apply(struct request *request, struct error *error)
 {
@@ -173,6 +201,9 @@ int request_rules_apply(struct request *request, struct error *error)
         case REQUEST_MOUNT_BLOCK:
                 r = check_block(request, error);
                 break;
+        case REQUEST_MOUNT_NFS:
+                r = check_nfs(request, error);
+                break;
         case REQUEST_MOUNT_TMPFS:
                 request->source = "tmpfs";
                 r = check_tmpfs(request, error);
@@ -185,7 +216,7 @@ int request_rules_apply(struct request *request, struct error *error)
                 break;
         }
         if (r == 0 && request->options.recursive &&
-            (request->kind & (REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)) != 0)
+            (request->kind & (REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY | REQUEST_MOUNT_NFS)) != 0)
                 return json_value_refuse(error, "options", "\"rbind\" is for mount-bind");
         if (r == 0 && request->read_only)
                 r = mount_options_add(&request->options, "ro", error);

@@ -56,6 +56,10 @@ static json_t *mount_object(const struct mount_record *record)
 
         if (mount != NULL && record->from_pid != 0)
                 (void)json_object_set_new(mount, "from", from_object(record));
+        if (mount != NULL && record->nfs_version[0] != '\0')
+                (void)json_object_set_new(
+                        mount, "nfs",
+                        json_pack("{s:s, s:s}", "version", record->nfs_version, "address", record->nfs_address));
         return mount;
 }
 
@@ -130,6 +134,10 @@ int status_listed(const struct listing *listing)
 
                 if (mount != NULL) {
                         (void)json_object_set_new(mount, "state", json_string(placement_word(entry->placement)));
+                        if (entry->record.translator_key != 0)
+                                (void)json_object_set_new(mount, "translator",
+                                                          json_pack("{s:i, s:b}", "pid", entry->record.translator_pid,
+                                                                    "running", entry->translated));
                         if (entry->problem[0] != '\0')
                                 (void)json_object_set_new(mount, "problem", json_string(entry->problem));
                 }
@@ -280,6 +288,7 @@ static void intention(const struct request *request, char *ret_text, size_t size
         switch (request->kind) {
         case REQUEST_MOUNT_BIND:
         case REQUEST_MOUNT_BLOCK:
+        case REQUEST_MOUNT_NFS:
         case REQUEST_MOUNT_TMPFS:
         case REQUEST_MOUNT_OVERLAY:
                 (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,

@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/random.h>
@@ -36,6 +37,7 @@ struct answer {
 };
 
 static int runner_fd = -EBADF;
+static pid_t runner_pid;
 
 /* ---- in the runner */
 
@@ -148,25 +150,36 @@ static void run_order(int socket_fd, int parent)
 
 /* ---- in the program */
 
+static void end_runner(void)
+{
+        siginfo_t end;
+
+        (void)kill(runner_pid, SIGKILL); /* it holds nothing; what it started is not its any more */
+        while (waitid(P_PID, (id_t)runner_pid, &end, WEXITED) < 0 && errno == EINTR)
+                ;
+}
+
 int translator_begin(int argc, char **argv, struct error *error)
 {
         int parent = getpid();
         int pair[2];
-        pid_t pid;
 
         (void)argc;
         (void)argv;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail(error, errno, "socketpair", "the translator's runner");
-        pid = fork();
-        if (pid == 0) {
+        runner_pid = fork();
+        if (runner_pid == 0) {
                 (void)close(pair[0]); /* so that it sees when we are gone */
                 run_order(pair[1], parent);
         }
         (void)close(pair[1]); /* the runner's */
         runner_fd = pair[0];
-        return pid < 0 ? fail(error, errno, "fork", "the translator's runner") : 0;
+        if (runner_pid < 0)
+                return fail(error, errno, "fork", "the translator's runner");
+        (void)atexit(end_runner); /* without it somebody else waits for it */
+        return 0;
 }
 
 int translator_begin_for(int argc, char **argv, struct error *error)

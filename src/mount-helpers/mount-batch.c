@@ -6,6 +6,7 @@
 #include "common/program.h"
 #include "common/request_parse.h"
 #include "common/status.h"
+#include "common/translator.h"
 
 static const char help[] =
         "\n"
@@ -17,7 +18,7 @@ static const char help[] =
         "                  for each entry that does not name its own\n"
         "  mounts          an array of at most 256 entries, each of which is\n"
         "                  - the request of another helper with a \"type\": bind, block, container-to-container,\n"
-        "                    tmpfs or overlay; or\n"
+        "                    tmpfs, overlay or nfs; or\n"
         "                  - an entry of an OCI configuration's \"mounts\": destination, type, source, options\n"
         "  replace         true: for every entry\n"
         "  dryRun          true: only say what would be done\n"
@@ -29,7 +30,9 @@ static const char help[] =
         "[\"size=16m\"]}]}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = { .name = "mount-batch", .help = help, .privileges = &PRIVILEGES };
+static const struct program program = {
+        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin
+};
 
 int main(int argc, char **argv)
 {

@@ -7,6 +7,7 @@
 #include "common/policy.h"
 #include "common/program.h"
 #include "common/status.h"
+#include "common/translator.h"
 
 static const char help[] =
         "\n"

@@ -89,8 +89,8 @@ static bool read_status(pid_t pid, char *ret_text, size_t size)
 /* What a group of the node is in the container. */
 static bool inside(uint32_t outside, gid_t *ret_group)
 {
-        for (uint32_t i = 0; i < shared->group_range_count; i++) {
-                const struct group_range *range = &shared->group_ranges[i];
+        for (uint32_t i = 0; i < shared->groups.count; i++) {
+                const struct id_range *range = &shared->groups.ranges[i];
 
                 if (outside - range->outside < range->count && outside >= range->outside) {
                         *ret_group = range->inside + (outside - range->outside);
@@ -127,6 +127,19 @@ bool caller_add_groups(pid_t pid)
                 return false;
         now.groups = true;
         return true;
+}
+
+static bool knows(const struct id_map *map, uint32_t id)
+{
+        for (uint32_t i = 0; i < map->count; i++)
+                if (id >= map->ranges[i].inside && id - map->ranges[i].inside < map->ranges[i].count)
+                        return true;
+        return false;
+}
+
+bool caller_knows(uid_t uid, gid_t gid)
+{
+        return knows(&shared->users, uid) && knows(&shared->groups, gid);
 }
 
 bool caller_is_dying(pid_t pid)

@@ -32,6 +32,9 @@ bool caller_add_groups(pid_t pid);
 /* caller_forget() - the same one in its next request may have other groups. */
 void caller_forget(void);
 
+/* caller_knows() - whether both ids are somebody's in the container. */
+bool caller_knows(uid_t uid, gid_t gid);
+
 /* caller_is_dying() - whether SIGKILL waits for a process to come back from the kernel. */
 bool caller_is_dying(pid_t pid);
 

@@ -27,6 +27,7 @@
 #define READ_MAX ((size_t)1024 * 1024)
 #define LIST_MAX ((size_t)64 * 1024)
 #define XATTR_MAX ((size_t)64 * 1024)
+#define NOBODY 65534
 
 /* Linux 6.9 */
 struct backing_map {
@@ -358,7 +359,13 @@ static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int
         if ((what & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
                 uid_t uid = (what & FUSE_SET_ATTR_UID) != 0 ? st->st_uid : (uid_t)-1;
                 gid_t gid = (what & FUSE_SET_ATTR_GID) != 0 ? st->st_gid : (gid_t)-1;
+                struct stat now;
 
+                /* of a file that is nobody's in there the kernel would let the container's root make its own */
+                if (fstatat(fd, "", &now, AT_EMPTY_PATH) < 0)
+                        return -errno;
+                if (!caller_knows(now.st_uid, now.st_gid))
+                        return -EPERM;
                 if (ATTEMPT(request, fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) < 0)
                         return -errno;
         }
@@ -460,7 +467,7 @@ static void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name,
         if (n == 0) {
                 n = ATTEMPT(request,
                             getxattr(path_of(fd.fd).text, name, scratch(), size < XATTR_MAX ? size : XATTR_MAX));
-                n = n < 0 ? -errno : n;
+                n = n >= 0 ? n : errno == EOPNOTSUPP ? -ENODATA : -errno;
         }
         reply_xattr(request, n, size, scratch());
 }
@@ -523,6 +530,8 @@ static int pass_through(struct node *node, int fd)
         if (node->opens == 0) {
                 struct backing_map map = { .fd = fd };
 
+                /* the kernel writes as whoever registers it; as nobody, so that a write takes the setuid bit away */
+                (void)caller_become(NOBODY, NOBODY);
                 node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
                 if (node->backing < 0) /* on a filesystem that is itself made of others, say: then through us */
                         node->backing = 0;
@@ -574,12 +583,14 @@ static bool is_as_seen(struct node *node, const struct stat *st)
 
 static void adopt_file(struct node *node, int fd, struct fuse_file_info *file)
 {
+        int backing = pass_through(node, fd);
         struct stat st;
 
         file->fh = (uint64_t)fd;
         descriptor_use(fd, USE_OPEN);
-        file->keep_cache = fstat(fd, &st) == 0 && is_as_seen(node, &st);
-        session_pass_through(pass_through(node, fd));
+        /* what the kernel passes through it does not cache, and does not want to hear of caching (EIO) */
+        file->keep_cache = backing == 0 && fstat(fd, &st) == 0 && is_as_seen(node, &st);
+        session_pass_through(backing);
 }
 
 static void drop_file(struct node *node, int fd)

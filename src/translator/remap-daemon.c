@@ -202,11 +202,11 @@ static _Noreturn void keep(void)
         }
 }
 
-/* Which group of the node is which in the container. */
-static int read_groups(void)
+/* Which id of the node is which in the container. */
+static int read_map(const char *name, struct id_map *ret_map)
 {
         char text[16384];
-        int fd = openat(FD_CONTAINER, "gid_map", O_RDONLY | O_CLOEXEC);
+        int fd = openat(FD_CONTAINER, name, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
         const char *next = text;
 
@@ -215,12 +215,12 @@ static int read_groups(void)
         if (n < 0)
                 return -errno;
         text[n] = '\0';
-        while (shared->group_range_count < GROUP_RANGES_MAX) {
-                struct group_range *range = &shared->group_ranges[shared->group_range_count];
+        while (ret_map->count < ID_RANGES_MAX) {
+                struct id_range *range = &ret_map->ranges[ret_map->count];
 
                 if (sscanf(next, "%u %u %u", &range->inside, &range->outside, &range->count) != 3)
                         break;
-                shared->group_range_count++;
+                ret_map->count++;
                 next = strchr(next, '\n');
                 if (next++ == NULL)
                         break;
@@ -259,7 +259,7 @@ static int begin(void)
                 return -errno;
         shared->daemon_pidfd = shared->keeper_pidfd = -1;
         shared->network = is_of_network();
-        if ((r = read_groups()) < 0)
+        if ((r = read_map("uid_map", &shared->users)) < 0 || (r = read_map("gid_map", &shared->groups)) < 0)
                 return r;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;

@@ -80,8 +80,11 @@ static void extend_init(const struct iovec *parts, int count)
         const uint32_t depth = 1;
 
         shared->passthrough = false;
-        if (answer == NULL || parts[1].iov_len < sizeof *answer || !extended || shared->network ||
-            (asked->flags2 & INIT_PASSTHROUGH2) == 0)
+        if (answer == NULL || parts[1].iov_len < sizeof *answer)
+                return;
+        /* who takes setuid and setgid bits away is the kernel that writes the source, as whoever writes (Linux 5.12) */
+        answer->flags |= asked->flags & FUSE_HANDLE_KILLPRIV_V2;
+        if (!extended || shared->network || (asked->flags2 & INIT_PASSTHROUGH2) == 0)
                 return;
         answer->flags |= FUSE_INIT_EXT;
         answer->flags2 |= INIT_PASSTHROUGH2;

@@ -31,7 +31,7 @@ enum {
 #define BUCKETS ((uint32_t)1 << 18)
 #define DESCRIPTORS_MAX ((uint32_t)1 << 20)
 #define HANDLE_SIZE 128
-#define GROUP_RANGES_MAX 340 /* what the kernel takes as a gid_map at most */
+#define ID_RANGES_MAX 340 /* what the kernel takes as a map at most */
 #define OWNERS_MAX 4096
 #define WAITERS_MAX 1024
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
@@ -71,10 +71,15 @@ struct lock_owner {
         uint64_t owner;
 };
 
-struct group_range {
+struct id_range {
         uint32_t inside;
         uint32_t outside;
         uint32_t count;
+};
+
+struct id_map {
+        uint32_t count;
+        struct id_range ranges[ID_RANGES_MAX];
 };
 
 struct shared {
@@ -87,8 +92,8 @@ struct shared {
         bool served;      /* an earlier daemon answered FUSE_INIT */
         bool network;     /* the source's files are another machine's: what is cached is asked about again */
         bool passthrough; /* the kernel reads and writes files itself */
-        uint32_t group_range_count;
-        struct group_range group_ranges[GROUP_RANGES_MAX];
+        struct id_map users;
+        struct id_map groups;
         uint32_t init_size;
         uint8_t init[INIT_SIZE];     /* that request */
         uint32_t tries[THREADS_MAX]; /* how often what is in a buffer was begun by a daemon that then died */
