@@ -33,7 +33,7 @@ COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wundef -Wformat=2 -Wnull-dereference -Wimplicit-fallthrough -Wlogical-op \
 	-Wno-format-truncation -Wduplicated-cond -Wduplicated-branches -Wcast-align=strict -Wunused-result
-CPPFLAGS_ALL := -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Isrc -I$(BUILD) $(CPPFLAGS)
+CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc -I$(BUILD) $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
 LDFLAGS_ALL := -Wl,--gc-sections -Wl,-z,relro,-z,now $(LDFLAGS)
@@ -118,7 +118,7 @@ $(BUILD)/common/translator.o: $(BUILD)/privileges/remap-runner.h
 
 $(BUILD)/translator/%.o: src/translator/%.c $(BUILD)/privileges/remap-daemon.h Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) -D_FILE_OFFSET_BITS=64 -Isrc/common $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 define PROGRAM_RULE
 $(BUILD)/$(1)/%.o: src/$(1)/%.c $(BUILD)/privileges/%.h Makefile

@@ -110,7 +110,7 @@
                 "unshare/fs", "ioctl/backing", "name_to_handle_at", "open_by_handle_at", "futex", "mprotect",          \
                 "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity", "rt_sigprocmask",          \
                 "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
-                "uname", "sched_yield", "clock_nanosleep", "prctl/name", "close_range", "getuid"
+                "uname", "sched_yield", "clock_nanosleep", "prctl/name", "close_range", "getuid", "dup2"
 
 /* What putting any mount into a container takes. */
 #define CAPABILITIES_INJECT                                                                                            \

@@ -58,7 +58,9 @@ static const struct {
         { "fsconfig", EBUSY,
           "findmnt and lsof tell who has the device; a second mount of it must agree about \"readOnly\"" },
         { "fsconfig", EPERM,
-          "since Linux 6.11 only few filesystems may belong to a user namespace; \"ids\": \"auto\" maps ids instead" },
+          "since Linux 6.11 only few filesystems may belong to a user namespace: \"ids\": \"auto\" maps ids instead; "
+          "of NFS, "
+          "the server may refuse this client (exports(5): its address, sec=, a port below 1024)" },
         { "fsconfig", EINVAL,
           "the kernel's messages, here or in dmesg, say which option or what on the device it refused" },
         { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg and fsck" },
@@ -70,7 +72,7 @@ static const struct {
           "something in the container uses it or is mounted over it; \"force\": true detaches what is in use" },
         { "lock attributes", EINVAL,
           "leave out \"locked\"; a container without a user namespace should not have CAP_SYS_ADMIN" },
-        { "wait", ETIMEDOUT, "a filesystem in the way does not answer; mount-remove takes \"force\"" },
+        { "wait", ETIMEDOUT, "a filesystem in the way, or a server, does not answer; mount-remove takes \"force\"" },
         { "open state", EPERM, "it must belong to root, and nobody else may write to it (chmod 0700)" },
         { "prctl", EPERM, "run it as root" },
         { "capset", EPERM,

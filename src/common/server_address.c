@@ -115,20 +115,19 @@ static void add(struct list *list, const union address *address)
                 list->addresses[list->count++] = *address;
 }
 
-/* A file of the container's, beneath its root; what is no file is as if it were not there. Its text, or "". */
-static char *read_text(const struct server_view *view, const char *path)
+/* A file of the container's, beneath its root, into FILE_SIZE bytes; what is no file is as if it were not there: "". */
+static void read_text(const struct server_view *view, const char *path, char *ret_text)
 {
         cleanup_close int fd = sys_openat2(view->root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
                                            RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-        char *text = calloc(1, FILE_SIZE);
         size_t length = 0;
         struct stat st;
         ssize_t n;
 
-        if (text != NULL && fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-                while (length < FILE_SIZE - 1 && (n = read(fd, text + length, FILE_SIZE - 1 - length)) > 0)
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+                while (length < FILE_SIZE - 1 && (n = read(fd, ret_text + length, FILE_SIZE - 1 - length)) > 0)
                         length += (size_t)n;
-        return text;
+        ret_text[length] = '\0';
 }
 
 /* The next word of a line, or NULL at its end or at a comment. Cuts the line up. */
@@ -162,7 +161,7 @@ static void look_in_hosts(struct job *job, char *text)
 {
         char *line;
 
-        while (text != NULL && (line = next_line(&text)) != NULL) {
+        while ((line = next_line(&text)) != NULL) {
                 const char *literal = next_word(&line);
                 const char *name;
                 union address address;
@@ -212,7 +211,7 @@ static void read_resolver(char *text, struct resolver *ret_resolver)
         char *line;
 
         *ret_resolver = (struct resolver){ .options = { .ndots = 1, .timeout = 5000, .tries = 2 } };
-        while (text != NULL && (line = next_line(&text)) != NULL) {
+        while ((line = next_line(&text)) != NULL) {
                 const char *key = next_word(&line);
                 char *word;
 
@@ -384,12 +383,13 @@ static int settle(const struct pollfd *polled)
 /* All at once; the first that is connected. */
 static int connect_any(const struct job *job, struct error *error)
 {
-        struct pollfd polled[ADDRESSES_MAX];
+        struct pollfd polled[ADDRESSES_MAX] = {};
+        const size_t count = job->list.count;
         int failure = 0;
         nfds_t open_count = 0;
         int fd = -EBADF;
 
-        for (size_t i = 0; i < job->list.count; i++) {
+        for (size_t i = 0; i < count; i++) {
                 polled[i] =
                         (struct pollfd){ .fd = connect_one(job, &job->list.addresses[i], error), .events = POLLOUT };
                 if (polled[i].fd < 0)
@@ -400,11 +400,11 @@ static int connect_any(const struct job *job, struct error *error)
         while (fd < 0 && open_count > 0) {
                 int64_t left_ms = job->deadline_ms - worker_now_ms();
 
-                if (left_ms <= 0 || poll(polled, job->list.count, (int)left_ms) == 0) {
+                if (left_ms <= 0 || poll(polled, count, (int)left_ms) == 0) {
                         failure = worse(failure, ETIMEDOUT);
                         break;
                 }
-                for (size_t i = 0; fd < 0 && i < job->list.count; i++) {
+                for (size_t i = 0; fd < 0 && i < count; i++) {
                         int problem;
 
                         if (polled[i].fd < 0 || polled[i].revents == 0)
@@ -420,7 +420,7 @@ static int connect_any(const struct job *job, struct error *error)
                         open_count--;
                 }
         }
-        for (size_t i = 0; i < job->list.count; i++)
+        for (size_t i = 0; i < count; i++)
                 fd_close(&polled[i].fd);
         if (fd >= 0)
                 return fd;
@@ -434,14 +434,14 @@ static int find_in_child(void *argument, struct error *error)
 {
         struct job *job = argument;
         union address literal;
-        char *resolver;
-        char *hosts;
+        static char resolver[FILE_SIZE];
+        static char hosts[FILE_SIZE];
         int r = job->view->net_ns_fd < 0 ? 0 : namespace_enter_network(job->view->net_ns_fd, job->view->name, error);
 
         if (r < 0)
                 return r;
-        hosts = read_text(job->view, "etc/hosts");
-        resolver = read_text(job->view, "etc/resolv.conf");
+        read_text(job->view, "etc/hosts", hosts);
+        read_text(job->view, "etc/resolv.conf", resolver);
         if ((r = privileges_keep_none(error)) < 0)
                 return r;
         if (parse(job->host, job->port, &literal))

@@ -26,9 +26,11 @@ static const char help[] =
         "Example: {\"path\": \"/usr/sbin/mount-hook\", \"args\": [\"mount-hook\", \"createRuntime\"]}\n"
         "Exit status: 0 done, or nothing was asked for; 1 failed; 2 it was called in a way it does not know.\n";
 
-static const struct program program = {
-        .name = "mount-hook", .help = help, .privileges = &PRIVILEGES, .arguments = "STAGE"
-};
+static const struct program program = { .name = "mount-hook",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "STAGE",
+                                        .before_drop = translator_begin };
 
 static int mount_all(struct hook *hook, struct request *request, const struct request **ret_failed, struct error *error)
 {

@@ -89,7 +89,7 @@ static bool read_status(pid_t pid, char *ret_text, size_t size)
 /* What a group of the node is in the container. */
 static bool inside(uint32_t outside, gid_t *ret_group)
 {
-        for (uint32_t i = 0; i < shared->groups.count; i++) {
+        for (int i = 0; i < shared->groups.count; i++) {
                 const struct id_range *range = &shared->groups.ranges[i];
 
                 if (outside - range->outside < range->count && outside >= range->outside) {
@@ -131,7 +131,7 @@ bool caller_add_groups(pid_t pid)
 
 static bool knows(const struct id_map *map, uint32_t id)
 {
-        for (uint32_t i = 0; i < map->count; i++)
+        for (int i = 0; i < map->count; i++)
                 if (id >= map->ranges[i].inside && id - map->ranges[i].inside < map->ranges[i].count)
                         return true;
         return false;

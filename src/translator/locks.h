@@ -9,10 +9,9 @@
 #ifndef FLEXGRAFT_TRANSLATOR_LOCKS_H
 #define FLEXGRAFT_TRANSLATOR_LOCKS_H
 
-#define FUSE_USE_VERSION 314
 #include <fcntl.h>
-#include <fuse3/fuse_lowlevel.h>
 
+#include "fuse_library.h"
 #include "shared.h"
 
 /* locks_begin() - start whoever asks again for those that wait. Returns 0 or negative errno. */

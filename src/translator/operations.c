@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define FUSE_USE_VERSION 314
 #include "operations.h"
 
 #include <dirent.h>

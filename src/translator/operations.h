@@ -5,8 +5,7 @@
 #ifndef FLEXGRAFT_TRANSLATOR_OPERATIONS_H
 #define FLEXGRAFT_TRANSLATOR_OPERATIONS_H
 
-#define FUSE_USE_VERSION 314
-#include <fuse3/fuse_lowlevel.h>
+#include "fuse_library.h"
 
 extern const struct fuse_lowlevel_ops operations;
 

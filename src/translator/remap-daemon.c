@@ -33,6 +33,8 @@
 #include "session.h"
 #include "shared.h"
 
+#define PF_EXITING 4UL /* of the kernel's sched.h */
+#define CLOSE_MS 10000 /* how long a server may take to hear that its files are closed */
 #define LOOK_MS 5000   /* how often the keeper looks whether the container's end waits for us */
 #define LOOKS_ENDING 2 /* and how many of these it may take to end */
 #define SOON_MS 1000   /* a daemon that lived shorter is not followed by another at once */
@@ -136,19 +138,22 @@ static bool container_is_ending(void)
         char text[512];
         int fd = openat(FD_CONTAINER, "stat", O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        const char *end;
+        char *next;
         char state;
-        unsigned flags;
 
         if (fd >= 0)
                 (void)close(fd); /* only read from */
         if (n <= 0)
                 return false; /* it has ended: the mounts of its namespace go by themselves */
         text[n] = '\0';
-        end = strrchr(text, ')');
-        /* proc(5): state is the third field, flags the ninth; PF_EXITING of the kernel's sched.h */
-        return end != NULL && sscanf(end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' &&
-               state != 'X' && (flags & 4) != 0;
+        next = strrchr(text, ')'); /* the end of its name */
+        if (next == NULL || strlen(next) < 4)
+                return false;
+        state = next[2];
+        next += 3;
+        for (int field = 4; field < 9; field++) /* proc(5): flags is the ninth */
+                (void)strtol(next, &next, 10);
+        return state != 'Z' && state != 'X' && (strtoul(next, NULL, 10) & PF_EXITING) != 0;
 }
 
 /* Until the daemon has ended, or has to, since the container cannot otherwise. True: it has to. */
@@ -163,6 +168,31 @@ static bool wait_for_daemon(void)
                         return true;
         }
         return false;
+}
+
+/*
+ * Everything is closed, by a process that does nothing else. The last close of a server's filesystem waits for the
+ * server, and a process that is ending already waits for ever for one that is gone; one that closes can be killed.
+ */
+static _Noreturn void end_all(void)
+{
+        int pid = (int)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+        if (pid == 0) {
+                be_called("remap-closer");
+                (void)close_range(0, ~0U, 0); /* what cannot be is closed at the end */
+                _exit(EXIT_SUCCESS);
+        }
+        if (pid > 0) {
+                int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+                struct pollfd closer = { .fd = dup2(pidfd, 0), .events = POLLIN };
+
+                (void)close_range(1, ~0U, 0); /* the other one has it still, so nothing waits here */
+                if (poll(&closer, 1, CLOSE_MS) == 0)
+                        (void)syscall(SYS_pidfd_send_signal, closer.fd, SIGKILL, NULL, 0);
+                (void)poll(&closer, 1, CLOSE_MS);
+        }
+        _exit(EXIT_SUCCESS);
 }
 
 /* The keeper: with one thread, and nothing that a hostile container reaches. */
@@ -194,38 +224,12 @@ static _Noreturn void keep(void)
                 (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end, WEXITED); /* it may be somebody else's child */
                 fd_close(&shared->daemon_pidfd);
                 if (over || is_over() || !shared->served)
-                        _exit(EXIT_SUCCESS); /* and with us goes the last descriptor of /dev/fuse */
+                        end_all(); /* the last descriptor of /dev/fuse, too */
                 if (now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
                 else if (now_ms() - since_ms >= SOON_MS)
                         shared->short_lives = 0;
         }
-}
-
-/* Which id of the node is which in the container. */
-static int read_map(const char *name, struct id_map *ret_map)
-{
-        char text[16384];
-        int fd = openat(FD_CONTAINER, name, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        const char *next = text;
-
-        if (fd >= 0)
-                (void)close(fd); /* only read from */
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        while (ret_map->count < ID_RANGES_MAX) {
-                struct id_range *range = &ret_map->ranges[ret_map->count];
-
-                if (sscanf(next, "%u %u %u", &range->inside, &range->outside, &range->count) != 3)
-                        break;
-                ret_map->count++;
-                next = strchr(next, '\n');
-                if (next++ == NULL)
-                        break;
-        }
-        return 0;
 }
 
 /* Whether others change the files while we look away. */
@@ -251,7 +255,6 @@ static bool is_of_network(void)
 static int begin(void)
 {
         struct rlimit limit;
-        int r;
 
         /* address space: only what is touched is memory */
         shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -259,8 +262,10 @@ static int begin(void)
                 return -errno;
         shared->daemon_pidfd = shared->keeper_pidfd = -1;
         shared->network = is_of_network();
-        if ((r = read_map("uid_map", &shared->users)) < 0 || (r = read_map("gid_map", &shared->groups)) < 0)
-                return r;
+        shared->users.count = id_ranges_read(FD_CONTAINER, "uid_map", shared->users.ranges);
+        shared->groups.count = id_ranges_read(FD_CONTAINER, "gid_map", shared->groups.ranges);
+        if (shared->users.count < 0 || shared->groups.count < 0)
+                return shared->users.count < 0 ? shared->users.count : shared->groups.count;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         limit.rlim_cur = limit.rlim_max;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define FUSE_USE_VERSION 314
 #include "session.h"
 
 #include <errno.h>
-#include <fuse3/fuse_lowlevel.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "caller.h"
+#include "fuse_library.h"
 #include "locks.h"
 #include "nodes.h"
 #include "operations.h"

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/id_ranges.h"
+
 /* The descriptors that the program is started with, by number. */
 enum {
         FD_FUSE = 3,  /* /dev/fuse, opened in the container's user namespace */
@@ -31,7 +33,6 @@ enum {
 #define BUCKETS ((uint32_t)1 << 18)
 #define DESCRIPTORS_MAX ((uint32_t)1 << 20)
 #define HANDLE_SIZE 128
-#define ID_RANGES_MAX 340 /* what the kernel takes as a map at most */
 #define OWNERS_MAX 4096
 #define WAITERS_MAX 1024
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
@@ -71,14 +72,8 @@ struct lock_owner {
         uint64_t owner;
 };
 
-struct id_range {
-        uint32_t inside;
-        uint32_t outside;
-        uint32_t count;
-};
-
 struct id_map {
-        uint32_t count;
+        int count;
         struct id_range ranges[ID_RANGES_MAX];
 };
 
