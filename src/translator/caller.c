@@ -25,9 +25,16 @@ static __thread struct {
         bool groups;
 } now;
 
-/* Each thread has its own umask, and its own groups: the raw call, since the C library's tells all threads. */
+/*
+ * Each thread has its own umask, and its own groups: the raw call, since the C library's tells all threads. It begins
+ * as whom the thread that made it acted for just then.
+ */
 int caller_begin(void)
 {
+        (void)setfsuid(0);
+        (void)setfsgid(0);
+        if (setfsuid((uid_t)-1) != 0 || setfsgid((gid_t)-1) != 0)
+                return -EPERM;
         if (unshare(CLONE_FS) < 0 || syscall(SYS_setgroups, 0, NULL) < 0)
                 return -errno;
         (void)umask(0);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,9 +48,21 @@ static int open_again(int fd)
 {
         char path[32];
         int flags = fcntl(fd, F_GETFL);
+        int again;
 
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        return flags < 0 ? -1 : open(path, (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
+        if (flags < 0)
+                return -1;
+        flags = (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC;
+        again = open(path, flags);
+        /* what it was opened for it may do, whatever has become of its mode since */
+        if (again < 0 && (errno == EACCES || errno == EPERM)) {
+                int was = setfsuid(0);
+
+                again = open(path, flags);
+                (void)setfsuid((uid_t)was);
+        }
+        return again;
 }
 
 /* That owner's description; made if it has none. One that was opened only for reading may have to be for writing. */
@@ -123,10 +136,10 @@ void locks_drop(struct node *node, uint64_t owner)
 
 static void end_waiter(struct waiter *waiter, int r)
 {
-        if (waiter->slot >= 0)
-                (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
         fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for one that is under way */
         (void)fuse_reply_err(waiter->request, -r);
+        if (waiter->slot >= 0) /* from here on no other daemon asks again */
+                (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
         free(waiter);
 }
 
@@ -266,11 +279,12 @@ void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, st
         lock->l_pid = 0; /* F_OFD_SETLK wants it so */
         if (owned < 0)
                 r = owned == -ENOENT ? 0 : owned; /* who has none lets go of none */
-        else if (fcntl(owned, F_OFD_SETLK, lock) < 0)
+        else if (fcntl(owned, F_OFD_SETLK, lock) < 0) {
                 r = -errno;
-        if (wait && would_wait(r)) {
-                wait_for(request, owned, 0, lock);
-                return;
+                if (wait && would_wait(r)) {
+                        wait_for(request, owned, 0, lock);
+                        return;
+                }
         }
         (void)fuse_reply_err(request, -r);
         if (lock->l_type == F_UNLCK)

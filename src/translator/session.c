@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "caller.h"
@@ -17,7 +18,8 @@
 #include "nodes.h"
 #include "operations.h"
 
-#define IDLE_MAX 8  /* threads beyond them end */
+#define IDLE_MAX 8 /* threads beyond them end */
+#define REPLAY_SECONDS 2
 #define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
 
 /* What is newer than Debian 12's headers (Linux 6.9). */
@@ -33,6 +35,8 @@ static int idle;
 static bool taken[THREADS_MAX]; /* which buffers have a thread */
 static int end = 1;             /* 1: it goes on */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t replayed = PTHREAD_COND_INITIALIZER;
+static int replays; /* how many threads are at what the daemon before us had begun */
 
 static __thread int slot = -1;
 static __thread struct fuse_in_header *current; /* the request that this thread is at; NULL: none */
@@ -53,6 +57,11 @@ void session_pass_through(int with)
 static struct fuse_in_header *header_of(int of)
 {
         return (struct fuse_in_header *)(void *)shared->requests[of];
+}
+
+static const struct fuse_in_header *header_of_slot(void)
+{
+        return slot >= 0 ? header_of(slot) : NULL;
 }
 
 bool session_keep_request(uint8_t ret_copy[WAITER_SIZE])
@@ -104,6 +113,25 @@ static void extend_open(const struct iovec *parts, int count)
         answer->padding = (__typeof__(answer->padding))backing;
 }
 
+/*
+ * An answer that is on its way: should we die before we know that it was heard, the next daemon says the same, and does
+ * not do again what was asked for.
+ */
+static void keep_answer(const struct iovec *parts, int count)
+{
+        uint32_t size = 0;
+
+        if (current == NULL || current != header_of_slot())
+                return;
+        for (int i = 0; i < count; i++) {
+                if (parts[i].iov_len > ANSWER_SIZE - size)
+                        return;
+                (void)memcpy(shared->answers[slot] + size, parts[i].iov_base, parts[i].iov_len);
+                size += (uint32_t)parts[i].iov_len;
+        }
+        __atomic_store_n(&shared->answer_sizes[slot], size, __ATOMIC_RELEASE);
+}
+
 static ssize_t send_answer(int fd, struct iovec *parts, int count, void *ignored)
 {
         ssize_t length = 0;
@@ -120,6 +148,7 @@ static ssize_t send_answer(int fd, struct iovec *parts, int count, void *ignored
                 extend_open(parts, count);
                 backing = 0;
         }
+        keep_answer(parts, count);
         return writev(fd, parts, count);
 }
 
@@ -183,17 +212,44 @@ static void process(struct fuse_in_header *header, size_t size)
 static void do_again(void)
 {
         struct fuse_in_header *header = header_of(slot);
+        uint32_t answered = shared->answer_sizes[slot];
 
         if (header->len == 0)
                 return;
         replaying = true;
-        if (++shared->tries[slot] > TRIES_MAX) {
+        if (answered > 0 && ((struct fuse_out_header *)(void *)shared->answers[slot])->unique == header->unique) {
+                (void)!write(FD_FUSE, shared->answers[slot], answered); /* perhaps for the second time */
+                header->len = 0;
+        } else if (++shared->tries[slot] > TRIES_MAX) {
                 answer_error(header->unique, EIO);
                 header->len = 0;
         } else
                 process(header, header->len);
         shared->tries[slot] = 0;
         replaying = false;
+}
+
+/* Nothing new is begun before what was begun is done: the one may build upon the other. But not for ever. */
+static void wait_for_replays(void)
+{
+        struct timespec until;
+
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+        until.tv_sec += REPLAY_SECONDS;
+        while (replays > 0 && pthread_cond_timedwait(&ended, &mutex, &until) != ETIMEDOUT)
+                ;
+        replays = 0;
+        (void)pthread_cond_broadcast(&replayed);
+}
+
+static void end_replay(void)
+{
+        (void)pthread_mutex_lock(&mutex);
+        if (replays > 0 && --replays == 0)
+                (void)pthread_cond_broadcast(&ended);
+        while (replays > 0)
+                (void)pthread_cond_wait(&replayed, &mutex);
+        (void)pthread_mutex_unlock(&mutex);
 }
 
 static void *serve(void *argument);
@@ -238,7 +294,10 @@ static void *serve(void *argument)
                 finish(r);
                 return NULL;
         }
-        do_again();
+        if (header_of(slot)->len > 0) {
+                do_again();
+                end_replay();
+        }
         for (;;) {
                 ssize_t n;
                 bool enough;
@@ -252,6 +311,7 @@ static void *serve(void *argument)
                 (void)pthread_mutex_unlock(&mutex);
                 if (enough)
                         return NULL;
+                shared->answer_sizes[slot] = 0;
                 n = read(FD_FUSE, shared->requests[slot], REQUEST_SIZE);
                 r = n < 0 ? errno : 0;
                 (void)pthread_rwlock_rdlock(&at_work);
@@ -326,6 +386,8 @@ int session_begin(void)
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
         ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        replayed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        replays = 0;
         (void)memset(taken, 0, sizeof taken);
         idle = 0;
         end = 1;
@@ -349,8 +411,11 @@ int session_serve(void (*ready)(void))
         wait_again();
         (void)pthread_mutex_lock(&mutex);
         for (int i = 0; i < THREADS_MAX; i++)
+                replays += header_of(i)->len > 0;
+        for (int i = 0; i < THREADS_MAX; i++)
                 if (header_of(i)->len > 0)
                         start_thread(i); /* which begins with that */
+        wait_for_replays();
         start_listener();
         ready();
         while (end == 1)

@@ -34,6 +34,7 @@ enum {
 #define DESCRIPTORS_MAX ((uint32_t)1 << 20)
 #define HANDLE_SIZE 128
 #define OWNERS_MAX 4096
+#define ANSWER_SIZE 512 /* longer ones are to questions that can be asked twice */
 #define WAITERS_MAX 1024
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
 
@@ -90,16 +91,18 @@ struct shared {
         struct id_map users;
         struct id_map groups;
         uint32_t init_size;
-        uint8_t init[INIT_SIZE];     /* that request */
-        uint32_t tries[THREADS_MAX]; /* how often what is in a buffer was begun by a daemon that then died */
-        uint32_t nodes_high;         /* the first that never was used */
+        uint8_t init[INIT_SIZE];            /* that request */
+        uint32_t tries[THREADS_MAX];        /* how often what is in a buffer was begun by a daemon that then died */
+        uint32_t answer_sizes[THREADS_MAX]; /* 0: nothing was answered yet to what is in the buffer */
+        uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(8)));
+        uint32_t nodes_high; /* the first that never was used */
         uint32_t node_descriptors;
         uint8_t uses[DESCRIPTORS_MAX]; /* of descriptors */
         struct lock_owner owners[OWNERS_MAX];
         uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests that wait for a lock; their length is 0: free */
         uint32_t buckets[BUCKETS];
         struct node nodes[NODES_MAX];
-        uint8_t requests[THREADS_MAX][REQUEST_SIZE];
+        uint8_t requests[THREADS_MAX][REQUEST_SIZE] __attribute__((aligned(4096)));
 };
 
 extern struct shared *shared;
