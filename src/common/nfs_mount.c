@@ -37,8 +37,7 @@ static bool is_for_mount(const char *option)
 {
         static const char *const words[] = { "fg", "bg", "intr", "nointr", NULL };
 
-        return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "addr=") ||
-               text_starts(option, "clientaddr=");
+        return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "clientaddr=");
 }
 
 static bool names_version(const struct nfs_mount *mount)
@@ -85,7 +84,6 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
         cleanup_close int net_ns_fd = mount->container != NULL ? open_network(mount, error) : -EBADF;
         cleanup_close int root_fd = mount->container != NULL ? -EBADF : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct server_view view = { .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node" };
-        const char *host = option_value(mount, "addr");
         const char *port = option_value(mount, "port");
         uint64_t number = NFS_PORT;
 
@@ -96,12 +94,15 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
                 view.name = mount->container->name;
         } else if (root_fd < 0)
                 return fail(error, errno, "open", "/");
+        if (option_value(mount, "addr") != NULL)
+                return fail_because(error, EINVAL, "check options", "addr",
+                                    "addr: the server's address is found by its name, and goes nowhere else");
         if (port != NULL && !text_number(port, UINT16_MAX, &number))
                 return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is no port", port);
         if (number == 0)
                 number = NFS_PORT;
-        return server_address_find(&view, host != NULL ? host : mount->export->host, (uint16_t)number,
-                                   !is_datagram(mount), mount->deadline_ms, &mount->address, error);
+        return server_address_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount),
+                                   mount->deadline_ms, &mount->address, error);
 }
 
 /* ---- the filesystem */

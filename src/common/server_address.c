@@ -304,7 +304,7 @@ static int fail_resolve(const struct job *job, int status, struct error *error)
         case ARES_ECANCELLED:
                 return fail_because(error, ETIMEDOUT, "resolve", job->host, "no name server answered in time");
         case ARES_ECONNREFUSED:
-                return fail_because(error, ECONNREFUSED, "resolve", job->host, "no name server can be reached");
+                return fail_because(error, ECONNREFUSED, "resolve", job->host, "no name server takes the question");
         case ARES_ENOMEM:
                 return fail(error, ENOMEM, "resolve", job->host);
         default:

@@ -73,7 +73,9 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
 
         (void)pthread_mutex_lock(&owners_mutex);
         found = find_owner(node, owner);
-        for (size_t i = 0; found == NULL && make && i < OWNERS_MAX; i++)
+        if (found == NULL && make && (r = descriptor_room()) == 0)
+                r = -ENOENT;
+        for (size_t i = 0; found == NULL && make && r == -ENOENT && i < OWNERS_MAX; i++)
                 if (shared->owners[i].node == 0) {
                         int new_fd = open_again(fd);
 
@@ -82,6 +84,7 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
                         else {
                                 found = &shared->owners[i];
                                 found->fd = new_fd;
+                                found->file = fd;
                                 found->owner = owner;
                                 descriptor_use(new_fd, USE_LOCK);
                                 found->node = (uint32_t)nodes_number(node);
@@ -130,6 +133,26 @@ void locks_drop(struct node *node, uint64_t owner)
         (void)pthread_mutex_unlock(&owners_mutex);
         if (found != NULL)
                 locks_changed();
+}
+
+void locks_drop_file(struct node *node, int fd)
+{
+        uint32_t number = (uint32_t)nodes_number(node);
+
+        if (node->owners == 0)
+                return;
+        (void)pthread_mutex_lock(&owners_mutex);
+        for (size_t i = 0; node->owners > 0 && i < OWNERS_MAX; i++) {
+                struct lock_owner *owner = &shared->owners[i];
+
+                if (owner->node != number || owner->file != fd)
+                        continue;
+                owner->node = 0;
+                node->owners--;
+                descriptor_end(owner->fd);
+        }
+        (void)pthread_mutex_unlock(&owners_mutex);
+        locks_changed();
 }
 
 /* ---- who waits */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define ROOT 1
+#define SPARE 256 /* descriptors that no open file gets */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_nodes;            /* the first of them, 0: none */
@@ -23,10 +24,25 @@ union handle {
         uint8_t bytes[sizeof(struct file_handle) + HANDLE_SIZE];
 };
 
+static bool is_open_file(int use)
+{
+        return use == USE_OPEN || use == USE_LOCK;
+}
+
 void descriptor_use(int fd, enum descriptor_use use)
 {
-        if ((uint32_t)fd < DESCRIPTORS_MAX)
-                shared->uses[fd] = (uint8_t)use;
+        if ((uint32_t)fd >= DESCRIPTORS_MAX)
+                return;
+        if (is_open_file(use) && !is_open_file(shared->uses[fd]))
+                (void)__atomic_add_fetch(&shared->open_descriptors, 1, __ATOMIC_RELAXED);
+        else if (!is_open_file(use) && is_open_file(shared->uses[fd]))
+                (void)__atomic_sub_fetch(&shared->open_descriptors, 1, __ATOMIC_RELAXED);
+        shared->uses[fd] = (uint8_t)use;
+}
+
+int descriptor_room(void)
+{
+        return shared->open_descriptors + SPARE < shared->descriptors / 2 ? 0 : -EMFILE;
 }
 
 void descriptor_end(int fd)
@@ -118,7 +134,11 @@ int nodes_begin(void)
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         /* the other half is for open files and locks */
-        descriptors_for_nodes = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX) / 2;
+        shared->descriptors = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX);
+        descriptors_for_nodes = shared->descriptors / 2;
+        shared->open_descriptors = 0;
+        for (uint32_t i = 0; i < shared->descriptors; i++)
+                shared->open_descriptors += is_open_file(shared->uses[i]);
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
         /* what is handed out by handle has to be of the root's filesystem; where this cannot be opened there is none */

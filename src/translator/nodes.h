@@ -43,6 +43,9 @@ void nodes_close(struct node_fd *fd);
 /* descriptor_use() - what a descriptor is for from now on; those that are for nothing are closed by the next daemon. */
 void descriptor_use(int fd, enum descriptor_use use);
 
+/* descriptor_room() - whether the container may open another file: some are kept for looking names up. Else -EMFILE. */
+int descriptor_room(void);
+
 /* descriptor_end() - close it. */
 void descriptor_end(int fd);
 

@@ -25,6 +25,7 @@
 #define CACHED_SECONDS 1.0 /* how long the kernel believes names and attributes */
 #define READ_MAX ((size_t)1024 * 1024)
 #define LIST_MAX ((size_t)64 * 1024)
+#define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
 #define XATTR_MAX ((size_t)64 * 1024)
 #define NOBODY 65534
 
@@ -606,6 +607,8 @@ static void do_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info
         int opened = -1;
         int r = begin(request, number, &node, &fd);
 
+        if (r == 0)
+                r = descriptor_room();
         if (r == 0 && !S_ISREG(node->mode))
                 r = -EOPNOTSUPP; /* what it is to open another thing is the kernel's own affair */
         if (r == 0 && (opened = ATTEMPT(request, open(path_of(fd.fd).text, open_flags(file->flags)))) < 0)
@@ -637,6 +640,8 @@ static void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, m
         int opened = -1;
         int r = begin(request, parent, &node, &fd);
 
+        if (r == 0)
+                r = descriptor_room();
         if (r == 0) {
                 int flags = session_replayed() ? file->flags & ~O_EXCL : file->flags;
 
@@ -726,8 +731,10 @@ static void do_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_i
 {
         struct node *node = nodes_get(number);
 
-        if (node != NULL)
+        if (node != NULL) {
                 end_pass_through(node);
+                locks_drop_file(node, (int)file->fh);
+        }
         descriptor_end((int)file->fh);
         if (file->flock_release)
                 locks_changed();
@@ -784,6 +791,18 @@ static void do_lseek(fuse_req_t request, fuse_ino_t number, off_t offset, int wh
 
 /* ---- directories */
 
+/* Where the next getdents64() of a directory begins, as the container's kernel counts; -1: elsewhere. */
+static int64_t position_of(int fd)
+{
+        return (uint32_t)fd < DESCRIPTORS_MAX ? shared->positions[fd] : -1;
+}
+
+static void set_position(int fd, int64_t position)
+{
+        if ((uint32_t)fd < DESCRIPTORS_MAX)
+                shared->positions[fd] = position;
+}
+
 static void do_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
@@ -791,6 +810,8 @@ static void do_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_i
         int opened = -1;
         int r = begin(request, number, &node, &fd);
 
+        if (r == 0)
+                r = descriptor_room();
         if (r == 0 && (opened = ATTEMPT(request, openat(fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
                 r = -errno;
         if (r < 0) {
@@ -799,6 +820,7 @@ static void do_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_i
         }
         file->fh = (uint64_t)opened;
         descriptor_use(opened, USE_OPEN);
+        set_position(opened, 0);
         if (fuse_reply_open(request, file) < 0)
                 descriptor_end(opened);
 }
@@ -848,26 +870,29 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
         char *answer = scratch();
         char *entries = answer + READ_MAX / 2;
         struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
-        bool full = false;
+        /* an entry takes so many times the room in the answer, at most, that it takes here: whatever is read fits */
+        const size_t times = plus ? 7 : 2;
         int r = answer == NULL ? -ENOMEM : caller_become(context->uid, context->gid);
 
         if (size > LIST_MAX)
                 size = LIST_MAX;
         list.room = size;
-        if (r == 0 && lseek(list.directory_fd, offset, SEEK_SET) < 0)
+        /* only if somebody looks elsewhere: where a position is no more than a number, those behind it move (tmpfs
+         * before Linux 6.6) */
+        if (r == 0 && offset != position_of(list.directory_fd) && lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
-        while (r == 0 && !full) {
-                /* about as many as there is room for: what is left over is read again */
-                ssize_t n = getdents64(list.directory_fd, entries, list.room / (plus ? 4 : 1) + 320);
+        set_position(list.directory_fd, r == 0 ? offset : -1);
+        while (r == 0 && list.room / times >= ENTRY_MAX) {
+                ssize_t n = getdents64(list.directory_fd, entries, list.room / times);
 
                 if (n < 0)
                         r = list.room < size ? 0 : -errno;
                 if (n <= 0)
                         break;
-                for (ssize_t i = 0; i < n && !full;) {
+                for (ssize_t i = 0; i < n;) {
                         const struct dirent64 *entry = (const void *)(entries + i);
 
-                        full = !add_entry(&list, entry);
+                        set_position(list.directory_fd, add_entry(&list, entry) ? entry->d_off : -1);
                         i += entry->d_reclen;
                 }
         }

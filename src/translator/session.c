@@ -18,7 +18,8 @@
 #include "nodes.h"
 #include "operations.h"
 
-#define IDLE_MAX 8 /* threads beyond them end */
+#define IDLE_MAX 2   /* threads that listen; more would take turns, each with its caches cold */
+#define PARKED_MAX 8 /* and so many wait to be called; what is beyond them ends */
 #define REPLAY_SECONDS 2
 #define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
 
@@ -32,6 +33,9 @@ static struct fuse_session *session;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by each thread that is at a request */
 static int idle;
+static int parked;
+static int called; /* of them, who has not heard it yet */
+static pthread_cond_t call = PTHREAD_COND_INITIALIZER;
 static bool taken[THREADS_MAX]; /* which buffers have a thread */
 static int end = 1;             /* 1: it goes on */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
@@ -269,6 +273,11 @@ static void start_thread(int for_slot)
 /* Likewise: somebody has to listen. */
 static void start_listener(void)
 {
+        if (parked > called) {
+                called++;
+                (void)pthread_cond_signal(&call);
+                return;
+        }
         for (int i = 0; i < THREADS_MAX; i++)
                 if (!taken[i]) {
                         start_thread(i);
@@ -283,6 +292,22 @@ static void finish(int r)
                 end = r;
         (void)pthread_cond_signal(&ended);
         (void)pthread_mutex_unlock(&mutex);
+}
+
+/* With the mutex held: whether this thread is to listen; perhaps after it was called. */
+static bool take_turn(void)
+{
+        if (idle >= IDLE_MAX) {
+                if (parked >= PARKED_MAX)
+                        return false;
+                parked++;
+                while (called == 0)
+                        (void)pthread_cond_wait(&call, &mutex);
+                called--;
+                parked--;
+        }
+        idle++;
+        return true;
 }
 
 static void *serve(void *argument)
@@ -303,11 +328,9 @@ static void *serve(void *argument)
                 bool enough;
 
                 (void)pthread_mutex_lock(&mutex);
-                enough = idle >= IDLE_MAX;
+                enough = !take_turn();
                 if (enough)
                         taken[slot] = false;
-                else
-                        idle++;
                 (void)pthread_mutex_unlock(&mutex);
                 if (enough)
                         return NULL;
@@ -388,6 +411,8 @@ int session_begin(void)
         ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         replayed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         replays = 0;
+        call = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        parked = called = 0;
         (void)memset(taken, 0, sizeof taken);
         idle = 0;
         end = 1;

@@ -70,6 +70,7 @@ enum descriptor_use {
 struct lock_owner {
         uint32_t node; /* 0: free */
         int32_t fd;
+        int32_t file; /* the open file that it was first asked for through */
         uint64_t owner;
 };
 
@@ -97,7 +98,10 @@ struct shared {
         uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(8)));
         uint32_t nodes_high; /* the first that never was used */
         uint32_t node_descriptors;
-        uint8_t uses[DESCRIPTORS_MAX]; /* of descriptors */
+        uint32_t open_descriptors;          /* those of the container's open files and locks */
+        uint32_t descriptors;               /* as many as there may be */
+        uint8_t uses[DESCRIPTORS_MAX];      /* of each */
+        int64_t positions[DESCRIPTORS_MAX]; /* of a directory: behind what was read last */
         struct lock_owner owners[OWNERS_MAX];
         uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests that wait for a lock; their length is 0: free */
         uint32_t buckets[BUCKETS];
