@@ -16,6 +16,7 @@
 #include <linux/hdreg.h>
 #include <linux/loop.h>
 #include <linux/sed-opal.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -57,6 +58,7 @@ static const struct argument_rule argument_rules[] = {
         { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
         { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
         { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
+        { "ioctl/interface", SCMP_A1(SCMP_CMP_EQ, SIOCGIFINDEX) },
         { "setns/net", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET) },
         { "kill/kill", SCMP_A1(SCMP_CMP_EQ, SIGKILL) },
         { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_GET_FREE) },

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -79,6 +80,18 @@ static socklen_t size_of(const union address *address)
         return address->any.sa_family == AF_INET ? sizeof address->four : sizeof address->six;
 }
 
+/* What if_nametoindex(3) does, on a socket of a sort that is allowed. 0: there is none of that name. */
+static unsigned interface_index(const char *name)
+{
+        cleanup_close int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct ifreq interface = {};
+
+        if (fd < 0 || !text_copy(interface.ifr_name, sizeof interface.ifr_name, name) ||
+            ioctl(fd, SIOCGIFINDEX, &interface) < 0)
+                return 0;
+        return (unsigned)interface.ifr_ifindex;
+}
+
 /* A literal address; IPv6 perhaps with "%interface". */
 static bool parse(const char *text, uint16_t port, union address *ret_address)
 {
@@ -101,10 +114,11 @@ static bool parse(const char *text, uint16_t port, union address *ret_address)
         ret_address->six.sin6_family = AF_INET6;
         ret_address->six.sin6_port = htons(port);
         if (scope != NULL) {
-                uint64_t number;
+                uint64_t number = 0;
 
-                ret_address->six.sin6_scope_id =
-                        text_number(scope, UINT32_MAX, &number) ? (uint32_t)number : if_nametoindex(scope);
+                if (!text_number(scope, UINT32_MAX, &number))
+                        number = interface_index(scope);
+                ret_address->six.sin6_scope_id = (uint32_t)number;
         }
         return true;
 }
@@ -166,11 +180,10 @@ static void look_in_hosts(struct job *job, char *text)
                 const char *name;
                 union address address;
 
-                if (literal == NULL || !parse(literal, job->port, &address))
-                        continue;
-                while ((name = next_word(&line)) != NULL)
+                while (literal != NULL && (name = next_word(&line)) != NULL)
                         if (strcasecmp(name, job->host) == 0) {
-                                add(&job->list, &address);
+                                if (parse(literal, job->port, &address))
+                                        add(&job->list, &address);
                                 break;
                         }
         }
@@ -221,8 +234,9 @@ static void read_resolver(char *text, struct resolver *ret_resolver)
                         union address address;
                         size_t length = strlen(ret_resolver->servers);
 
+                        /* c-ares knows no interfaces by number, and by name asks in a way that is not allowed here */
                         if (ret_resolver->server_count < SERVERS_MAX && strlen(word) < SERVER_ADDRESS_SIZE &&
-                            parse(word, 53, &address)) {
+                            strchr(word, '%') == NULL && parse(word, 53, &address)) {
                                 (void)snprintf(ret_resolver->servers + length, sizeof ret_resolver->servers - length,
                                                "%s%s", length > 0 ? "," : "", word);
                                 ret_resolver->server_count++;

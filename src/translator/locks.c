@@ -145,7 +145,7 @@ void locks_drop_file(struct node *node, int fd)
         for (size_t i = 0; node->owners > 0 && i < OWNERS_MAX; i++) {
                 struct lock_owner *owner = &shared->owners[i];
 
-                if (owner->node != number || owner->file != fd)
+                if (owner->node != number || (fd >= 0 && owner->file != fd))
                         continue;
                 owner->node = 0;
                 node->owners--;

@@ -28,7 +28,8 @@ void locks_drop(struct node *node, uint64_t owner);
 /* locks_rest() - run function() while whoever asks again does not. */
 void locks_rest(void (*function)(void));
 
-/* locks_drop_file() - what owners have who first asked through this open file, which is gone: nobody tells of their
+/*
+ * locks_drop_file() - what owners have who first asked through this open file, which is gone: nobody tells of their
  * end. */
 void locks_drop_file(struct node *node, int fd);
 

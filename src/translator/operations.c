@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -142,23 +143,27 @@ static void do_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
                 reply_entry(request, fd.fd, name);
 }
 
-static void do_forget(fuse_req_t request, fuse_ino_t number, uint64_t count)
+static void forget(fuse_ino_t number, uint64_t count)
 {
         struct node *node = nodes_get(number);
 
-        if (node != NULL)
-                nodes_forget(node, count);
+        if (node == NULL)
+                return;
+        if (node->lookups <= count)
+                locks_drop_file(node, -1);
+        nodes_forget(node, count);
+}
+
+static void do_forget(fuse_req_t request, fuse_ino_t number, uint64_t count)
+{
+        forget(number, count);
         fuse_reply_none(request);
 }
 
 static void do_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_data *forgets)
 {
-        for (size_t i = 0; i < count; i++) {
-                struct node *node = nodes_get(forgets[i].ino);
-
-                if (node != NULL)
-                        nodes_forget(node, forgets[i].nlookup);
-        }
+        for (size_t i = 0; i < count; i++)
+                forget(forgets[i].ino, forgets[i].nlookup);
         fuse_reply_none(request);
 }
 
@@ -558,7 +563,7 @@ static int open_flags(int flags)
         flags &= ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY);
         if (!shared->network)
                 flags &= ~O_DIRECT; /* which wants buffers aligned; a network filesystem does not */
-        /* where to append the kernel has worked out, and told */
+        /* that is said with each write: it can be taken away from an open file */
         return (flags & ~O_APPEND) | O_CLOEXEC;
 }
 
@@ -702,7 +707,13 @@ static void do_write(fuse_req_t request, fuse_ino_t number, const char *data, si
                 reply_error(request, r);
                 return;
         }
-        n = pwrite((int)file->fh, data, size, offset);
+        /* its end may be farther than the container's kernel knows: others append, too */
+        if ((file->flags & O_APPEND) != 0) {
+                const struct iovec part = { .iov_base = (void *)data, .iov_len = size };
+
+                n = pwritev2((int)file->fh, &part, 1, offset, RWF_APPEND);
+        } else
+                n = pwrite((int)file->fh, data, size, offset);
         if (n < 0)
                 reply_error(request, -errno);
         else
