@@ -29,4 +29,6 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
-const struct source_kind bind_source = { .open = open_source, .make = make_clone, .ownable = false };
+const struct source_kind bind_source = {
+        .open = open_source, .make = make_clone, .translatable = true, .ownable = false
+};

@@ -103,5 +103,5 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
 }
 
 const struct source_kind block_source = {
-        .open = find_device, .make = make_filesystem, .ownable = true, .foreign = true
+        .open = find_device, .make = make_filesystem, .translatable = true, .ownable = true, .foreign = true
 };

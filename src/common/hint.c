@@ -13,7 +13,7 @@ static const struct {
         { OPERATION_PARSE, 0, "--help shows every key with an example" },
         { "mount_setattr", EINVAL,
           "this filesystem (or a mount below the source) cannot be id-mapped by this kernel; "
-          "\"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
+          "\"ids\": \"remap\" translates owners, \"host\" mounts without mapping: foreign owners then show as 65534" },
         { "mount_setattr", EPERM,
           "the source is id-mapped already, or its filesystem or its locked attributes belong to another user "
           "namespace; \"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },

@@ -442,6 +442,8 @@ int injection_make_mount(struct injection *injection, struct error *error)
         if (owned && !injection->kind->ownable)
                 return fail_strategy(
                         injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
+        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP && !injection->kind->translatable)
+                return fail_strategy(injection, "\"remap\" is for what the kernel cannot map, and this it can", error);
         return injection->kind->make(injection, owned, error);
 }
 

@@ -33,9 +33,10 @@ struct source_kind {
         int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
         /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
         int (*undo)(struct injection *injection, struct error *error);
-        bool ownable; /* whether make() knows how to do that */
-        bool maps;    /* make() itself makes owners right, and says in record.id_mapping how */
-        bool foreign; /* its content may be a container's own work: nosuid and nodev are locked always */
+        bool translatable; /* a translator may show it */
+        bool ownable;      /* whether make() knows how to do that */
+        bool maps;         /* make() itself makes owners right, and says in record.id_mapping how */
+        bool foreign;      /* its content may be a container's own work: nosuid and nodev are locked always */
 };
 
 struct injection {

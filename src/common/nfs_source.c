@@ -99,5 +99,5 @@ static int make(struct injection *injection, bool owned, struct error *error)
 }
 
 const struct source_kind nfs_source = {
-        .open = open_source, .make = make, .ownable = true, .maps = true, .foreign = true
+        .open = open_source, .make = make, .translatable = true, .ownable = true, .maps = true, .foreign = true
 };

@@ -150,8 +150,26 @@ static bool is_tmpfs_option(const char *option)
         return text_starts(option, "size=") || text_starts(option, "mode=") || text_starts(option, "nr_inodes=");
 }
 
-int policy_check_options(const struct policy *policy, const struct mount_options *options, bool tmpfs, bool device_file,
-                         struct error *error)
+/* How a server that is allowed anyway is talked to; not to whom (mountaddr), nor in whose name (clientaddr). */
+static bool is_nfs_option(const char *name)
+{
+        static const char *const names[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
+                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
+                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
+                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
+                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
+                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
+                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
+                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
+                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
+                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
+                                             "intr",       "nointr",       "retry",        NULL };
+
+        return text_among(name, names);
+}
+
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+                         bool device_file, struct error *error)
 {
         static const struct {
                 uint64_t attribute;
@@ -174,10 +192,12 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                 const char *option = options->fs_options[i];
                 char name[64];
 
-                if (option[0] == '\0' || (tmpfs && is_tmpfs_option(option)))
+                if (option[0] == '\0' || (strcmp(kind, "tmpfs") == 0 && is_tmpfs_option(option)))
                         continue;
                 (void)text_copy(name, sizeof name, option);
                 name[strcspn(name, "=")] = '\0';
+                if (strcmp(kind, "nfs") == 0 && is_nfs_option(name))
+                        continue;
                 if (!lists(policy, "options", name))
                         return forbid(policy, name, "options", error);
         }
@@ -242,8 +262,7 @@ int policy_check_request(const struct policy *policy, const struct request *requ
              (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))
                 return forbid(policy, request->from.id != NULL ? request->from.id : "a container not named by its id",
                               "containers", error);
-        return policy_check_options(policy, &request->options, request->kind == REQUEST_MOUNT_TMPFS, request->raw,
-                                    error);
+        return policy_check_options(policy, &request->options, kind, request->raw, error);
 }
 
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)

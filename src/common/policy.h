@@ -50,10 +50,11 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
 
 /*
  * policy_check_options() - whether these mount options are allowed: those that only take rights away are, others must
- * be named. tmpfs: its size and mode are allowed, too; device_file: "dev" is what it is for. Errors: EACCES.
+ * be named. A tmpfs' size and mode are allowed, too, and how an NFS server is talked to; device_file: "dev" is what it
+ * is for. Errors: EACCES.
  */
-int policy_check_options(const struct policy *policy, const struct mount_options *options, bool tmpfs, bool device_file,
-                         struct error *error);
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+                         bool device_file, struct error *error);
 
 /*
  * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop,

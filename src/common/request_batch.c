@@ -44,6 +44,8 @@ static int oci_kind(struct request *entry, const json_t *value, struct error *er
                 entry->kind = REQUEST_MOUNT_TMPFS;
         else if (type != NULL && strcmp(type, "overlay") == 0)
                 entry->kind = REQUEST_MOUNT_OVERLAY;
+        else if (type != NULL && (strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0))
+                entry->kind = REQUEST_MOUNT_NFS;
         else if (type != NULL && source != NULL && (source[0] == '/' || strchr(source, '=') != NULL)) {
                 entry->kind = REQUEST_MOUNT_BLOCK;
                 entry->fs_type = type;

@@ -267,8 +267,8 @@ int volume_call_load_policy(struct volume_call *call, struct error *error)
 
         if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, error)) < 0)
                 return r;
-        return policy_check_options(&call->policy, &call->request->mount_options,
-                                    strcmp(call->kind->word, "tmpfs") == 0, /* device_file= */ false, error);
+        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->word,
+                                    /* device_file= */ false, error);
 }
 
 void volume_call_device(const struct volume_call *call, struct block_device *ret_device)

@@ -157,10 +157,19 @@ void locks_drop_file(struct node *node, int fd)
 
 /* ---- who waits */
 
+static void unlock(int fd, const struct flock *lock)
+{
+        struct flock none = *lock;
+
+        none.l_type = F_UNLCK;
+        (void)fcntl(fd, F_OFD_SETLK, &none); /* nobody to tell if a server refuses */
+}
+
 static void end_waiter(struct waiter *waiter, int r)
 {
         fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for one that is under way */
-        (void)fuse_reply_err(waiter->request, -r);
+        if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0)
+                unlock(waiter->fd, &waiter->lock);
         if (waiter->slot >= 0) /* from here on no other daemon asks again */
                 (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
         free(waiter);
@@ -309,8 +318,10 @@ void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, st
                         return;
                 }
         }
-        (void)fuse_reply_err(request, -r);
-        if (lock->l_type == F_UNLCK)
+        /* who asked is gone, and will not let go of what it never heard that it has */
+        if (fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK && !session_replayed())
+                unlock(owned, lock);
+        else if (lock->l_type == F_UNLCK)
                 locks_changed();
 }
 

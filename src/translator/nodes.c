@@ -150,6 +150,13 @@ int nodes_begin(void)
         for (uint32_t i = shared->nodes_high; i-- > ROOT;) {
                 struct node *node = &shared->nodes[i];
 
+                node->busy = 0;
+                if (node->used &&
+                    node->lookups == 0) { /* forgotten while the last daemon was at it, or never told of */
+                        node->used = 0;
+                        if (node->fd >= 0)
+                                descriptor_end(node->fd);
+                }
                 if (node->used) {
                         put_in_bucket(node);
                         shared->node_descriptors += node->fd >= 0;
@@ -255,6 +262,20 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         return node != NULL ? 0 : -ENFILE;
 }
 
+/* With the mutex held. A descriptor to be closed, or -1. */
+static int free_node(struct node *node)
+{
+        int fd = node->fd;
+
+        take_from_bucket(node);
+        node->used = 0;
+        if (fd >= 0)
+                shared->node_descriptors--;
+        node->next = free_nodes;
+        free_nodes = (uint32_t)nodes_number(node);
+        return fd;
+}
+
 void nodes_forget(struct node *node, uint64_t count)
 {
         int fd = -1;
@@ -263,28 +284,22 @@ void nodes_forget(struct node *node, uint64_t count)
                 return;
         (void)pthread_mutex_lock(&mutex);
         node->lookups = node->lookups > count ? node->lookups - count : 0;
-        if (node->lookups == 0) {
-                take_from_bucket(node);
-                node->used = 0;
-                fd = node->fd;
-                if (fd >= 0)
-                        shared->node_descriptors--;
-                node->next = free_nodes;
-                free_nodes = (uint32_t)nodes_number(node);
-        }
+        if (node->lookups == 0 && node->busy == 0)
+                fd = free_node(node);
         (void)pthread_mutex_unlock(&mutex);
         if (fd >= 0)
                 descriptor_end(fd);
 }
 
-struct node_fd nodes_open(const struct node *node)
+struct node_fd nodes_open(struct node *node)
 {
         union handle handle = { .head = { .handle_bytes = node->handle_size, .handle_type = node->handle_type } };
         int was;
         int fd;
 
+        (void)__atomic_add_fetch(&node->busy, 1, __ATOMIC_ACQ_REL);
         if (node->fd >= 0)
-                return (struct node_fd){ .fd = node->fd };
+                return (struct node_fd){ .fd = node->fd, .node = node };
         (void)memcpy(handle.head.f_handle, node->handle, node->handle_size);
         /* it wants CAP_DAC_READ_SEARCH, which whoever we act for need not have; it asks nobody for a permission */
         was = setfsuid(0);
@@ -292,14 +307,24 @@ struct node_fd nodes_open(const struct node *node)
         if (fd < 0)
                 fd = -errno;
         (void)setfsuid((uid_t)was);
-        return (struct node_fd){ .fd = fd, .temporary = true };
+        return (struct node_fd){ .fd = fd, .temporary = true, .node = node };
 }
 
 void nodes_close(struct node_fd *fd)
 {
+        struct node *node = fd->node;
         int saved = errno;
+        int freed = -1;
 
         if (fd->temporary && fd->fd >= 0)
                 (void)close(fd->fd); /* nothing is written through it */
+        if (node != NULL && __atomic_sub_fetch(&node->busy, 1, __ATOMIC_ACQ_REL) == 0 && node->lookups == 0) {
+                (void)pthread_mutex_lock(&mutex);
+                if (node->used && node->busy == 0 && node->lookups == 0)
+                        freed = free_node(node); /* it was forgotten meanwhile */
+                (void)pthread_mutex_unlock(&mutex);
+                if (freed >= 0)
+                        descriptor_end(freed);
+        }
         errno = saved;
 }

@@ -31,12 +31,13 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
 /* nodes_forget() - the kernel knows of it so many times less. */
 void nodes_forget(struct node *node, uint64_t count);
 
-/* A descriptor on a node, borrowed or opened for the moment. */
+/* A descriptor on a node, borrowed or opened for the moment; the node stays what it is meanwhile, forgotten or not. */
 struct node_fd {
         int fd; /* or negative errno */
         bool temporary;
+        struct node *node;
 };
-struct node_fd nodes_open(const struct node *node);
+struct node_fd nodes_open(struct node *node);
 void nodes_close(struct node_fd *fd);
 #define cleanup_node_fd __attribute__((cleanup(nodes_close)))
 

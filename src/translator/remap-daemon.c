@@ -108,8 +108,10 @@ static void *watch_keeper(void *ignored)
         for (;;) {
                 struct pollfd keeper = { .fd = shared->keeper_pidfd, .events = POLLIN };
 
-                if (poll(&keeper, 1, -1) > 0)
+                if (poll(&keeper, 1, shared->network ? 1000 : -1) > 0)
                         session_rest(make_keeper);
+                else
+                        session_look();
         }
         return NULL;
 }

@@ -21,6 +21,7 @@
 #define IDLE_MAX 2   /* threads that listen; more would take turns, each with its caches cold */
 #define PARKED_MAX 8 /* and so many wait to be called; what is beyond them ends */
 #define REPLAY_SECONDS 2
+#define LOOKS 2     /* seconds, for a server */
 #define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
 
 /* What is newer than Debian 12's headers (Linux 6.9). */
@@ -41,6 +42,9 @@ static int end = 1;             /* 1: it goes on */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t replayed = PTHREAD_COND_INITIALIZER;
 static int replays; /* how many threads are at what the daemon before us had begun */
+
+static uint64_t interrupted[THREADS_MAX]; /* whose caller got a signal; 0: nobody's */
+static int looked[THREADS_MAX];           /* and how often that was looked at */
 
 static __thread int slot = -1;
 static __thread struct fuse_in_header *current; /* the request that this thread is at; NULL: none */
@@ -171,19 +175,36 @@ static void answer_error(uint64_t unique, int errnum)
 }
 
 /*
- * Somebody who waits for an answer got a signal. One that is being killed is let go at once, whatever a dead server
- * makes us wait for: the kernel itself would leave it there. The answer that comes later goes nowhere.
+ * Somebody who waits for an answer got a signal. One that is being killed is let go when a server has not answered for
+ * a while, or it would wait as long as the server is away: the kernel leaves it there. Its answer goes nowhere then, if
+ * it ever comes. A source on this machine is never away.
  */
-static void let_go(const struct fuse_in_header *header)
+static void note_interrupt(const struct fuse_in_header *header)
 {
         uint64_t unique;
 
         (void)memcpy(&unique, header + 1, sizeof unique);
-        for (int i = 0; i < THREADS_MAX; i++) {
-                const struct fuse_in_header *other = header_of(i);
+        for (int i = 0; shared->network && i < THREADS_MAX; i++)
+                if (i != slot && header_of(i)->len > 0 && header_of(i)->unique == unique)
+                        interrupted[i] = unique;
+}
 
-                if (i != slot && other->len > 0 && other->unique == unique && caller_is_dying((pid_t)other->pid))
+void session_look(void)
+{
+        for (int i = 0; shared->network && i < THREADS_MAX; i++) {
+                const struct fuse_in_header *header = header_of(i);
+                uint64_t unique = interrupted[i];
+
+                if (unique == 0)
+                        continue;
+                if (header->len == 0 || header->unique != unique)
+                        interrupted[i] = 0; /* it came back */
+                else if (++looked[i] > LOOKS && caller_is_dying((pid_t)header->pid)) {
+                        interrupted[i] = 0;
                         answer_error(unique, EINTR);
+                } else
+                        continue;
+                looked[i] = 0;
         }
 }
 
@@ -200,7 +221,7 @@ static void process(struct fuse_in_header *header, size_t size)
                 shared->init_size = (uint32_t)size;
         }
         if (operation == FUSE_INTERRUPT)
-                let_go(header);
+                note_interrupt(header);
         /* once at most: to forget twice would be worse than to forget never */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
@@ -414,6 +435,7 @@ int session_begin(void)
         call = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         parked = called = 0;
         (void)memset(taken, 0, sizeof taken);
+        (void)memset(interrupted, 0, sizeof interrupted);
         idle = 0;
         end = 1;
         slot = -1;

@@ -16,6 +16,9 @@ int session_begin(void);
 /* session_serve() - until the mount is gone (0), or something is wrong (negative errno). ready() is called once. */
 int session_serve(void (*ready)(void));
 
+/* session_look() - let go of who is being killed while a server does not answer. Every second, by one thread. */
+void session_look(void);
+
 /* session_replayed() - whether this thread does a request again that an earlier daemon may have done already. */
 bool session_replayed(void);
 

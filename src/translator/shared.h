@@ -50,6 +50,7 @@ struct node {
         uint32_t mode;    /* its type */
         int32_t backing;  /* registered for passthrough; 0: not */
         uint32_t opens;
+        uint32_t busy;   /* how many requests of this daemon's are at it */
         uint32_t owners; /* who have locks on it, or had */
         int32_t handle_type;
         uint32_t handle_size; /* 0: it has none */

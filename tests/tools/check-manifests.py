@@ -104,8 +104,9 @@ OPTIONS = {
     "block": {"source", "device"},
     "bind": {"source", "path"},
     "tmpfs": {"size", "mode", "inodes"},
+    "nfs": {"server", "share", "source"},
 }
-NEEDED = {"loop": set(), "block": {"source", "device"}, "bind": {"source", "path"}, "tmpfs": set()}
+NEEDED = {"loop": set(), "block": {"source", "device"}, "bind": {"source", "path"}, "tmpfs": set(), "nfs": {"server", "source"}}
 
 problems = []
 
@@ -152,7 +153,7 @@ def check_flex(flex, where):
     vendor, _, driver = flex.get("driver", "").partition("/")
     options = flex.get("options", {})
     kind = options.get("type", driver)
-    if vendor != "flexgraft" or kind not in OPTIONS:
+    if vendor != ("k8s" if driver == "nfs" else "flexgraft") or kind not in OPTIONS:
         return problem(where, f"nobody drives {flex.get('driver')} of type {kind}")
     for name in options:
         if name not in OPTIONS[kind] | COMMON_OPTIONS:
@@ -217,7 +218,10 @@ def check_volume(volume, where):
     size = spec["flexVolume"].get("options", {}).get("size")
     if size is not None and quantity(size) != quantity(spec["capacity"].get("storage", "")):
         problem(where, f"size {size} is not its capacity")
-    if "nodeAffinity" not in spec:
+    if spec["flexVolume"].get("driver") == "k8s/nfs":
+        if "nodeAffinity" in spec:
+            problem(where, "nodeAffinity: a server's storage is of every node")
+    elif "nodeAffinity" not in spec:
         problem(where, "no nodeAffinity: its storage is of one node")
     elif set(spec["nodeAffinity"]) != {"required"}:
         problem(where, "nodeAffinity has required, and nothing else")
