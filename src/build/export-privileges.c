@@ -70,6 +70,7 @@ static const struct argument_rule argument_rules[] = {
         { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
         { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0) },
         { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG) },
+        { "unshare/uts", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUTS) }, /* a client's name */
         { "prctl/name", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
         { "unshare/fs", SCMP_A0(SCMP_CMP_EQ, CLONE_FS) },      /* a thread's own umask */
         { "ioctl/backing", SCMP_A1(SCMP_CMP_EQ, 0x4010e501) }, /* FUSE_DEV_IOC_BACKING_OPEN */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -75,6 +76,13 @@ int namespace_new_mounts(struct error *error)
         if (unshare(CLONE_NEWNS) < 0)
                 return fail(error, errno, "unshare", "mount namespace");
         return 0;
+}
+
+int namespace_new_hostname(const char *name, struct error *error)
+{
+        if (unshare(CLONE_NEWUTS) < 0)
+                return fail(error, errno, "unshare", "UTS namespace");
+        return sethostname(name, strlen(name)) < 0 ? fail(error, errno, "sethostname", name) : 0;
 }
 
 int namespace_new_user(struct error *error)

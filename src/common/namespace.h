@@ -46,6 +46,9 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
 /* namespace_new_mounts() - a private copy of the current mount namespace, owned by the current user namespace. */
 int namespace_new_mounts(struct error *error);
 
+/* namespace_new_hostname() - a host name of at most 64 bytes that nobody else has. Runs in a sealed child. */
+int namespace_new_hostname(const char *name, struct error *error);
+
 /* namespace_new_user() - a new user namespace in which nothing is mapped yet. Runs in a sealed child. */
 int namespace_new_user(struct error *error);
 

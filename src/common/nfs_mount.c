@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -143,6 +145,47 @@ static int begin(const struct nfs_mount *mount, bool owned, struct error *error)
         return ns_worker_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }
 
+struct create_job {
+        int context_fd;
+        const char *source;
+        char hostname[HOST_NAME_MAX + 1];
+};
+
+/*
+ * A client of NFS 4 calls itself by its host name. Each network namespace is a client of its own to the kernel; were
+ * two to have one name, the server would take the one for the other after a reboot, and drop what it has open and
+ * locked.
+ */
+static int create_in_child(void *argument, struct error *error)
+{
+        const struct create_job *job = argument;
+        int r = namespace_new_hostname(job->hostname, error);
+
+        if (r == 0)
+                r = superblock_create(job->context_fd, job->source, error);
+        return r < 0 ? r : job->context_fd;
+}
+
+/* As a client whose name tells the node and the network namespace. */
+static int create(const struct nfs_mount *mount, int context_fd, struct error *error)
+{
+        struct create_job job = { .context_fd = context_fd, .source = mount->export->source };
+        struct utsname node;
+        struct stat own;
+        struct stat st;
+        int fd;
+
+        if (mount->container == NULL || stat("/proc/self/ns/net", &own) < 0 ||
+            fstatat(mount->container->proc_fd, "ns/net", &st, 0) < 0 || st.st_ino == own.st_ino || uname(&node) < 0)
+                return superblock_create(context_fd, mount->export->source, error);
+        (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx", node.nodename, (unsigned long long)st.st_ino);
+        fd = ns_worker_run(create_in_child, &job, &context_fd, 1, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&fd); /* the context, which is the caller's */
+        return 0;
+}
+
 static int configure(const struct nfs_mount *mount, int context_fd, const char *version, struct error *error)
 {
         const char *client = option_value(mount, "clientaddr");
@@ -168,7 +211,7 @@ static int configure(const struct nfs_mount *mount, int context_fd, const char *
                     0 ||
             (mount->read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
                 return r;
-        return superblock_create(context_fd, mount->export->source, error);
+        return create(mount, context_fd, error);
 }
 
 /* What the number means here. */

@@ -86,7 +86,8 @@ static int make(struct injection *injection, bool owned, struct error *error)
                                    .options = &request->options,
                                    .container = injection->container,
                                    .read_only = request->read_only,
-                                   .deadline_ms = worker_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
+                                   .deadline_ms = worker_now_ms() + time_ms -
+                                                  (time_ms / 2 < RESERVE_MS ? time_ms / 2 : RESERVE_MS) };
         int r;
 
         (void)owned; /* make_for() knows better */

@@ -203,6 +203,10 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
         uint32_t number = free_nodes;
         struct node *node;
 
+        /* no handle to know it by, and no descriptor left to hold it */
+        if (handle->head.handle_bytes == 0 &&
+            shared->node_descriptors + shared->open_descriptors + SPARE >= shared->descriptors)
+                return NULL;
         if (number != 0)
                 free_nodes = shared->nodes[number].next;
         else if (shared->nodes_high < NODES_MAX)

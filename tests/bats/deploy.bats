@@ -161,7 +161,7 @@ in_image() {
                 jq -e 'type == "object"' "$file" >/dev/null
         done
         is "$(jq -c '[keys, (.timeouts | keys)]' "$DEPLOY/etc/config.json")" '[["log","stateDir","timeouts"],["call","command","device","unmount"]]'
-        is "$(jq -c '[keys, (.volumes | keys)]' "$DEPLOY/etc/policy.json")" '[["volumes"],["devices","kinds","sources"]]'
+        is "$(jq -c '[keys, (.volumes | keys)]' "$DEPLOY/etc/policy.json")" '[["volumes"],["devices","kinds","nfsServers","sources"]]'
         is "$(jq -rc '"\(keys) \(.type) \(.name)"' "$DEPLOY"/etc/pools.d/*.json)" \
                 $'["name","path","type"] loop default\n["name","path","type"] loop fast'
         for file in "$DEPLOY"/etc/pools.d/*.json; do
