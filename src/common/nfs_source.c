@@ -10,8 +10,7 @@
 #include "text.h"
 #include "worker.h"
 
-#define SHARE_OF_TIME                                                                                                  \
-        4 /* of the whole time, this part less is for finding the server: the answer has to be in time                 \
+#define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
            */
 
 static int open_source(struct injection *injection, struct error *error)
