@@ -11,7 +11,6 @@
 #include "worker.h"
 
 #define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
-           */
 
 static int open_source(struct injection *injection, struct error *error)
 {
