@@ -29,6 +29,9 @@
 #define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
 #define XATTR_MAX ((size_t)64 * 1024)
 #define NOBODY 65534
+#define ERRNO_END 512     /* from here on they are the kernel's own: include/linux/errno.h */
+#define NOT_SUPPORTED 524 /* ENOTSUPP there */
+#define BAD_HANDLE 521
 
 /* Linux 6.9 */
 struct backing_map {
@@ -52,8 +55,16 @@ struct backing_map {
                 attempt_result;                                                                                        \
         })
 
+/* A server's errors that are no errno of user space's (524 and its like, from NFS) the kernel would not take as an
+ * answer. */
 static void reply_error(fuse_req_t request, int r)
 {
+        if (r == -NOT_SUPPORTED)
+                r = -EOPNOTSUPP;
+        else if (r == -BAD_HANDLE)
+                r = -ESTALE;
+        else if (r <= -ERRNO_END)
+                r = -EIO;
         (void)fuse_reply_err(request, -r); /* whoever asked may be gone */
 }
 

@@ -140,6 +140,13 @@ static void keep_answer(const struct iovec *parts, int count)
         __atomic_store_n(&shared->answer_sizes[slot], size, __ATOMIC_RELEASE);
 }
 
+static void answer_error(uint64_t unique, int errnum)
+{
+        struct fuse_out_header answer = { .len = sizeof answer, .error = -errnum, .unique = unique };
+
+        (void)!write(FD_FUSE, &answer, sizeof answer); /* it may be answered by now */
+}
+
 static ssize_t send_answer(int fd, struct iovec *parts, int count, void *ignored)
 {
         ssize_t length = 0;
@@ -157,7 +164,12 @@ static ssize_t send_answer(int fd, struct iovec *parts, int count, void *ignored
                 backing = 0;
         }
         keep_answer(parts, count);
-        return writev(fd, parts, count);
+        length = writev(fd, parts, count);
+        if (length < 0 && errno != ENOENT) { /* the kernel does not take it, and whoever asked would wait for ever */
+                answer_error(((const struct fuse_out_header *)parts[0].iov_base)->unique, EIO);
+                errno = ENOENT;
+        }
+        return length;
 }
 
 /* libfuse wants one; requests are read by serve(), each into its own buffer. */
@@ -165,13 +177,6 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *ignored)
 {
         (void)ignored;
         return read(fd, buffer, size);
-}
-
-static void answer_error(uint64_t unique, int errnum)
-{
-        struct fuse_out_header answer = { .len = sizeof answer, .error = -errnum, .unique = unique };
-
-        (void)!write(FD_FUSE, &answer, sizeof answer); /* it may be answered by now */
 }
 
 /*
