@@ -97,9 +97,9 @@
 
 /* Find a server: names, and a connection (server_address.c). */
 #define GROUP_NETWORK                                                                                                  \
-        "socket/network", "ioctl/interface", "writev", "connect", "getsockopt", "setsockopt", "getsockname",           \
-                "getpeername", "sendto", "recvfrom", "poll", "fstat", "uname", "gettimeofday", "capget", "capset",     \
-                "socketpair", "sendmsg", "recvmsg", "close_range", "openat2"
+        "socket/network", "setgroups", "setresuid", "setresgid", "ioctl/interface", "writev", "connect", "getsockopt", \
+                "setsockopt", "getsockname", "getpeername", "sendto", "recvfrom", "poll", "fstat", "uname",            \
+                "gettimeofday", "capget", "capset", "socketpair", "sendmsg", "recvmsg", "close_range", "openat2"
 
 /* What the translator does for the processes of a container, and what watches over it (src/translator/). */
 #define GROUP_TRANSLATE                                                                                                \
@@ -110,7 +110,7 @@
                 "umask", "unshare/fs", "ioctl/backing", "name_to_handle_at", "open_by_handle_at", "futex", "mprotect", \
                 "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity", "rt_sigprocmask",          \
                 "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
-                "uname", "sched_yield", "clock_nanosleep", "prctl/name", "close_range", "getuid", "dup2"
+                "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name", "close_range", "getuid", "dup2"
 
 /* What putting any mount into a container takes. */
 #define CAPABILITIES_INJECT                                                                                            \

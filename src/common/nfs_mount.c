@@ -167,7 +167,7 @@ static int create_in_child(void *argument, struct error *error)
 }
 
 /* As a client whose name tells the node and the network namespace. */
-static int create(const struct nfs_mount *mount, int context_fd, struct error *error)
+static int create(const struct nfs_mount *mount, int context_fd, bool owned, struct error *error)
 {
         struct create_job job = { .context_fd = context_fd, .source = mount->export->source };
         struct utsname node;
@@ -176,9 +176,11 @@ static int create(const struct nfs_mount *mount, int context_fd, struct error *e
         int fd;
 
         if (mount->container == NULL || stat("/proc/self/ns/net", &own) < 0 ||
-            fstatat(mount->container->proc_fd, "ns/net", &st, 0) < 0 || st.st_ino == own.st_ino || uname(&node) < 0)
+            fstatat(mount->container->proc_fd, "ns/net", &st, 0) < 0 || (st.st_ino == own.st_ino && !owned) ||
+            uname(&node) < 0)
                 return superblock_create(context_fd, mount->export->source, error);
-        (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx", node.nodename, (unsigned long long)st.st_ino);
+        (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx%s", node.nodename, (unsigned long long)st.st_ino,
+                       owned ? "u" : ""); /* with other credentials it is another client, too */
         fd = ns_worker_run(create_in_child, &job, &context_fd, 1, error);
         if (fd < 0)
                 return fd;
@@ -186,7 +188,8 @@ static int create(const struct nfs_mount *mount, int context_fd, struct error *e
         return 0;
 }
 
-static int configure(const struct nfs_mount *mount, int context_fd, const char *version, struct error *error)
+static int configure(const struct nfs_mount *mount, int context_fd, bool owned, const char *version,
+                     struct error *error)
 {
         const char *client = option_value(mount, "clientaddr");
         int r;
@@ -211,7 +214,7 @@ static int configure(const struct nfs_mount *mount, int context_fd, const char *
                     0 ||
             (mount->read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
                 return r;
-        return create(mount, context_fd, error);
+        return create(mount, context_fd, owned, error);
 }
 
 /* What the number means here. */
@@ -252,7 +255,7 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
 
         if (context_fd < 0)
                 return context_fd;
-        if ((r = configure(mount, context_fd, version, error)) < 0)
+        if ((r = configure(mount, context_fd, owned, version, error)) < 0)
                 return explain(mount, version, error);
         fd = superblock_mount(context_fd, mount->export->source, 0, error);
         if (fd >= 0 && version != NULL)

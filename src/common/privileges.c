@@ -12,6 +12,8 @@
 
 #include "worker.h"
 
+#define NOBODY 65534
+
 /* No uid is special, and nothing of this can be taken back. */
 #define SECUREBITS                                                                                                     \
         (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |              \
@@ -89,6 +91,16 @@ int privileges_drop_for_tools(const struct privileges *privileges, struct error 
         if ((r = keep_capabilities(&available)) < 0)
                 return fail(error, -r, "capset", "capabilities");
         return load_filter(privileges, error);
+}
+
+int privileges_be_nobody(struct error *error)
+{
+        /* the raw calls: glibc's would look for threads to tell. A program that may not change ids stays whose it is */
+        (void)syscall(SYS_setgroups, 0, NULL);
+        (void)syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
+        (void)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
+        privileges_stay_undumpable();
+        return privileges_keep_none(error);
 }
 
 int privileges_keep_none(struct error *error)

@@ -47,6 +47,10 @@ int privileges_drop_to_act(const struct privileges *privileges, struct error *er
  */
 int privileges_drop_for_tools(const struct privileges *privileges, struct error *error);
 
+/* privileges_be_nobody() - the same, and nobody's ids, where we may have them: for a child that reads what others
+ * wrote. */
+int privileges_be_nobody(struct error *error);
+
 /* privileges_keep_none() - no capability at all; no_new_privs keeps execve() from bringing one back. */
 int privileges_keep_none(struct error *error);
 

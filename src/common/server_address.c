@@ -450,14 +450,16 @@ static int find_in_child(void *argument, struct error *error)
         union address literal;
         static char resolver[FILE_SIZE];
         static char hosts[FILE_SIZE];
+        int parent = getppid();
         int r = job->view->net_ns_fd < 0 ? 0 : namespace_enter_network(job->view->net_ns_fd, job->view->name, error);
 
         if (r < 0)
                 return r;
         read_text(job->view, "etc/hosts", hosts);
         read_text(job->view, "etc/resolv.conf", resolver);
-        if ((r = privileges_keep_none(error)) < 0)
+        if ((r = privileges_be_nobody(error)) < 0)
                 return r;
+        worker_dies_with_parent(parent); /* a change of ids makes the kernel forget it */
         if (parse(job->host, job->port, &literal))
                 add(&job->list, &literal);
         else

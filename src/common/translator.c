@@ -140,11 +140,16 @@ static void run_order(int socket_fd, int parent)
         /* whoever started us waits until nobody holds its pipes */
         null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
-            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0 ||
-            privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0 || receive_order(socket_fd, fds) < 0)
+            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0 || privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0)
                 _exit(1);
-        carry_out(fds, &answer);
-        (void)send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL); /* nobody to tell if it fails */
+        while (receive_order(socket_fd, fds) == 0) {
+                answer = (struct answer){};
+                carry_out(fds, &answer);
+                for (int i = 0; i < PASSED; i++)
+                        fd_close(&fds[i]); /* the program's alone */
+                if (send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
+                        break;
+        }
         _exit(0);
 }
 
@@ -214,7 +219,6 @@ static int order(const int fds[PASSED], int *ret_pid, struct error *error)
         do
                 n = recvfrom(runner_fd, &answer, sizeof answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
-        fd_close(&runner_fd); /* one order is all it takes */
         if (n != (ssize_t)sizeof answer)
                 return fail_because(error, ECANCELED, "start translator", PROGRAM, "nobody is there to start it");
         if (answer.errnum == ENOENT)

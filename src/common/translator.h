@@ -4,7 +4,7 @@
  * container's user namespace owns, by a process on the node that acts with the container's ids (src/translator/).
  *
  * A program that may execute nothing cannot start that process. So before it gives its privileges away it starts a
- * runner, which takes one order, executes one program, and passes on what that says.
+ * runner, which knows one order, executes one program, and passes on what that says.
  */
 #ifndef FLEXGRAFT_TRANSLATOR_H
 #define FLEXGRAFT_TRANSLATOR_H

@@ -43,35 +43,34 @@ static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
         return NULL;
 }
 
-/* An open file description with the access mode of fd: the kernel wants it to fit the lock. */
+/*
+ * An open file description that any lock fits. What may be locked was settled when the file was opened; so it is opened
+ * as root, or, where a server squashes that, as who asks, and in the way that fd is.
+ */
 static int open_again(int fd)
 {
         char path[32];
-        int flags = fcntl(fd, F_GETFL);
+        int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+        int was = setfsuid(0);
         int again;
 
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        if (flags < 0)
-                return -1;
-        flags = (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC;
-        again = open(path, flags);
-        /* what it was opened for it may do, whatever has become of its mode since */
-        if (again < 0 && (errno == EACCES || errno == EPERM)) {
-                int was = setfsuid(0);
-
-                again = open(path, flags);
-                (void)setfsuid((uid_t)was);
-        }
-        return again;
+        again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        if (again < 0)
+                again = open(path, mode | O_NONBLOCK | O_CLOEXEC);
+        (void)setfsuid((uid_t)was);
+        if (again < 0)
+                again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        return again >= 0 ? again : open(path, mode | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* That owner's description; made if it has none. One that was opened only for reading may have to be for writing. */
+/* With owners_mutex held. That owner's description; made if it has none. One that was opened only for reading may have
+ * to be for writing. */
 static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
 {
         struct lock_owner *found;
         int r = -ENOENT;
 
-        (void)pthread_mutex_lock(&owners_mutex);
         found = find_owner(node, owner);
         if (found == NULL && make && (r = descriptor_room()) == 0)
                 r = -ENOENT;
@@ -96,7 +95,6 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
                 r = found->fd;
         else if (make && r == -ENOENT)
                 r = -ENOLCK;
-        (void)pthread_mutex_unlock(&owners_mutex);
         return r;
 }
 
@@ -199,12 +197,19 @@ static void *ask_again(void *ignored)
 
                 while (*link != NULL) {
                         struct waiter *waiter = *link;
-                        int r = waiter->interrupted ? -EINTR : try_lock(waiter);
+                        int r;
+
+                        /* nobody else takes one off the list, and a server may be slow to answer */
+                        (void)pthread_mutex_unlock(&mutex);
+                        r = waiter->interrupted ? -EINTR : try_lock(waiter);
+                        (void)pthread_mutex_lock(&mutex);
 
                         if (would_wait(r)) {
                                 link = &waiter->next;
                                 continue;
                         }
+                        for (link = &waiting; *link != waiter;) /* others were put before it meanwhile */
+                                link = &(*link)->next;
                         *link = waiter->next;
                         end_waiter(waiter, r);
                 }
@@ -213,6 +218,7 @@ static void *ask_again(void *ignored)
                         continue;
                 }
                 (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+                until.tv_sec += shared->network ? 1 : 0;
                 until.tv_nsec += AGAIN_MS * 1000000L;
                 if (until.tv_nsec >= 1000000000L) {
                         until.tv_nsec -= 1000000000L;
@@ -289,39 +295,48 @@ static void wait_for(fuse_req_t request, int fd, int operation, const struct flo
 
 void locks_get(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
 {
-        int owned = owner_fd(node, fd, owner, /* make= */ true);
+        int owned;
+        int r = 0;
 
         lock->l_pid = 0;
+        (void)pthread_mutex_lock(&owners_mutex); /* the descriptor is this owner's as long as it is held */
+        owned = owner_fd(node, fd, owner, /* make= */ true);
         if (owned < 0)
-                (void)fuse_reply_err(request, -owned);
+                r = owned;
         else if (fcntl(owned, F_OFD_GETLK, lock) < 0)
-                (void)fuse_reply_err(request, errno);
-        else {
-                if (lock->l_pid < 0)
-                        lock->l_pid = 0; /* somebody whom no process of the container is */
+                r = -errno;
+        (void)pthread_mutex_unlock(&owners_mutex);
+        if (lock->l_pid < 0)
+                lock->l_pid = 0; /* somebody whom no process of the container is */
+        if (r < 0)
+                (void)fuse_reply_err(request, -r);
+        else
                 (void)fuse_reply_lock(request, lock);
-        }
 }
 
 void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
 {
-        int owned = owner_fd(node, fd, owner, /* make= */ lock->l_type != F_UNLCK);
+        bool waits = false;
+        int owned;
         int r = 0;
 
         lock->l_pid = 0; /* F_OFD_SETLK wants it so */
+        (void)pthread_mutex_lock(&owners_mutex);
+        owned = owner_fd(node, fd, owner, /* make= */ lock->l_type != F_UNLCK);
         if (owned < 0)
                 r = owned == -ENOENT ? 0 : owned; /* who has none lets go of none */
         else if (fcntl(owned, F_OFD_SETLK, lock) < 0) {
                 r = -errno;
-                if (wait && would_wait(r)) {
+                waits = wait && would_wait(r);
+                if (waits)
                         wait_for(request, owned, 0, lock);
-                        return;
-                }
         }
         /* who asked is gone, and will not let go of what it never heard that it has */
-        if (fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK && !session_replayed())
+        if (!waits && fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK &&
+            !session_replayed() && owned >= 0)
                 unlock(owned, lock);
-        else if (lock->l_type == F_UNLCK)
+        (void)pthread_mutex_unlock(&owners_mutex);
+        if (!waits && lock->l_type == F_UNLCK)
                 locks_changed();
 }
 

@@ -91,6 +91,8 @@ static int begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, 
         if ((r = caller_become(context->uid, context->gid)) < 0)
                 return r;
         *ret_fd = nodes_open(node);
+        if (ret_fd->fd >= 0)
+                session_changes();
         return ret_fd->fd < 0 ? ret_fd->fd : 0;
 }
 #define NO_FD                                                                                                          \
@@ -181,7 +183,7 @@ static void do_forget_multi(fuse_req_t request, size_t count, struct fuse_forget
 /* What a daemon before us had done already, if it did: the server's own cache of answers works alike. */
 static bool done_before(int errnum, int expected)
 {
-        return session_replayed() && errnum == expected;
+        return session_may_have_changed() && errnum == expected;
 }
 
 static void do_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
@@ -605,6 +607,8 @@ static void adopt_file(struct node *node, int fd, struct fuse_file_info *file)
         file->fh = (uint64_t)fd;
         descriptor_use(fd, USE_OPEN);
         /* what the kernel passes through it does not cache, and does not want to hear of caching (EIO) */
+        /* of what was only read there is nothing to write back; its locks end with it */
+        file->noflush = !shared->network && (file->flags & O_ACCMODE) == O_RDONLY;
         file->keep_cache = backing == 0 && fstat(fd, &st) == 0 && is_as_seen(node, &st);
         session_pass_through(backing);
 }
@@ -659,7 +663,7 @@ static void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, m
         if (r == 0)
                 r = descriptor_room();
         if (r == 0) {
-                int flags = session_replayed() ? file->flags & ~O_EXCL : file->flags;
+                int flags = session_may_have_changed() ? file->flags & ~O_EXCL : file->flags;
 
                 caller_umask(context->umask);
                 opened = ATTEMPT(request, create(fd.fd, name, flags, mode));
@@ -749,18 +753,24 @@ static void do_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_inf
         reply_error(request, r);
 }
 
+/* Answered first: should we be killed, it is not done twice, when the descriptor may be another file's. */
 static void do_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         struct node *node = nodes_get(number);
+        cleanup_node_fd struct node_fd held = NO_FD;
+        const bool flock_release = file->flock_release;
+        const int fd = (int)file->fh;
 
+        if (node != NULL)
+                held = nodes_open(node); /* it may be forgotten as soon as this is answered */
+        reply_error(request, 0);
         if (node != NULL) {
                 end_pass_through(node);
-                locks_drop_file(node, (int)file->fh);
+                locks_drop_file(node, fd);
         }
-        descriptor_end((int)file->fh);
-        if (file->flock_release)
+        descriptor_end(fd);
+        if (flock_release)
                 locks_changed();
-        reply_error(request, 0);
 }
 
 static void do_fsync(fuse_req_t request, fuse_ino_t number, int data_only, struct fuse_file_info *file)
@@ -894,6 +904,7 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
         struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
         /* an entry takes so many times the room in the answer, at most, that it takes here: whatever is read fits */
         const size_t times = plus ? 7 : 2;
+        int64_t position = offset;
         int r = answer == NULL ? -ENOMEM : caller_become(context->uid, context->gid);
 
         if (size > LIST_MAX)
@@ -901,9 +912,10 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
         list.room = size;
         /* only if somebody looks elsewhere: where a position is no more than a number, those behind it move (tmpfs
          * before Linux 6.6) */
-        if (r == 0 && offset != position_of(list.directory_fd) && lseek(list.directory_fd, offset, SEEK_SET) < 0)
+        if (r == 0 && (session_replayed() || offset != position_of(list.directory_fd)) &&
+            lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
-        set_position(list.directory_fd, r == 0 ? offset : -1);
+        set_position(list.directory_fd, -1); /* as long as it is not known where we are: we may be killed */
         while (r == 0 && list.room / times >= ENTRY_MAX) {
                 ssize_t n = getdents64(list.directory_fd, entries, list.room / times);
 
@@ -914,14 +926,16 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
                 for (ssize_t i = 0; i < n;) {
                         const struct dirent64 *entry = (const void *)(entries + i);
 
-                        set_position(list.directory_fd, add_entry(&list, entry) ? entry->d_off : -1);
+                        position = add_entry(&list, entry) ? entry->d_off : -1;
                         i += entry->d_reclen;
                 }
         }
-        if (r < 0)
+        if (r < 0) {
                 reply_error(request, r);
-        else
-                (void)fuse_reply_buf(request, answer, size - list.room);
+                return;
+        }
+        set_position(list.directory_fd, position);
+        (void)fuse_reply_buf(request, answer, size - list.room);
 }
 
 static void do_readdir(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)
@@ -939,9 +953,11 @@ static void do_readdirplus(fuse_req_t request, fuse_ino_t number, size_t size, o
 
 static void do_releasedir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
+        const int fd = (int)file->fh;
+
         (void)number;
-        descriptor_end((int)file->fh);
-        reply_error(request, 0);
+        reply_error(request, 0); /* first, as in do_release() */
+        descriptor_end(fd);
 }
 
 /* ---- locks */

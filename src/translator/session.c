@@ -18,8 +18,9 @@
 #include "nodes.h"
 #include "operations.h"
 
-#define IDLE_MAX 2   /* threads that listen; more would take turns, each with its caches cold */
-#define PARKED_MAX 8 /* and so many wait to be called; what is beyond them ends */
+#define PARKED_MAX 8 /* threads that wait to be called; what is beyond them ends */
+#define TICK_MS 5
+#define QUIET_TICKS 10
 #define REPLAY_SECONDS 2
 #define LOOKS 2     /* seconds, for a server */
 #define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
@@ -34,6 +35,7 @@ static struct fuse_session *session;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by each thread that is at a request */
 static int idle;
+static uint64_t begun; /* how many requests */
 static int parked;
 static int called; /* of them, who has not heard it yet */
 static pthread_cond_t call = PTHREAD_COND_INITIALIZER;
@@ -55,6 +57,17 @@ static __thread int backing;
 bool session_replayed(void)
 {
         return replaying;
+}
+
+void session_changes(void)
+{
+        if (slot >= 0 && !replaying)
+                shared->changing[slot] = true;
+}
+
+bool session_may_have_changed(void)
+{
+        return replaying && slot >= 0 && shared->changing[slot];
 }
 
 void session_pass_through(int with)
@@ -320,10 +333,53 @@ static void finish(int r)
         (void)pthread_mutex_unlock(&mutex);
 }
 
+/* What is worth waking another thread for, which listens meanwhile; for the rest watch_listener() does when it has to.
+ */
+static bool takes_long(uint32_t operation)
+{
+        switch (operation) {
+        case FUSE_READ:
+        case FUSE_WRITE:
+        case FUSE_FSYNC:
+        case FUSE_FSYNCDIR:
+        case FUSE_FALLOCATE:
+        case FUSE_COPY_FILE_RANGE:
+        case FUSE_LSEEK:
+                return true;
+        default:
+                return shared->network;
+        }
+}
+
+/* Nobody listens, and has not for a while: what was thought to be quick is not. */
+static void *watch_listener(void *ignored)
+{
+        const struct timespec tick = { .tv_nsec = TICK_MS * 1000000L };
+        struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
+        uint64_t seen = 0;
+
+        (void)ignored;
+        for (;;) {
+                (void)poll(&fuse, 1, -1); /* there is something to do */
+                for (int quiet = 0; quiet < QUIET_TICKS; quiet++) {
+                        (void)nanosleep(&tick, NULL);
+                        (void)pthread_mutex_lock(&mutex);
+                        if (begun != seen)
+                                quiet = 0;
+                        else if (idle == 0)
+                                start_listener();
+                        seen = begun;
+                        (void)pthread_mutex_unlock(&mutex);
+                }
+        }
+        return NULL;
+}
+
 /* With the mutex held: whether this thread is to listen; perhaps after it was called. */
 static bool take_turn(void)
 {
-        if (idle >= IDLE_MAX) {
+        /* one listens: two would take turns, and each wake the other processor for nothing. A server is slow anyway */
+        if (idle >= (shared->network ? 2 : 1)) {
                 if (parked >= PARKED_MAX)
                         return false;
                 parked++;
@@ -361,11 +417,14 @@ static void *serve(void *argument)
                 if (enough)
                         return NULL;
                 shared->answer_sizes[slot] = 0;
+                shared->changing[slot] = false;
                 n = read(FD_FUSE, shared->requests[slot], REQUEST_SIZE);
                 r = n < 0 ? errno : 0;
                 (void)pthread_rwlock_rdlock(&at_work);
                 (void)pthread_mutex_lock(&mutex);
-                if (--idle == 0)
+                idle--;
+                begun++;
+                if (idle == 0 && n > 0 && takes_long(header_of(slot)->opcode))
                         start_listener();
                 (void)pthread_mutex_unlock(&mutex);
                 if (n > 0)
@@ -456,7 +515,11 @@ int session_begin(void)
 
 int session_serve(void (*ready)(void))
 {
+        pthread_t thread;
         int r;
+
+        if (!shared->network && (r = pthread_create(&thread, NULL, watch_listener, NULL)) != 0)
+                return -r;
 
         if (shared->served)
                 greet();

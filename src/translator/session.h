@@ -22,6 +22,11 @@ void session_look(void);
 /* session_replayed() - whether this thread does a request again that an earlier daemon may have done already. */
 bool session_replayed(void);
 
+/* session_changes() - what this thread is at is about to be done; session_may_have_changed() - it was, by an earlier
+ * daemon. */
+void session_changes(void);
+bool session_may_have_changed(void);
+
 /* session_keep_request() - copy the request that this thread is at; false when it is too long for that. */
 bool session_keep_request(uint8_t ret_copy[WAITER_SIZE]);
 

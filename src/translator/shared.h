@@ -95,6 +95,7 @@ struct shared {
         uint32_t init_size;
         uint8_t init[INIT_SIZE];            /* that request */
         uint32_t tries[THREADS_MAX];        /* how often what is in a buffer was begun by a daemon that then died */
+        bool changing[THREADS_MAX];         /* what is in the buffer was begun */
         uint32_t answer_sizes[THREADS_MAX]; /* 0: nothing was answered yet to what is in the buffer */
         uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(8)));
         uint32_t nodes_high; /* the first that never was used */
