@@ -164,7 +164,7 @@ static int name_hanging_step(const struct run *run, int r, struct error *error)
 {
         const struct request *request = run->plans[run->current].request;
 
-        if (r == -ETIMEDOUT)
+        if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's; a step may have told better */
                 return fail_because(error, ETIMEDOUT, "wait", request->target, "gave up after %d s, while it was to %s",
                                     request->timeout_seconds, plan_step_text(run->step));
         return r;

@@ -277,24 +277,30 @@ static void take_answer(void *argument, int status, int timeouts, struct ares_ad
                 ares_freeaddrinfo(answer);
 }
 
+/* What ares_getsock() says of each socket. c-ares' own macros shift an int into its sign. */
+#define READABLE(which, i) (((which)&1U << (i)) != 0)
+#define WRITABLE(which, i) (((which)&1U << ((i) + ARES_GETSOCK_MAXNUM)) != 0)
+
 /* One round of c-ares' sockets. */
 static void turn(ares_channel channel, int64_t until_ms)
 {
         ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
         struct pollfd polled[ARES_GETSOCK_MAXNUM];
-        int which = ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+        const unsigned which = (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
         struct timeval most = { .tv_sec = 1 };
         struct timeval wait_for;
         int64_t left_ms = until_ms - worker_now_ms();
         nfds_t count = 0;
         int wait_ms;
 
-        for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++)
-                if (ARES_GETSOCK_READABLE(which, i) || ARES_GETSOCK_WRITABLE(which, i))
+        if (left_ms < 0)
+                left_ms = 0;
+        for (unsigned i = 0; i < ARES_GETSOCK_MAXNUM; i++)
+                if (READABLE(which, i) || WRITABLE(which, i))
                         polled[count++] = (struct pollfd){
                                 .fd = sockets[i],
-                                .events = (short)((ARES_GETSOCK_READABLE(which, i) ? POLLIN : 0) |
-                                                  (ARES_GETSOCK_WRITABLE(which, i) ? POLLOUT : 0)),
+                                .events =
+                                        (short)((READABLE(which, i) ? POLLIN : 0) | (WRITABLE(which, i) ? POLLOUT : 0)),
                         };
         wait_for = *ares_timeout(channel, &most, &most);
         wait_ms = (int)(wait_for.tv_sec * 1000 + wait_for.tv_usec / 1000 + 1);

@@ -443,20 +443,33 @@ static bool passes(const char *name)
         return strncmp(name, "user.", 5) == 0;
 }
 
-static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, int refused, struct node_fd *ret_fd)
+static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, bool changes, int refused,
+                       struct node_fd *ret_fd)
 {
         struct node *node;
+        struct stat st;
+        int r;
 
         if (name != NULL && !passes(name))
                 return refused;
-        return begin(request, number, &node, ret_fd) < 0 ? -ESTALE : S_ISLNK(node->mode) ? refused : 0;
+        r = begin(request, number, &node, ret_fd);
+        if (r < 0)
+                return r;
+        if (changes &&
+            strncmp(name, "system.", 7) == 0) { /* who may, the container's kernel does not ask for all of them */
+                if (fstatat(ret_fd->fd, "", &st, AT_EMPTY_PATH) < 0)
+                        return -errno;
+                if (!caller_knows(st.st_uid, st.st_gid))
+                        return -EPERM;
+        }
+        return S_ISLNK(node->mode) ? refused : 0;
 }
 
 static void do_setxattr(fuse_req_t request, fuse_ino_t number, const char *name, const char *value, size_t size,
                         int flags)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
-        int r = begin_xattr(request, number, name, -EOPNOTSUPP, &fd);
+        int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
 
         if (r == 0 && ATTEMPT(request, setxattr(path_of(fd.fd).text, name, value, size, flags)) < 0)
                 r = -errno;
@@ -478,7 +491,7 @@ static void reply_xattr(fuse_req_t request, ssize_t n, size_t size, const char *
 static void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name, size_t size)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
-        ssize_t n = begin_xattr(request, number, name, -ENODATA, &fd);
+        ssize_t n = begin_xattr(request, number, name, /* changes= */ false, -ENODATA, &fd);
 
         if (n == 0 && scratch() == NULL)
                 n = -ENOMEM;
@@ -493,7 +506,7 @@ static void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name,
 static void do_listxattr(fuse_req_t request, fuse_ino_t number, size_t size)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
-        ssize_t n = begin_xattr(request, number, NULL, 0, &fd);
+        ssize_t n = begin_xattr(request, number, NULL, /* changes= */ false, 0, &fd);
         size_t kept = 0;
         char *names = scratch();
 
@@ -518,7 +531,7 @@ static void do_listxattr(fuse_req_t request, fuse_ino_t number, size_t size)
 static void do_removexattr(fuse_req_t request, fuse_ino_t number, const char *name)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
-        int r = begin_xattr(request, number, name, -EOPNOTSUPP, &fd);
+        int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
 
         if (r == 0 && ATTEMPT(request, removexattr(path_of(fd.fd).text, name)) < 0 && !done_before(errno, ENODATA))
                 r = -errno;

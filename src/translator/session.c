@@ -18,7 +18,6 @@
 #include "nodes.h"
 #include "operations.h"
 
-#define PARKED_MAX 8 /* threads that wait to be called; what is beyond them ends */
 #define TICK_MS 5
 #define QUIET_TICKS 10
 #define REPLAY_SECONDS 2
@@ -375,13 +374,11 @@ static void *watch_listener(void *ignored)
         return NULL;
 }
 
-/* With the mutex held: whether this thread is to listen; perhaps after it was called. */
-static bool take_turn(void)
+/* With the mutex held: this thread is to listen; perhaps after it was called. No thread ever ends (session_rest()). */
+static void take_turn(void)
 {
         /* one listens: two would take turns, and each wake the other processor for nothing. A server is slow anyway */
         if (idle >= (shared->network ? 2 : 1)) {
-                if (parked >= PARKED_MAX)
-                        return false;
                 parked++;
                 while (called == 0)
                         (void)pthread_cond_wait(&call, &mutex);
@@ -389,7 +386,6 @@ static bool take_turn(void)
                 parked--;
         }
         idle++;
-        return true;
 }
 
 static void *serve(void *argument)
@@ -407,15 +403,10 @@ static void *serve(void *argument)
         }
         for (;;) {
                 ssize_t n;
-                bool enough;
 
                 (void)pthread_mutex_lock(&mutex);
-                enough = !take_turn();
-                if (enough)
-                        taken[slot] = false;
+                take_turn();
                 (void)pthread_mutex_unlock(&mutex);
-                if (enough)
-                        return NULL;
                 shared->answer_sizes[slot] = 0;
                 shared->changing[slot] = false;
                 n = read(FD_FUSE, shared->requests[slot], REQUEST_SIZE);

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # of helpers.bash
+# What tests of the id translator need besides helpers.bash: filesystems that are its sources, a container that has the programs of the
+# node, and its processes.
+#
+# FLEXGRAFT_TEST_IDS=idmapped runs them over id-mapped mounts, to see which of them ask for more than the kernel itself gives.
+# FLEXGRAFT_TEST_BASE: where the ids of containers begin; one of its own keeps a run apart from containers that stop what is theirs.
+
+remap_setup() {
+        IDS=${FLEXGRAFT_TEST_IDS:-remap}
+        bed_setup
+        needs mount-bind mount-remove mount-list
+        [[ $IDS != remap ]] || needs remap-daemon
+        remap_pids=() CHECK_NUMBER=0
+}
+
+# The containers end first, and then what served them, by itself.
+remap_teardown() {
+        local pid device failed=0
+        for pid in "${bed_pids[@]}"; do
+                kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+        done
+        for pid in "${!bed_kind[@]}"; do
+                stop_container "$pid"
+        done
+        wait_until 10 processes_are_gone "${remap_pids[@]}" || {
+                failed=1
+                for pid in "${remap_pids[@]}"; do
+                        echo "is left: $pid $(cat "/proc/$pid/comm") $(cat "/proc/$pid/wchan")"
+                done 2>/dev/null
+        }
+        # A mount namespace that somebody else made meanwhile, another run of tests say, has a copy of these mounts until it ends.
+        for device in "${bed_loops[@]}"; do
+                umount -l "$BATS_TEST_TMPDIR/ext4" 2>/dev/null || :
+                wait_until 60 release_device "$device" >/dev/null || failed=1
+        done
+        bed_teardown || failed=1
+        return "$failed"
+}
+
+processes_are_gone() {
+        local pid
+        for pid; do
+                process_is_gone "$pid" || return 1
+        done
+}
+
+# make_source ext4|tmpfs: an empty filesystem on the node, at $BATS_TEST_TMPDIR/TYPE.
+make_source() {
+        local dir=$BATS_TEST_TMPDIR/$1
+        mkdir -m 0755 "$dir"
+        if [[ $1 == tmpfs ]]; then
+                mount -t tmpfs -o mode=0755,size=512m tmpfs "$dir"
+        else
+                IMAGE=$BATS_TEST_TMPDIR/image.$((++bed_serial))
+                truncate -s "${SIZE:-512M}" "$IMAGE"
+                mkfs.ext4 -q -F -b 4096 -m 0 -N 60000 -O ^has_journal,^resize_inode -E nodiscard,lazy_itable_init=1,root_owner=0:0 "$IMAGE"
+                DEVICE=$(losetup --find --show "$IMAGE")
+                bed_loops+=("$DEVICE")
+                mount "$DEVICE" "$dir"
+                rmdir "$dir/lost+found"
+        fi
+}
+
+# remap_container [KIND [BASE]]: a container with /bin/fs-calls and /bin/random-file-ops, and the node's /usr.
+remap_container() {
+        local kind=${1:-plain} base=${2:-${FLEXGRAFT_TEST_BASE:-100000}} rootfs=$BATS_TEST_TMPDIR/remap.$((++bed_serial))/rootfs
+        make_rootfs "$rootfs" "$base"
+        install -m 0755 "$FLEXGRAFT_TOOLS"/{fs-calls,random-file-ops} "$rootfs/bin/"
+        ln -s usr/lib "$rootfs/lib"
+        ln -s usr/lib64 "$rootfs/lib64"
+        mount --bind /usr "$rootfs/usr"
+        ROOTFS=$rootfs start_container "$kind" "$base"
+        umount -l "$rootfs/usr"
+        # What in_container begins with: for a program in the background, so that its pid is that of nsenter.
+        ENTER=(env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" --mount --user --net --uts --ipc)
+        [[ $kind == *-hostpid* ]] || ENTER+=(--pid)
+        ENTER+=(--)
+}
+
+# remap_mount SOURCE TARGET [MORE]: into the current container, by a call that must succeed.
+remap_mount() {
+        SOURCE=$1
+        helper mount-bind "$(bind_request "$2" "\"ids\": \"$IDS\"${3:+, $3}")"
+        assert_success
+        assert_field .mount.idMapping "$IDS"
+        remember_translators
+}
+
+# remap_bed [TYPE...]: those filesystems (both: ext4 and tmpfs), in a container at /TYPE.
+remap_bed() {
+        local type
+        (($#)) || set -- ext4 tmpfs
+        remap_container plain
+        for type; do
+                make_source "$type"
+                remap_mount "$BATS_TEST_TMPDIR/$type" "/$type"
+        done
+        TYPES=("$@")
+}
+
+# translators [NAME]: the processes that serve the current container; NAME: only those of that name.
+translators() {
+        local pid name
+        for name in ${1:-remap-keeper remap-daemon}; do
+                for pid in $(pgrep -x "$name"); do
+                        [[ $(readlink "/proc/$pid/exe") == "$FLEXGRAFT_BIN"/* ]] || continue
+                        [[ -z $(find "/proc/$pid/fd" -lname "/proc/$CONTAINER_PID*" -print -quit 2>/dev/null) ]] || echo "$pid"
+                done
+        done
+}
+
+remember_translators() {
+        local pid
+        for pid in $(translators); do
+                [[ " ${remap_pids[*]} " == *" $pid "* ]] || remap_pids+=("$pid")
+        done
+}
+
+# the_translator NAME: the only one of that name that serves the current container, in REPLY.
+the_translator() {
+        REPLY=$(translators "$1")
+        [[ $REPLY =~ ^[0-9]+$ ]] && return 0
+        echo "processes $1 that serve container $CONTAINER_PID: ${REPLY:-none}"
+        return 1
+}
+
+# there_is_another NAME PID: and it is not PID.
+there_is_another() {
+        the_translator "$1" >/dev/null && [[ $REPLY != "$2" ]]
+}
+
+no_translators() {
+        [[ -z $(translators) ]]
+}
+
+# translators_end: those that there were end within seconds, by themselves.
+translators_end() {
+        ((${#remap_pids[@]} > 0)) || [[ $IDS != remap ]] || { echo "there were none"; return 1; }
+        wait_until 5 processes_are_gone "${remap_pids[@]}"
+}
+
+# kill_daemon: waits until another is there.
+kill_daemon() {
+        the_translator remap-daemon || return 1
+        local old=$REPLY
+        kill -KILL "$old"
+        wait_until 10 there_is_another remap-daemon "$old" || return 1
+        remap_pids+=("$REPLY")
+}
+
+kill_keeper() {
+        the_translator remap-keeper || return 1
+        local old=$REPLY
+        kill -KILL "$old"
+        wait_until 10 there_is_another remap-keeper "$old" || return 1
+        remap_pids+=("$REPLY")
+}
+
+# descriptors PID: how many it has open.
+descriptors() {
+        find "/proc/$1/fd" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
+}
+
+has_few_descriptors() {
+        (($(descriptors "$1") <= $2))
+}
+
+# as UID COMMAND...: fs-calls in the container, as that user, whose group has the same number; GROUPS_TOO=N,N: with those groups.
+as() {
+        local id=$1
+        shift
+        in_container /bin/fs-calls --uid "$id" --gid "$id" ${GROUPS_TOO:+--groups "$GROUPS_TOO"} "$@"
+}
+
+# check NAME: that check of fs-calls, over each filesystem; what one cannot do on the node it cannot do in the container.
+check() {
+        local type dir code=0
+        for type in "${TYPES[@]}"; do
+                dir=$1.$((++CHECK_NUMBER))
+                mkdir -m 0755 "$BATS_TEST_TMPDIR/$type/$dir"
+                code=0
+                in_container /bin/fs-calls "$1" "/$type/$dir" || code=$?
+                if [[ $code == 77 && $1 != tmpfile ]]; then
+                        echo "$type: not supported"
+                        mkdir "$BATS_TEST_TMPDIR/$type/$dir.node"
+                        run "$FLEXGRAFT_TOOLS/fs-calls" "$1" "$BATS_TEST_TMPDIR/$type/$dir.node"
+                        is "$status" 77 "what it says on the node itself"
+                elif [[ $code != 0 && $code != 77 ]]; then
+                        echo "$1 over $type: $code"
+                        return 1
+                fi
+        done
+}
+
+# talk COMMAND...: runs it in the container until teardown, to be written to by `tell` and read by `answer`.
+talk() {
+        coproc TALK { exec "${ENTER[@]}" "$@" 2>&1 3>&-; }
+        bed_pids+=("$TALK_PID")
+        TALK_IN=${TALK[1]} TALK_OUT=${TALK[0]}
+        answer ready
+}
+
+tell() {
+        echo "$1" >&"$TALK_IN"
+}
+
+# answer TEXT: what it says next.
+answer() {
+        local line=''
+        read -r -t 20 line <&"$TALK_OUT" || line="nothing: $line"
+        is "$line" "$1" "answer"
+}

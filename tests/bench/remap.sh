@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# remap.sh - the id translator beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
+# work of the id-mapped mount.
+#
+#   ROUNDS=5 tests/bench/remap.sh      (scripts/bench calls it)
+#
+# MEBIBYTES: of the large file (512); FILES: how many small ones (2000); FILESYSTEM: ext4 (on a loop device) or tmpfs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if [[ -z ${FLEXGRAFT_BENCH_UNSHARED:-} ]]; then
+        FLEXGRAFT_BENCH_UNSHARED=1 exec unshare --mount "$0" "$@"
+fi
+bin=${FLEXGRAFT_BIN:-$PWD/bin}
+bench=${FLEXGRAFT_BENCH:-$PWD/build/bench}/remap
+tools=${FLEXGRAFT_TOOLS:-$PWD/build/tools}
+mebibytes=${MEBIBYTES:-512}
+work=$(mktemp -d /var/tmp/flexgraft-bench-remap.XXXXXX)
+loop='' monitor=''
+cleanup() {
+        set +e
+        [[ -z $monitor ]] || { kill "$monitor" && wait "$monitor"; } 2>/dev/null
+        umount -l "$work/bindfs" 2>/dev/null
+        for _ in {1..100}; do
+                umount "$work/source" 2>/dev/null && break
+                mountpoint -q "$work/source" || break
+                sleep 0.1
+        done
+        [[ -z $loop ]] || losetup --detach "$loop"
+        rm -rf --one-file-system "$work"
+}
+trap cleanup EXIT
+
+chmod 0711 "$work"
+mkdir -p "$work"/{source,bindfs,rootfs/{proc,sys,dev,tmp}} "$work/state"
+chown -R 100000:100000 "$work/rootfs"
+printf '{"stateDir": "%s"}\n' "$work/state" >"$work/config.json"
+export FLEXGRAFT_CONFIG=$work/config.json
+if [[ ${FILESYSTEM:-ext4} == tmpfs ]]; then
+        mount -t tmpfs -o "size=$((mebibytes + 512))m" tmpfs "$work/source"
+else
+        truncate --size "$((mebibytes * 3 + 512))M" "$work/image"
+        mkfs.ext4 -q -O ^has_journal -E lazy_itable_init=1 -N 100000 "$work/image"
+        loop=$(losetup --find --show --direct-io=on "$work/image" 2>/dev/null || losetup --find --show "$work/image")
+        mount "$loop" "$work/source"
+fi
+
+exec {fd}< <(exec "$tools/container-init" "$work/rootfs")
+monitor=$!
+read -r container <&"$fd"
+
+# into SOURCE TARGET IDS: a call of mount-bind that must succeed.
+into() {
+        local reply
+        reply=$("$bin/mount-bind" "{\"container\": $container, \"source\": \"$1\", \"target\": \"$2\", \"ids\": \"$3\"}") || {
+                echo "$reply" >&2
+                exit 1
+        }
+}
+mkdir "$work/source"/{direct,remap,bindfs}
+into "$work/source/direct" /direct idmapped
+into "$work/source/remap" /remap remap
+dirs=(id-mapped=/direct translator=/remap)
+if [[ -n $(type -P bindfs) ]]; then
+        bindfs --uid-offset=100000 --gid-offset=100000 --xattr-rw "$work/source/bindfs" "$work/bindfs"
+        into "$work/bindfs" /bindfs host
+        dirs+=(bindfs=/bindfs)
+fi
+echo "the id translator over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
+"$bench" "${ROUNDS:-5}" "$mebibytes" "${FILES:-2000}" "${dirs[@]}" "$container"
