@@ -1021,13 +1021,13 @@ END
 
 @test "the policy says which servers volumes may be of" {
         nfs_driver
-        write_policy '"kinds": ["nfs"], "servers": ["10.88.*", "nas.example.org"]'
+        write_policy '"kinds": ["nfs"], "nfsServers": ["10.88.*", "nas.example.org"]'
         SPECS[data]=$(spec data "server=$NFS_ADDRESS" "share=$EXPORT")
         make_dir "$(pod_dir data)"
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
         assert_refused "$NFS_ADDRESS" policy
         rmdir "$(pod_dir data)"
-        write_policy '"kinds": ["nfs"], "servers": ["10.77.0.*"]'
+        write_policy '"kinds": ["nfs"], "nfsServers": ["10.77.0.*"]'
         up data
         lifecycle_down data
         write_policy '"kinds": ["loop"]'
