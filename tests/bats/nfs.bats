@@ -20,12 +20,14 @@ teardown_file() {
 
 setup() {
         DRIVER=''
+        nfs_needs_kernel
         bed_setup
         needs mount-nfs mount-remove mount-list remap-daemon
         nfs_setup
 }
 
 teardown() {
+        [[ -n ${NFS_SERVER:-} ]] || return 0
         nfs_teardown
         if [[ -n $DRIVER ]]; then
                 driver_teardown
