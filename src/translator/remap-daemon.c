@@ -34,7 +34,7 @@
 #include "shared.h"
 
 #define PF_EXITING 4UL  /* of the kernel's sched.h */
-#define CLOSE_MS 5000  /* how long a server may take to hear that its files are closed */
+#define CLOSE_MS 5000   /* how long a server may take to hear that its files are closed */
 #define LOOK_MS 5000    /* how often the keeper looks whether the container's end waits for us */
 #define LOOKS_ENDING 24 /* and how many of these it may take to end: a server may have much to write */
 #define SOON_MS 200     /* a daemon that lived shorter is not followed by another at once */
