@@ -926,14 +926,12 @@ up() {
 
 @test "options of the driver's volume reach the kernel" {
         nfs_driver
-        local key line
-        for key in mountOptions options; do
-                up data "$key=vers=4.1,rsize=32768,soft,timeo=50,noexec"
-                line=$(node_mount_line "$(pod_dir data)")
-                assert_options "$(pod_dir data)" "${line##* }" vers=4.1 rsize=32768 soft timeo=50 "addr=$NFS_ADDRESS"
-                assert_node_attributes "$(pod_dir data)" noexec nosuid nodev
-                lifecycle_down data
-        done
+        local line
+        up data mountOptions=vers=4.1,rsize=32768,soft,timeo=50,noexec
+        line=$(node_mount_line "$(pod_dir data)")
+        assert_options "$(pod_dir data)" "${line##* }" vers=4.1 rsize=32768 soft timeo=50 "addr=$NFS_ADDRESS"
+        assert_node_attributes "$(pod_dir data)" noexec nosuid nodev
+        lifecycle_down data
         up data mountOptions=vers=3
         is "$(node_mount_type "$(pod_dir data)")" nfs
         lifecycle_down data
