@@ -10,9 +10,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "file.h"
 #include "json_file.h"
 #include "text.h"
 
+#define MENTION_SIZE ((size_t)64 * 1024) /* of a longer policy anything may be said */
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
 #define MAX_MOUNTS_DEFAULT 32
 
@@ -83,16 +85,29 @@ static int check_section(const struct policy *policy, const json_t *section, str
         return 0;
 }
 
+/* Of the environment only where nobody less privileged has a say in it. */
+static const char *policy_path(void)
+{
+        return secure_getenv("FLEXGRAFT_POLICY") ?: DEFAULT_PATH;
+}
+
+bool policy_mentions(const char *word)
+{
+        static char text[MENTION_SIZE];
+        ssize_t n = file_read(AT_FDCWD, policy_path(), text, sizeof text);
+
+        return n == -EFBIG || (n > 0 && strstr(text, word) != NULL);
+}
+
 int policy_load(struct policy *ret_policy, const char *section, struct error *error)
 {
-        const char *path = secure_getenv("FLEXGRAFT_POLICY");
         json_t *file = NULL;
         const json_t *value;
         const char *key;
         struct stat st;
         int r;
 
-        *ret_policy = (struct policy){ .path = path != NULL ? path : DEFAULT_PATH };
+        *ret_policy = (struct policy){ .path = policy_path() };
         if (stat(ret_policy->path, &st) < 0 && errno == ENOENT)
                 return 0; /* nothing is allowed */
         r = json_file_load(AT_FDCWD, ret_policy->path, JSON_OBJECT, &file, error);

@@ -33,6 +33,9 @@ struct policy {
  */
 int policy_load(struct policy *ret_policy, const char *section, struct error *error);
 
+/* policy_mentions() - whether a word is anywhere in the file: false is certain, true is worth a closer look. */
+bool policy_mentions(const char *word);
+
 /* policy_check_count() - whether so many mounts are allowed. Errors: EACCES. */
 int policy_check_count(const struct policy *policy, size_t count, struct error *error);
 

@@ -20,6 +20,7 @@
 #include "fd.h"
 #include "namespace.h"
 #include "ns_worker.h"
+#include "policy.h"
 #include "privileges.h"
 #include "superblock.h"
 #include "text.h"
@@ -193,6 +194,11 @@ int translator_begin_for(int argc, char **argv, struct error *error)
         if (argc == 2 && (strcmp(argv[1], "-") == 0 || strstr(argv[1], "\"remap\"") != NULL))
                 return translator_begin(argc, argv, error);
         return 0;
+}
+
+int translator_begin_by_policy(int argc, char **argv, struct error *error)
+{
+        return policy_mentions("nfs") ? translator_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)

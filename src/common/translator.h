@@ -21,6 +21,9 @@ int translator_begin(int argc, char **argv, struct error *error);
 /* translator_begin_for() - only if the words of the request could ask for it; standard input always could. */
 int translator_begin_for(int argc, char **argv, struct error *error);
 
+/* translator_begin_by_policy() - only if the node's policy allows of anybody what may need one (NFS). */
+int translator_begin_by_policy(int argc, char **argv, struct error *error);
+
 /*
  * translator_mount() - show a detached mount to a container through a translator.
  *

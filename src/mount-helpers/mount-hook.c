@@ -30,7 +30,7 @@ static const struct program program = { .name = "mount-hook",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "STAGE",
-                                        .before_drop = translator_begin };
+                                        .before_drop = translator_begin_by_policy };
 
 static int mount_all(struct hook *hook, struct request *request, const struct request **ret_failed, struct error *error)
 {

@@ -729,7 +729,7 @@ config() {
 @test "a real process is found that calls itself kubelet" {
         run --separate-stderr unshare --pid --fork --mount --mount-proc bash -c '
                 (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /of/the/process) < <(exec sleep 1000000) &
-                until grep -qs /of/the/process /proc/$!/cmdline; do sleep 0.01; done
+                until grep -qsz "^/usr/bin/kubelet" /proc/$!/cmdline; do sleep 0.01; done
                 "$1" --print-dir' bash "$INSTALL"
         is "$status:$output:$stderr" 0:/of/the/process:
 }

@@ -85,7 +85,7 @@ check_privileges() {
         is "$(status_field NoNewPrivs)" 1 NoNewPrivs
         # Nothing is open but standard input, output and error, and the way to whoever would start a translator.
         local open="0 1 2 "
-        [[ ! $1 =~ ^mount-(bind|block|nfs|batch|hook)$ ]] || open+="3 "
+        [[ ! $1 =~ ^mount-(bind|block|nfs|batch)$ ]] || open+="3 "
         is "$(find "/proc/$WAITING/fd" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "$open" "open files of $1"
         exec 8>&-
         wait "$WAITING" || :
