@@ -205,7 +205,7 @@ static int configure(const struct nfs_mount *mount, int context_fd, bool owned, 
         }
         /* in a container's network there is neither rpcbind nor statd, which locks of version 3 want on the client, too
          */
-        if (mount->container != NULL && !says_locks(mount) &&
+        if ((mount->container != NULL || mount->no_locks) && !says_locks(mount) &&
             (strcmp(version != NULL ? version : mount->version, "3") == 0) &&
             (r = superblock_set(context_fd, "nolock", NULL, error)) < 0)
                 return r;

@@ -18,7 +18,8 @@ struct nfs_mount {
         const struct mount_options *options; /* those of nfs(5) go to the kernel as they are */
         const struct container *container;   /* whose network namespace and names; NULL: the node's */
         bool read_only;
-        int64_t deadline_ms;           /* on worker_now_ms()'s clock, for finding the server */
+        bool no_locks;       /* of version 3, unless the options say something of locks: as always in a container */
+        int64_t deadline_ms; /* on worker_now_ms()'s clock, for finding the server */
         struct server_address address; /* found out */
         char version[NFS_VERSION_SIZE];
 };

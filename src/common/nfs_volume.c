@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "log.h"
 #include "nfs_mount.h"
 #include "policy.h"
 #include "worker.h"
@@ -42,13 +43,23 @@ static int make(struct volume_call *call, struct error *error)
                                    .options = &call->request->mount_options,
                                    .read_only = call->request->read_only,
                                    .deadline_ms = worker_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
+        int fd;
         int r;
 
         if ((r = parse(call->request, &export, error)) < 0 ||
             (r = policy_check_server(&call->policy, export.host, /* open= */ true, error)) < 0 ||
             (r = nfs_mount_find(&mount, error)) < 0)
                 return r;
-        return nfs_mount_make(&mount, /* owned= */ false, error);
+        fd = nfs_mount_make(&mount, /* owned= */ false, error);
+        if (fd != -ECONNREFUSED)
+                return fd;
+        /* the server took a connection: who did not is its port mapper, or the node's own, which locks of version 3
+         * want */
+        mount.no_locks = true;
+        fd = nfs_mount_make(&mount, /* owned= */ false, error);
+        if (fd >= 0)
+                log_say("mounted %s without locks (nolock): this node has no rpcbind", export.source);
+        return fd;
 }
 
 const struct volume_kind nfs_volume = { .word = "nfs", .make = make };
