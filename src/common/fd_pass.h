@@ -5,7 +5,11 @@
 #ifndef FLEXGRAFT_FD_PASS_H
 #define FLEXGRAFT_FD_PASS_H
 
+#include <stddef.h>
+
 #include "error.h"
+
+#define FD_PASS_MAX 4
 
 /* fd_pass_send() - send a descriptor (borrowed), or, with fd < 0, the error. Returns 0 or negative errno. */
 int fd_pass_send(int socket_fd, int fd, const struct error *error);
@@ -17,5 +21,12 @@ int fd_pass_send(int socket_fd, int fd, const struct error *error);
  * an end of file included (the sender died).
  */
 int fd_pass_receive(int socket_fd, struct error *error);
+
+/*
+ * fd_pass_send_all() and fd_pass_receive_all() - so many descriptors, at most FD_PASS_MAX, in their order, and nothing
+ * else. Return 0 or negative errno; EPROTO when not just these came.
+ */
+int fd_pass_send_all(int socket_fd, const int *fds, size_t count);
+int fd_pass_receive_all(int socket_fd, int *ret_fds, size_t count);
 
 #endif

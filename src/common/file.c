@@ -33,7 +33,7 @@ ssize_t file_read_fd(int fd, char *buffer, size_t size)
 
 ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size)
 {
-        cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
         if (fd < 0)
                 return -errno;

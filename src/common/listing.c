@@ -61,8 +61,8 @@ static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *i
 }
 
 /* Reads one record; 1 added, 0 none of those asked for, or negative errno. */
-static int add_record(struct listing *listing, const struct state *state, const char *id,
-                      const struct container *container, const char *boot_id, struct error *error)
+static int add_record(struct listing *listing, struct state *state, const char *id, const struct container *container,
+                      const char *boot_id, struct error *error)
 {
         struct mount_record record;
         struct listing_entry *entries;
@@ -78,7 +78,10 @@ static int add_record(struct listing *listing, const struct state *state, const 
         if (entries == NULL)
                 return fail(error, ENOMEM, "read record", id);
         listing->entries = entries;
-        entries[listing->count++] = (struct listing_entry){ .record = record };
+        entries[listing->count++] = (struct listing_entry){
+                .record = record,
+                .translated = record.translator_key != 0 && translator_lives(state, record.translator_key),
+        };
         return 1;
 }
 
@@ -119,9 +122,6 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
                 return error_negative(error->errnum);
         while (r >= 0 && mount_record_next(directory, id)) {
                 r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
-                if (r > 0 && ret_listing->entries[ret_listing->count - 1].record.translator_key != 0)
-                        ret_listing->entries[ret_listing->count - 1].translated = translator_lives(
-                                &state, ret_listing->entries[ret_listing->count - 1].record.translator_key);
                 if (r > 0)
                         ask(&ret_listing->entries[ret_listing->count - 1], boot_id, deadline_ms, share_ms);
         }

@@ -42,25 +42,30 @@ static bool is_for_mount(const char *option)
         return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "clientaddr=");
 }
 
-static bool names_version(const struct nfs_mount *mount)
+/* Which of these words is an option; NULL: none. */
+static const char *option_among(const struct nfs_mount *mount, const char *const *words)
 {
-        static const char *const words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
-
         for (size_t i = 0; i < mount->options->fs_count; i++)
                 if (text_among(mount->options->fs_options[i], words))
-                        return true;
-        return option_value(mount, "vers") != NULL || option_value(mount, "nfsvers") != NULL ||
-               option_value(mount, "minorversion") != NULL;
+                        return mount->options->fs_options[i];
+        return NULL;
+}
+
+/* The version that the options name, as "4.2"; NULL: none. */
+static const char *named_version(const struct nfs_mount *mount)
+{
+        static const char *const words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
+        const char *value = option_value(mount, "vers") ?: option_value(mount, "nfsvers");
+        const char *word = value == NULL ? option_among(mount, words) : NULL;
+
+        return word != NULL ? word + 1 : value;
 }
 
 static bool says_locks(const struct nfs_mount *mount)
 {
         static const char *const words[] = { "lock", "nolock", NULL };
 
-        for (size_t i = 0; i < mount->options->fs_count; i++)
-                if (text_among(mount->options->fs_options[i], words))
-                        return true;
-        return option_value(mount, "local_lock") != NULL;
+        return option_among(mount, words) != NULL || option_value(mount, "local_lock") != NULL;
 }
 
 static bool is_datagram(const struct nfs_mount *mount)
@@ -68,10 +73,7 @@ static bool is_datagram(const struct nfs_mount *mount)
         static const char *const words[] = { "udp", NULL };
         const char *proto = option_value(mount, "proto");
 
-        for (size_t i = 0; proto == NULL && i < mount->options->fs_count; i++)
-                if (text_among(mount->options->fs_options[i], words))
-                        return true;
-        return proto != NULL && !text_starts(proto, "tcp");
+        return proto != NULL ? !text_starts(proto, "tcp") : option_among(mount, words) != NULL;
 }
 
 static int open_network(const struct nfs_mount *mount, struct error *error)
@@ -263,23 +265,19 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
         return fd;
 }
 
-/* Which the options name: "4" and a minorversion of its own are the kernel's to put together. */
-static void note_version(struct nfs_mount *mount)
+/* Whether the options name one; as it is told then: "4" and a minorversion of its own are the kernel's to put together.
+ */
+static bool note_version(struct nfs_mount *mount)
 {
-        const char *value = option_value(mount, "vers") ?: option_value(mount, "nfsvers");
+        const char *version = named_version(mount);
         const char *minor = option_value(mount, "minorversion");
 
-        for (size_t i = 0; value == NULL && i < mount->options->fs_count; i++) {
-                const char *option = mount->options->fs_options[i];
-
-                if (option[0] == 'v' && option[1] >= '2' && option[1] <= '4')
-                        value = option + 1;
-        }
         if (minor != NULL)
                 (void)snprintf(mount->version, sizeof mount->version, "4.%.4s", minor);
-        else
+        else if (version != NULL)
                 (void)snprintf(mount->version, sizeof mount->version, "%.7s",
-                               value == NULL || strcmp(value, "4") == 0 ? "4.0" : value);
+                               strcmp(version, "4") == 0 ? "4.0" : version);
+        return minor != NULL || version != NULL;
 }
 
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
@@ -289,10 +287,8 @@ int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
         bool is_missing = false;
         int fd = -EPROTONOSUPPORT;
 
-        if (names_version(mount)) {
-                note_version(mount);
+        if (note_version(mount))
                 return make_version(mount, owned, NULL, error);
-        }
         for (size_t i = 0; i <= last; i++) {
                 fd = make_version(mount, owned, versions[i], error);
                 if (fd == -ENOENT && i < last) {

@@ -2,6 +2,7 @@
 #include "nfs_volume.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "log.h"
 #include "nfs_mount.h"
@@ -57,7 +58,7 @@ static int make(struct volume_call *call, struct error *error)
          * want */
         mount.no_locks = true;
         fd = nfs_mount_make(&mount, /* owned= */ false, error);
-        if (fd >= 0)
+        if (fd >= 0 && strcmp(mount.version, "3") == 0)
                 log_say("mounted %s without locks (nolock): this node has no rpcbind", export.source);
         return fd;
 }

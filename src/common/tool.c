@@ -18,6 +18,7 @@
 
 #include "fd.h"
 #include "privileges.h"
+#include "runner.h"
 #include "text.h"
 #include "worker.h"
 
@@ -57,9 +58,6 @@ struct answer {
         int status;
         char output[TOOL_OUTPUT_SIZE];
 };
-
-static int runner_fd = -EBADF;
-static pid_t runner_pid;
 
 /* ---- in the runner */
 
@@ -164,21 +162,11 @@ static void carry_out(const struct order *order, struct answer *ret_answer)
                 ret_answer->status = WEXITSTATUS(status);
 }
 
-static void run_orders(int fd, int parent)
+static void run_orders(int fd)
 {
         static struct order order; /* static, for their size */
         static struct answer answer;
-        struct error ignored;
-        int null_fd;
 
-        worker_dies_with_parent(parent);
-        /* kubelet waits until nobody holds its pipes: not us, and nothing that we run */
-        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
-            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0)
-                _exit(1);
-        if (privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0)
-                _exit(1);
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
                 answer = (struct answer){};
                 order.argument[sizeof order.argument - 1] = '\0';
@@ -189,34 +177,19 @@ static void run_orders(int fd, int parent)
                 if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer)
                         break;
         }
-        _exit(0);
 }
 
 /* ---- in the program */
 
+static struct runner runner = {
+        .fd = -EBADF, .name = "the runner of commands", .privileges = &PRIVILEGES, .serve = run_orders
+};
+
 int tool_begin(int argc, char **argv, struct error *error)
 {
-        int parent = getpid();
-        int pair[2];
-
         (void)argc;
         (void)argv;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return fail(error, errno, "socketpair", "the runner of commands");
-        runner_pid = fork();
-        if (runner_pid == 0) {
-                (void)close(pair[0]); /* so that it sees when we are gone */
-                run_orders(pair[1], parent);
-        }
-        (void)close(pair[1]); /* the runner's */
-        runner_fd = pair[0];
-        if (runner_pid < 0) {
-                int errnum = errno;
-
-                fd_close(&runner_fd);
-                return fail(error, errnum, "fork", "the runner of commands");
-        }
-        return 0;
+        return runner_begin(&runner, error);
 }
 
 int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
@@ -230,10 +203,10 @@ int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned ti
         order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds, .keep_blocks = keep_blocks };
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
-        if (send(runner_fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+        if (send(runner.fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
                 return fail(error, errno, "run command", name);
         do
-                n = recv(runner_fd, &answer, sizeof answer, 0);
+                n = recv(runner.fd, &answer, sizeof answer, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
                 return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
@@ -254,13 +227,5 @@ int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned ti
 
 void tool_end(void)
 {
-        siginfo_t end;
-
-        fd_close(&runner_fd);
-        if (runner_pid <= 0)
-                return;
-        (void)kill(runner_pid, SIGKILL); /* it holds nothing; what it runs dies with it */
-        while (waitid(P_PID, (id_t)runner_pid, &end, WEXITED) < 0 && errno == EINTR)
-                ;
-        runner_pid = 0;
+        runner_end(&runner);
 }

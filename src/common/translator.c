@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +10,17 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "privileges/remap-runner.h"
 
-#include "detached_mount.h"
 #include "fd.h"
+#include "fd_pass.h"
 #include "namespace.h"
 #include "ns_worker.h"
 #include "policy.h"
-#include "privileges.h"
+#include "runner.h"
 #include "superblock.h"
-#include "text.h"
-#include "worker.h"
 
 #define PROGRAM "remap-daemon"
 #define FIRST_FD 3 /* those that the program gets, in the order of src/translator/shared.h */
@@ -34,18 +30,14 @@ enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASSED };
 struct answer {
         int errnum; /* 0: it serves */
         int pid;
-        char words[128];
 };
-
-static int runner_fd = -EBADF;
-static pid_t runner_pid;
 
 /* ---- in the runner */
 
 /* Beside the program that we are, or where "make install" puts what is not for people. */
 static bool find_program(char *ret_path, size_t size)
 {
-        static const char *const places[] = { "/" PROGRAM, "/../libexec/flexgraft/" PROGRAM, "/../" PROGRAM };
+        static const char *const places[] = { "/" PROGRAM, "/../libexec/flexgraft/" PROGRAM };
         char self[PATH_MAX];
         ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
         char *slash;
@@ -59,28 +51,6 @@ static bool find_program(char *ret_path, size_t size)
                 if ((size_t)snprintf(ret_path, size, "%s%s", self, places[i]) < size && access(ret_path, X_OK) == 0)
                         return true;
         return false;
-}
-
-static int receive_order(int socket_fd, int ret_fds[PASSED])
-{
-        union {
-                char bytes[CMSG_SPACE(PASSED * sizeof(int))];
-                struct cmsghdr align;
-        } control = {};
-        char token;
-        struct iovec part = { .iov_base = &token, .iov_len = sizeof token };
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
-        };
-        struct cmsghdr *header;
-        ssize_t n = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
-
-        header = CMSG_FIRSTHDR(&message);
-        if (n != 1 || header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-            header->cmsg_len != CMSG_LEN(PASSED * sizeof(int)) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
-                return -EPROTO;
-        (void)memcpy(ret_fds, CMSG_DATA(header), PASSED * sizeof(int));
-        return 0;
 }
 
 /* The descriptors at their numbers, nothing else open, nobody's session: the program lives on its own. */
@@ -130,70 +100,53 @@ static void carry_out(const int fds[PASSED], struct answer *ret_answer)
                 ret_answer->errnum = word == 0 ? ECANCELED : (int)(unsigned char)word;
 }
 
-static void run_order(int socket_fd, int parent)
+static void run_orders(int socket_fd)
 {
-        struct answer answer = {};
-        struct error ignored;
         int fds[PASSED];
-        int null_fd;
 
-        worker_dies_with_parent(parent);
-        /* whoever started us waits until nobody holds its pipes */
-        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
-            dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0 || privileges_drop_for_tools(&PRIVILEGES, &ignored) < 0)
-                _exit(1);
-        while (receive_order(socket_fd, fds) == 0) {
-                answer = (struct answer){};
+        while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
+                struct answer answer = {};
+
                 carry_out(fds, &answer);
                 for (int i = 0; i < PASSED; i++)
                         fd_close(&fds[i]); /* the program's alone */
                 if (send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
                         break;
         }
-        _exit(0);
 }
 
 /* ---- in the program */
 
+static struct runner runner = {
+        .fd = -EBADF, .name = "the translator's runner", .privileges = &PRIVILEGES, .serve = run_orders
+};
+
 static void end_runner(void)
 {
-        siginfo_t end;
-
-        (void)kill(runner_pid, SIGKILL); /* it holds nothing; what it started is not its any more */
-        while (waitid(P_PID, (id_t)runner_pid, &end, WEXITED) < 0 && errno == EINTR)
-                ;
+        runner_end(&runner); /* what it started is not its any more */
 }
 
 int translator_begin(int argc, char **argv, struct error *error)
 {
-        int parent = getpid();
-        int pair[2];
+        int r;
 
         (void)argc;
         (void)argv;
-
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return fail(error, errno, "socketpair", "the translator's runner");
-        runner_pid = fork();
-        if (runner_pid == 0) {
-                (void)close(pair[0]); /* so that it sees when we are gone */
-                run_order(pair[1], parent);
-        }
-        (void)close(pair[1]); /* the runner's */
-        runner_fd = pair[0];
-        if (runner_pid < 0)
-                return fail(error, errno, "fork", "the translator's runner");
-        (void)atexit(end_runner); /* without it somebody else waits for it */
-        return 0;
+        r = runner_begin(&runner, error);
+        if (r == 0)
+                (void)atexit(end_runner); /* without it somebody else waits for it */
+        return r;
 }
 
 int translator_begin_for(int argc, char **argv, struct error *error)
 {
+        static const char *const words[] = { "\"remap\"", "\"nfs" };
+        bool asked = argc == 2 && strcmp(argv[1], "-") == 0;
+
         /* a word that is written in another way (\u0072emap) has no runner, and is told so */
-        if (argc == 2 && (strcmp(argv[1], "-") == 0 || strstr(argv[1], "\"remap\"") != NULL))
-                return translator_begin(argc, argv, error);
-        return 0;
+        for (size_t i = 0; argc == 2 && i < sizeof words / sizeof words[0]; i++)
+                asked = asked || strstr(argv[1], words[i]) != NULL;
+        return asked ? translator_begin(argc, argv, error) : 0;
 }
 
 int translator_begin_by_policy(int argc, char **argv, struct error *error)
@@ -203,27 +156,14 @@ int translator_begin_by_policy(int argc, char **argv, struct error *error)
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)
 {
-        union {
-                char bytes[CMSG_SPACE(PASSED * sizeof(int))];
-                struct cmsghdr align;
-        } control = {};
-        char token = 'T';
-        struct iovec part = { .iov_base = &token, .iov_len = sizeof token };
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
-        };
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         struct answer answer;
         ssize_t n;
+        int r = fd_pass_send_all(runner.fd, fds, PASSED);
 
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(PASSED * sizeof(int));
-        (void)memcpy(CMSG_DATA(header), fds, PASSED * sizeof(int));
-        if (sendmsg(runner_fd, &message, MSG_NOSIGNAL) < 0)
-                return fail(error, errno, "start translator", PROGRAM);
+        if (r < 0)
+                return fail(error, -r, "start translator", PROGRAM);
         do
-                n = recvfrom(runner_fd, &answer, sizeof answer, 0, NULL, NULL);
+                n = recvfrom(runner.fd, &answer, sizeof answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
                 return fail_because(error, ECANCELED, "start translator", PROGRAM, "nobody is there to start it");
@@ -317,7 +257,7 @@ int translator_mount(int mount_fd, const char *source, const struct container *c
         struct stat st;
         int r;
 
-        if (runner_fd < 0)
+        if (runner.fd < 0)
                 return fail_because(
                         error, ENOSYS, "start translator", PROGRAM,
                         "this program starts no translator unless \"remap\" is asked for, in so many letters");

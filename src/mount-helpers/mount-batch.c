@@ -31,7 +31,7 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin
+        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin_for
 };
 
 int main(int argc, char **argv)

@@ -64,38 +64,41 @@ static int open_again(int fd)
         return again >= 0 ? again : open(path, mode | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* With owners_mutex held. That owner's description; made if it has none. One that was opened only for reading may have
- * to be for writing. */
+static struct lock_owner *free_owner(void)
+{
+        for (size_t i = 0; i < OWNERS_MAX; i++)
+                if (shared->owners[i].node == 0)
+                        return &shared->owners[i];
+        return NULL;
+}
+
+/* With owners_mutex held. That owner's description; made if it has none. Errors: ENOENT it has none, and none is made.
+ */
 static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
 {
-        struct lock_owner *found;
-        int r = -ENOENT;
+        struct lock_owner *found = find_owner(node, owner);
+        int new_fd;
+        int r;
 
-        found = find_owner(node, owner);
-        if (found == NULL && make && (r = descriptor_room()) == 0)
-                r = -ENOENT;
-        for (size_t i = 0; found == NULL && make && r == -ENOENT && i < OWNERS_MAX; i++)
-                if (shared->owners[i].node == 0) {
-                        int new_fd = open_again(fd);
-
-                        if (new_fd < 0)
-                                r = -errno;
-                        else {
-                                found = &shared->owners[i];
-                                found->fd = new_fd;
-                                found->file = fd;
-                                found->owner = owner;
-                                descriptor_use(new_fd, USE_LOCK);
-                                found->node = (uint32_t)nodes_number(node);
-                                node->owners++;
-                        }
-                        break;
-                }
         if (found != NULL)
-                r = found->fd;
-        else if (make && r == -ENOENT)
-                r = -ENOLCK;
-        return r;
+                return found->fd;
+        if (!make)
+                return -ENOENT;
+        if ((r = descriptor_room()) < 0)
+                return r;
+        found = free_owner();
+        if (found == NULL)
+                return -ENOLCK;
+        new_fd = open_again(fd);
+        if (new_fd < 0)
+                return -errno;
+        found->fd = new_fd;
+        found->file = fd;
+        found->owner = owner;
+        descriptor_use(new_fd, USE_LOCK);
+        found->node = (uint32_t)nodes_number(node);
+        node->owners++;
+        return new_fd;
 }
 
 static bool somebody_waits(int fd)
@@ -107,6 +110,14 @@ static bool somebody_waits(int fd)
                 found = waiter->fd == fd;
         (void)pthread_mutex_unlock(&mutex);
         return found;
+}
+
+/* With owners_mutex held. What it has goes with its description. */
+static void end_owner(struct node *node, struct lock_owner *owner)
+{
+        owner->node = 0;
+        node->owners--;
+        descriptor_end(owner->fd);
 }
 
 void locks_drop(struct node *node, uint64_t owner)
@@ -121,13 +132,8 @@ void locks_drop(struct node *node, uint64_t owner)
                 struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
                 (void)fcntl(found->fd, F_OFD_SETLK, &all); /* another thread of it goes on waiting */
-        } else if (found != NULL) {
-                int fd = found->fd;
-
-                found->node = 0;
-                node->owners--;
-                descriptor_end(fd);
-        }
+        } else if (found != NULL)
+                end_owner(node, found);
         (void)pthread_mutex_unlock(&owners_mutex);
         if (found != NULL)
                 locks_changed();
@@ -143,11 +149,8 @@ void locks_drop_file(struct node *node, int fd)
         for (size_t i = 0; node->owners > 0 && i < OWNERS_MAX; i++) {
                 struct lock_owner *owner = &shared->owners[i];
 
-                if (owner->node != number || (fd >= 0 && owner->file != fd))
-                        continue;
-                owner->node = 0;
-                node->owners--;
-                descriptor_end(owner->fd);
+                if (owner->node == number && (fd < 0 || owner->file == fd))
+                        end_owner(node, owner);
         }
         (void)pthread_mutex_unlock(&owners_mutex);
         locks_changed();

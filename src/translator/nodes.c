@@ -236,12 +236,38 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
         return node;
 }
 
+/*
+ * A file that a descriptor holds is the only one with its number: one look at the name is enough then. A server's may
+ * be another by now.
+ */
+static struct node *find_held(int directory_fd, const char *name, struct stat *ret_stat)
+{
+        static const union handle none = {};
+        struct node *node;
+
+        if (shared->network || fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+                return NULL;
+        (void)pthread_mutex_lock(&mutex);
+        node = find(ret_stat, &none);
+        if (node != NULL && node->fd >= 0)
+                node->lookups++;
+        else
+                node = NULL;
+        (void)pthread_mutex_unlock(&mutex);
+        return node;
+}
+
 int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
 {
         union handle handle = {};
-        struct node *node;
-        int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        struct node *node = find_held(directory_fd, name, ret_stat);
+        int fd;
 
+        if (node != NULL) {
+                *ret_node = node;
+                return 0;
+        }
+        fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         if (fstat(fd, ret_stat) < 0) {

@@ -78,17 +78,23 @@ static char *scratch(void)
         return buffer;
 }
 
+static int act_as_caller(fuse_req_t request)
+{
+        const struct fuse_ctx *context = fuse_req_ctx(request);
+
+        return caller_become(context->uid, context->gid);
+}
+
 /* The node of a request, its descriptor, and the caller's ids; negative errno where there is none of them. */
 static int begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
         struct node *node = nodes_get(number);
         int r;
 
         *ret_node = node;
         if (node == NULL)
                 return -ESTALE;
-        if ((r = caller_become(context->uid, context->gid)) < 0)
+        if ((r = act_as_caller(request)) < 0)
                 return r;
         *ret_fd = nodes_open(node);
         if (ret_fd->fd >= 0)
@@ -122,22 +128,24 @@ static struct fuse_entry_param entry_of(const struct node *node, const struct st
                                           .entry_timeout = CACHED_SECONDS };
 }
 
-static void reply_entry(fuse_req_t request, int directory_fd, const char *name)
+/* What a name is; or r, when what was to be done before failed. */
+static void reply_entry(fuse_req_t request, int r, int directory_fd, const char *name)
 {
-        struct fuse_entry_param entry;
-        struct node *node;
+        struct node *node = NULL;
         struct stat st;
-        int r = nodes_look_up(directory_fd, name, &node, &st);
 
-        if (r < 0 && (r == -EACCES || r == -EPERM) && caller_add_groups(fuse_req_ctx(request)->pid))
+        if (r == 0) {
                 r = nodes_look_up(directory_fd, name, &node, &st);
-        if (r < 0) {
-                reply_error(request, r);
-                return;
+                if ((r == -EACCES || r == -EPERM) && caller_add_groups(fuse_req_ctx(request)->pid))
+                        r = nodes_look_up(directory_fd, name, &node, &st);
         }
-        entry = entry_of(node, &st);
-        if (fuse_reply_entry(request, &entry) < 0)
-                nodes_forget(node, 1); /* nobody heard of it */
+        if (node != NULL) {
+                struct fuse_entry_param entry = entry_of(node, &st);
+
+                if (fuse_reply_entry(request, &entry) < 0)
+                        nodes_forget(node, 1); /* nobody heard of it */
+        } else
+                reply_error(request, r);
 }
 
 /* ---- names */
@@ -150,10 +158,7 @@ static void do_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 
         if (r == 0 && (strcmp(name, "..") == 0 || strcmp(name, ".") == 0))
                 r = -ESTALE; /* asked only by who exports this in turn */
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_entry(request, fd.fd, name);
+        reply_entry(request, r, fd.fd, name);
 }
 
 static void forget(fuse_ino_t number, uint64_t count)
@@ -186,43 +191,33 @@ static bool done_before(int errnum, int expected)
         return session_may_have_changed() && errnum == expected;
 }
 
-static void do_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct node *node;
         int r = begin(request, parent, &node, &fd);
 
-        (void)device;
         if (r == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
                 r = -EPERM;
         if (r == 0) {
-                caller_umask(context->umask);
-                if (ATTEMPT(request, mknodat(fd.fd, name, mode, 0)) < 0 && !done_before(errno, EEXIST))
+                caller_umask(fuse_req_ctx(request)->umask);
+                if (ATTEMPT(request, S_ISDIR(mode) ? mkdirat(fd.fd, name, mode & ~(mode_t)S_IFMT)
+                                                   : mknodat(fd.fd, name, mode, 0)) < 0 &&
+                    !done_before(errno, EEXIST))
                         r = -errno;
         }
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_entry(request, fd.fd, name);
+        reply_entry(request, r, fd.fd, name);
+}
+
+static void do_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+        (void)device;
+        make_name(request, parent, name, mode);
 }
 
 static void do_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
-        cleanup_node_fd struct node_fd fd = NO_FD;
-        struct node *node;
-        int r = begin(request, parent, &node, &fd);
-
-        if (r == 0) {
-                caller_umask(context->umask);
-                if (ATTEMPT(request, mkdirat(fd.fd, name, mode)) < 0 && !done_before(errno, EEXIST))
-                        r = -errno;
-        }
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_entry(request, fd.fd, name);
+        make_name(request, parent, name, (mode & ~(mode_t)S_IFMT) | S_IFDIR);
 }
 
 static void do_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
@@ -233,19 +228,7 @@ static void do_symlink(fuse_req_t request, const char *target, fuse_ino_t parent
 
         if (r == 0 && ATTEMPT(request, symlinkat(target, fd.fd, name)) < 0 && !done_before(errno, EEXIST))
                 r = -errno;
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_entry(request, fd.fd, name);
-}
-
-/* AT_EMPTY_PATH is for who may search everything (before Linux 6.10): then by its path in /proc. */
-static int link_to(int fd, int directory_fd, const char *name)
-{
-        struct link_path path = path_of(fd);
-        int r = linkat(AT_FDCWD, path.text, directory_fd, name, AT_SYMLINK_FOLLOW);
-
-        return r;
+        reply_entry(request, r, fd.fd, name);
 }
 
 static void do_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const char *name)
@@ -257,12 +240,12 @@ static void do_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, co
 
         if (r == 0)
                 r = begin(request, parent, &node, &directory);
-        if (r == 0 && ATTEMPT(request, link_to(fd.fd, directory.fd, name)) < 0 && !done_before(errno, EEXIST))
+        /* by its path in /proc: AT_EMPTY_PATH is for who may search everything (before Linux 6.10) */
+        if (r == 0 &&
+            ATTEMPT(request, linkat(AT_FDCWD, path_of(fd.fd).text, directory.fd, name, AT_SYMLINK_FOLLOW)) < 0 &&
+            !done_before(errno, EEXIST))
                 r = -errno;
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_entry(request, directory.fd, name);
+        reply_entry(request, r, directory.fd, name);
 }
 
 static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name, int flags)
@@ -324,12 +307,15 @@ static void do_readlink(fuse_req_t request, fuse_ino_t number)
 
 /* ---- attributes */
 
-static void reply_attributes(fuse_req_t request, int fd)
+/* Of what a descriptor is on; or r, when what was to be done before failed. */
+static void reply_attributes(fuse_req_t request, int r, int fd)
 {
         struct stat st;
 
-        if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
-                reply_error(request, -errno);
+        if (r == 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+                r = -errno;
+        if (r < 0)
+                reply_error(request, r);
         else
                 (void)fuse_reply_attr(request, &st, CACHED_SECONDS);
 }
@@ -341,10 +327,7 @@ static void do_getattr(fuse_req_t request, fuse_ino_t number, struct fuse_file_i
         int r = begin(request, number, &node, &fd);
 
         (void)file;
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_attributes(request, fd.fd);
+        reply_attributes(request, r, fd.fd);
 }
 
 static int set_times(int fd, const struct stat *st, int what)
@@ -409,10 +392,7 @@ static void do_setattr(fuse_req_t request, fuse_ino_t number, struct stat *st, i
 
         if (r == 0)
                 r = set_attributes(request, fd.fd, st, what, file);
-        if (r < 0)
-                reply_error(request, r);
-        else
-                reply_attributes(request, fd.fd);
+        reply_attributes(request, r, fd.fd);
 }
 
 static void do_statfs(fuse_req_t request, fuse_ino_t number)
@@ -619,9 +599,9 @@ static void adopt_file(struct node *node, int fd, struct fuse_file_info *file)
 
         file->fh = (uint64_t)fd;
         descriptor_use(fd, USE_OPEN);
-        /* what the kernel passes through it does not cache, and does not want to hear of caching (EIO) */
         /* of what was only read there is nothing to write back; its locks end with it */
         file->noflush = !shared->network && (file->flags & O_ACCMODE) == O_RDONLY;
+        /* what the kernel passes through it does not cache, and does not want to hear of caching (EIO) */
         file->keep_cache = backing == 0 && fstat(fd, &st) == 0 && is_as_seen(node, &st);
         session_pass_through(backing);
 }
@@ -723,14 +703,13 @@ static void do_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t of
 static void do_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t size, off_t offset,
                      struct fuse_file_info *file)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
         ssize_t n;
         int r = 0;
 
         (void)number;
         /* whose write takes the setuid bit away is the caller's; of what is written back later nobody is the caller */
         if (!file->writepage)
-                r = caller_become(context->uid, context->gid);
+                r = act_as_caller(request);
         if (r < 0) {
                 reply_error(request, r);
                 return;
@@ -795,8 +774,7 @@ static void do_fsync(fuse_req_t request, fuse_ino_t number, int data_only, struc
 static void do_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t offset, off_t length,
                          struct fuse_file_info *file)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
-        int r = caller_become(context->uid, context->gid);
+        int r = act_as_caller(request);
 
         (void)number;
         if (r == 0 && fallocate((int)file->fh, mode, offset, length) < 0)
@@ -807,8 +785,7 @@ static void do_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t 
 static void do_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct fuse_file_info *from_file,
                     fuse_ino_t to, off_t to_offset, struct fuse_file_info *to_file, size_t length, int flags)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
-        ssize_t n = caller_become(context->uid, context->gid);
+        ssize_t n = act_as_caller(request);
 
         (void)from;
         (void)to;
@@ -911,14 +888,13 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
 
 static void read_directory(fuse_req_t request, size_t size, off_t offset, const struct fuse_file_info *file, bool plus)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
         char *answer = scratch();
         char *entries = answer + READ_MAX / 2;
         struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
         /* an entry takes so many times the room in the answer, at most, that it takes here: whatever is read fits */
         const size_t times = plus ? 7 : 2;
         int64_t position = offset;
-        int r = answer == NULL ? -ENOMEM : caller_become(context->uid, context->gid);
+        int r = answer == NULL ? -ENOMEM : act_as_caller(request);
 
         if (size > LIST_MAX)
                 size = LIST_MAX;

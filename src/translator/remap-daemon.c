@@ -29,6 +29,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/file.h"
+#include "common/worker.h"
 #include "nodes.h"
 #include "session.h"
 #include "shared.h"
@@ -50,14 +52,6 @@ struct shared *shared;
 static void be_called(const char *name)
 {
         (void)prctl(PR_SET_NAME, name, 0, 0, 0); /* for ps; cannot fail */
-}
-
-static int64_t now_ms(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void report(char word)
@@ -93,12 +87,8 @@ static _Noreturn void keep(void);
 static void make_keeper(void)
 {
         int old = shared->keeper_pidfd;
-        int pid = split(&shared->keeper_pidfd);
-
-        if (pid == 0)
+        if (split(&shared->keeper_pidfd) == 0)
                 keep();
-        if (pid > 0)
-                shared->keeper = pid;
         (void)close(old); /* of one that is gone */
 }
 
@@ -123,7 +113,6 @@ static _Noreturn void serve(void)
         int r;
 
         be_called("remap-daemon");
-        shared->daemon = getpid();
         r = session_begin();
         if (r == 0)
                 r = -pthread_create(&thread, NULL, watch_keeper, NULL);
@@ -138,16 +127,11 @@ static _Noreturn void serve(void)
 static bool container_is_ending(void)
 {
         char text[512];
-        int fd = openat(FD_CONTAINER, "stat", O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
         char *next;
         char state;
 
-        if (fd >= 0)
-                (void)close(fd); /* only read from */
-        if (n <= 0)
-                return false; /* it has ended: the mounts of its namespace go by themselves */
-        text[n] = '\0';
+        if (file_read(FD_CONTAINER, "stat", text, sizeof text) <= 0)
+                return false;      /* it has ended: the mounts of its namespace go by themselves */
         next = strrchr(text, ')'); /* the end of its name */
         if (next == NULL || strlen(next) < 4)
                 return false;
@@ -203,9 +187,8 @@ static _Noreturn void keep(void)
         siginfo_t end;
 
         be_called("remap-keeper");
-        shared->keeper = getpid();
         for (;;) {
-                int64_t since_ms = now_ms();
+                int64_t since_ms = worker_now_ms();
                 bool over;
 
                 if (shared->daemon_pidfd < 0) {
@@ -227,9 +210,9 @@ static _Noreturn void keep(void)
                 fd_close(&shared->daemon_pidfd);
                 if (over || is_over() || !shared->served)
                         end_all(); /* the last descriptor of /dev/fuse, too */
-                if (now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
+                if (worker_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
-                else if (now_ms() - since_ms >= SOON_MS)
+                else if (worker_now_ms() - since_ms >= SOON_MS)
                         shared->short_lives = 0;
         }
 }
@@ -280,17 +263,20 @@ static int begin(void)
 int main(int argc, char **argv)
 {
         struct error error;
+        bool started; /* as the helpers do */
         int r;
 
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
                 return puts("remap-daemon (flexgraft) " VERSION) < 0;
         if (argc == 2 && strcmp(argv[1], "--help") == 0)
                 return fputs(help, stdout) < 0;
-        for (int fd = FD_FUSE; fd < FD_OWN; fd++)
-                if (argc != 2 || strcmp(argv[1], "serve") != 0 || fcntl(fd, F_GETFD) < 0) {
-                        (void)fputs(help, stderr);
-                        return 2;
-                }
+        started = argc == 2 && strcmp(argv[1], "serve") == 0;
+        for (int fd = FD_FUSE; started && fd < FD_OWN; fd++)
+                started = fcntl(fd, F_GETFD) >= 0;
+        if (!started) {
+                (void)fputs(help, stderr);
+                return 2;
+        }
         r = privileges_drop_to_act(&PRIVILEGES, &error);
         if (r == 0)
                 r = begin();

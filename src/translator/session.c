@@ -79,11 +79,6 @@ static struct fuse_in_header *header_of(int of)
         return (struct fuse_in_header *)(void *)shared->requests[of];
 }
 
-static const struct fuse_in_header *header_of_slot(void)
-{
-        return slot >= 0 ? header_of(slot) : NULL;
-}
-
 bool session_keep_request(uint8_t ret_copy[WAITER_SIZE])
 {
         const uint32_t size = current->len;
@@ -141,7 +136,7 @@ static void keep_answer(const struct iovec *parts, int count)
 {
         uint32_t size = 0;
 
-        if (current == NULL || current != header_of_slot())
+        if (slot < 0 || current != header_of(slot))
                 return;
         for (int i = 0; i < count; i++) {
                 if (parts[i].iov_len > ANSWER_SIZE - size)

@@ -81,8 +81,6 @@ struct id_map {
 };
 
 struct shared {
-        int keeper; /* their process ids */
-        int daemon;
         int keeper_pidfd;
         int daemon_pidfd;
         int short_lives; /* daemons that soon died, one after the other */
