@@ -122,7 +122,7 @@
 /* To act on files as anybody, the node's root included; and (SYS_ADMIN) to let the kernel pass reads and writes
  * through. */
 #define CAPABILITIES_TRANSLATE                                                                                         \
-        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
+        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
 
 struct privilege_row {
         const char *program;

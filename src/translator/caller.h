@@ -29,6 +29,9 @@ void caller_umask(mode_t mask);
  */
 bool caller_add_groups(pid_t pid);
 
+/* caller_join() - a group, until the next caller_become(): for root, who is of every group that the container knows. */
+void caller_join(gid_t gid);
+
 /* caller_forget() - the same one in its next request may have other groups. */
 void caller_forget(void);
 

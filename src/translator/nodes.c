@@ -236,38 +236,12 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
         return node;
 }
 
-/*
- * A file that a descriptor holds is the only one with its number: one look at the name is enough then. A server's may
- * be another by now.
- */
-static struct node *find_held(int directory_fd, const char *name, struct stat *ret_stat)
-{
-        static const union handle none = {};
-        struct node *node;
-
-        if (shared->network || fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-                return NULL;
-        (void)pthread_mutex_lock(&mutex);
-        node = find(ret_stat, &none);
-        if (node != NULL && node->fd >= 0)
-                node->lookups++;
-        else
-                node = NULL;
-        (void)pthread_mutex_unlock(&mutex);
-        return node;
-}
-
-int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
 {
         union handle handle = {};
-        struct node *node = find_held(directory_fd, name, ret_stat);
-        int fd;
+        struct node *node;
+        int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-        if (node != NULL) {
-                *ret_node = node;
-                return 0;
-        }
-        fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
         if (fstat(fd, ret_stat) < 0) {
@@ -290,6 +264,29 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
                 (void)close(fd); /* likewise */
         *ret_node = node;
         return node != NULL ? 0 : -ENFILE;
+}
+
+int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+{
+        static const union handle none = {};
+        struct node *node;
+
+        if (shared->network) /* where a number may be another file's by now */
+                return nodes_open_name(directory_fd, name, ret_node, ret_stat);
+        if (fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno;
+        /* a file that a descriptor holds is the only one with its number: one look at the name was enough */
+        (void)pthread_mutex_lock(&mutex);
+        node = find(ret_stat, &none);
+        if (node != NULL && node->fd >= 0)
+                node->lookups++;
+        else
+                node = NULL;
+        (void)pthread_mutex_unlock(&mutex);
+        if (node == NULL)
+                return nodes_open_name(directory_fd, name, ret_node, ret_stat);
+        *ret_node = node;
+        return 0;
 }
 
 /* With the mutex held. A descriptor to be closed, or -1. */

@@ -28,6 +28,9 @@ uint64_t nodes_number(const struct node *node);
  */
 int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat);
 
+/* nodes_open_name() - the same, quicker for one that is probably new. */
+int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat);
+
 /* nodes_forget() - the kernel knows of it so many times less. */
 void nodes_forget(struct node *node, uint64_t count);
 

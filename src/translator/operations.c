@@ -28,7 +28,6 @@
 #define LIST_MAX ((size_t)64 * 1024)
 #define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
 #define XATTR_MAX ((size_t)64 * 1024)
-#define NOBODY 65534
 #define ERRNO_END 512     /* from here on they are the kernel's own: include/linux/errno.h */
 #define NOT_SUPPORTED 524 /* ENOTSUPP there */
 #define BAD_HANDLE 521
@@ -105,6 +104,20 @@ static int begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, 
         {                                                                                                              \
                 .fd = -EBADF                                                                                           \
         }
+
+/*
+ * Who is not of a file's group loses the setgid bit without a word, but for root, who in the container has CAP_FSETID:
+ * here nobody has, or what is written as root would keep such bits.
+ */
+static void keep_setgid(fuse_req_t request, int fd)
+{
+        struct stat st;
+
+        if (fuse_req_ctx(request)->uid != 0)
+                (void)caller_add_groups(fuse_req_ctx(request)->pid);
+        else if (fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && caller_knows(st.st_uid, st.st_gid))
+                caller_join(st.st_gid);
+}
 
 struct link_path {
         char text[32];
@@ -201,6 +214,8 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, m
                 r = -EPERM;
         if (r == 0) {
                 caller_umask(fuse_req_ctx(request)->umask);
+                if ((mode & S_ISGID) != 0)
+                        keep_setgid(request, fd.fd);
                 if (ATTEMPT(request, S_ISDIR(mode) ? mkdirat(fd.fd, name, mode & ~(mode_t)S_IFMT)
                                                    : mknodat(fd.fd, name, mode, 0)) < 0 &&
                     !done_before(errno, EEXIST))
@@ -351,9 +366,8 @@ static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int
         struct link_path path = path_of(fd);
 
         if ((what & FUSE_SET_ATTR_MODE) != 0) {
-                /* who is not of the file's group loses this bit without a word */
                 if ((st->st_mode & S_ISGID) != 0)
-                        (void)caller_add_groups(fuse_req_ctx(request)->pid);
+                        keep_setgid(request, fd);
                 if (ATTEMPT(request, fchmodat(AT_FDCWD, path.text, st->st_mode & 07777, 0)) < 0)
                         return -errno;
         }
@@ -541,8 +555,8 @@ static int pass_through(struct node *node, int fd)
         if (node->opens == 0) {
                 struct backing_map map = { .fd = fd };
 
-                /* the kernel writes as whoever registers it; as nobody, so that a write takes the setuid bit away */
-                (void)caller_become(NOBODY, NOBODY);
+                /* the kernel writes as whoever registers it: without CAP_FSETID, so that a write takes the setuid bit
+                 * away */
                 node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
                 if (node->backing < 0) /* on a filesystem that is itself made of others, say: then through us */
                         node->backing = 0;
@@ -644,7 +658,6 @@ static int create(int directory_fd, const char *name, int flags, mode_t mode)
 
 static void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *file)
 {
-        const struct fuse_ctx *context = fuse_req_ctx(request);
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct fuse_entry_param entry;
         struct node *node;
@@ -658,13 +671,15 @@ static void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, m
         if (r == 0) {
                 int flags = session_may_have_changed() ? file->flags & ~O_EXCL : file->flags;
 
-                caller_umask(context->umask);
+                caller_umask(fuse_req_ctx(request)->umask);
+                if ((mode & S_ISGID) != 0)
+                        keep_setgid(request, fd.fd);
                 opened = ATTEMPT(request, create(fd.fd, name, flags, mode));
                 if (opened < 0)
                         r = -errno;
         }
         if (r == 0)
-                r = nodes_look_up(fd.fd, name, &node, &st);
+                r = nodes_open_name(fd.fd, name, &node, &st);
         if (r == 0 && (fstat(opened, &now) < 0 || now.st_ino != st.st_ino || !S_ISREG(st.st_mode))) {
                 nodes_forget(node, 1);
                 r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* somebody renames; or it is no file */
