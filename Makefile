@@ -24,9 +24,9 @@ HELPERS := mount-bind mount-block mount-container-to-container mount-nfs mount-t
 	mount-list mount-remove
 VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
 	expandvolume expandfs
-VOLUME_TOOLS := volume-reconcile
+VOLUME_TOOLS := volume-create volume-delete volume-list volume-capacity volume-reconcile
 PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver $(VERBS:%=$(BIN)/verbs/%)
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools remap-daemon remap-runner
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
 
@@ -114,6 +114,7 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(BUILD)/common/tool.o: $(BUILD)/privileges/tools.h
+$(BUILD)/common/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/translator.o: $(BUILD)/privileges/remap-runner.h
 
 $(BUILD)/translator/%.o: src/translator/%.c $(BUILD)/privileges/remap-daemon.h Makefile

@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static const struct argument_rule argument_rules[] = {
         { "ioctl/namespace", SCMP_A1(SCMP_CMP_EQ, NS_GET_MNTNS_ID) },
         /* what libblkid asks of a device, and the C library of any file it opens by name: all of them only look */
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, TCGETS) },
+        { "ioctl/erase", SCMP_A1(SCMP_CMP_EQ, BLKZEROOUT) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKROGET) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
@@ -173,6 +175,17 @@ static void print_filter(scmp_filter_ctx filter)
         (void)fclose(file);
 }
 
+/* What other people's programs inherit is refused, not killed. */
+static bool runs_others(const char *program)
+{
+        static const char *const programs[] = { "tools", "lvm", "remap-runner" };
+
+        for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+                if (strcmp(program, programs[i]) == 0)
+                        return true;
+        return false;
+}
+
 int main(int argc, char **argv)
 {
         const struct privilege_row *row = NULL;
@@ -187,9 +200,7 @@ int main(int argc, char **argv)
         }
 
         /* Whatever we run ourselves may be newer than this list: a call that is missing is absent, not a crime. */
-        filter = seccomp_init(strcmp(row->program, "tools") == 0 || strcmp(row->program, "remap-runner") == 0
-                                      ? SCMP_ACT_ERRNO(ENOSYS)
-                                      : SCMP_ACT_KILL_PROCESS);
+        filter = seccomp_init(runs_others(row->program) ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_KILL_PROCESS);
         if (filter == NULL)
                 check(-ENOMEM, "seccomp_init");
         check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "SCMP_FLTATR_CTL_OPTIMIZE");

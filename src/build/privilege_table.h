@@ -141,6 +141,7 @@ struct privilege_row {
  * NET_ADMIN     ask which device programs a control group has (before Linux 6.7 the kernel wants this for it)
  * SETFCAP       a mapping that shows something as the node's own root (Linux 5.12); copy file capabilities up
  * CHOWN, FOWNER, FSETID  an overlay copies files up, and keeps their owners and modes
+ * SYS_NICE, IPC_LOCK  lvm keeps itself in memory, and goes first, while devices are suspended
  * SYS_RESOURCE  resize2fs grows a mounted ext4
  * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
@@ -192,6 +193,18 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER,
             GROUP_QUESTION } },
+        { "volume-create",
+          { -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
+        { "volume-delete",
+          { -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
+        { "volume-list",
+          { -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
+        { "volume-capacity",
+          { -1 },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
         { "remap-daemon", { CAPABILITIES_TRANSLATE, -1 }, { GROUP_TRANSLATE } },
         { "remap-runner",
           { CAPABILITIES_TRANSLATE, CAP_SETPCAP, -1 },
@@ -203,6 +216,15 @@ static const struct privilege_row privilege_table[] = {
         { "tools",
           { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_TOOLS } }, /* inherited by what is run */
+        { "lvm",
+          { CAP_SYS_ADMIN, CAP_MKNOD, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_SYS_NICE, CAP_IPC_LOCK, -1 },
+          { GROUP_TOOLS,    "io_setup",   "io_submit",  "io_getevents", "io_destroy",  "mknodat",    "mknod",
+            "chown",        "lchown",     "fchown",     "fchownat",     "chmod",       "fchmod",     "fchmodat",
+            "symlink",      "symlinkat",  "mkdir",      "mkdirat",      "rename",      "renameat",   "link",
+            "linkat",       "unlinkat",   "rmdir",      "setpriority",  "getpriority", "mlock",      "munlock",
+            "mlockall",     "munlockall", "semget",     "semctl",       "semop",       "semtimedop", "socket/local",
+            "connect",      "getsockopt", "setsockopt", "getsockname",  "select",      "pselect6",   "utimensat",
+            "memfd_create", "sendmsg" } },
 };
 
 #endif

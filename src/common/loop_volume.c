@@ -15,7 +15,6 @@
 #include "text.h"
 #include "volume_place.h"
 
-#define DEFAULT_POOL "default"
 #define SUFFIX ".img"
 #define SIZE_STEP_BYTES 4096U /* what is asked for is rounded up to whole pages */
 
@@ -74,6 +73,7 @@ static int locate_recorded(const struct volume_call *call, struct image *image, 
 /* The pool and the file's name, as the options say, or where they say nothing the record. */
 static int locate(const struct volume_call *call, struct image *image, struct error *error)
 {
+        struct pool where;
         const char *pool;
         const char *name;
         int length;
@@ -94,9 +94,12 @@ static int locate(const struct volume_call *call, struct image *image, struct er
         if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
                 return fail_because(error, EINVAL, "open image", image->name,
                                     "\"%.200s\" is not a name for a file of a pool", image->name);
-        image->pool_fd = pool_open(&call->config, pool != NULL ? pool : DEFAULT_POOL, image->path, error);
+        if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
+                return r;
+        image->pool_fd = pool_open(&call->config, &where, error);
         if (image->pool_fd < 0)
                 return image->pool_fd;
+        (void)text_copy(image->path, sizeof image->path, where.path);
         length = (int)strlen(image->path);
         if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
                 return fail(error, ENAMETOOLONG, "open image", image->name);

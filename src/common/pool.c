@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +16,9 @@
 #include "text.h"
 
 #define DEFAULT_DIRECTORY "/etc/flexgraft/pools.d"
-#define DEFAULT_POOL "default"
 #define DEFAULT_POOLS "pools"
+#define SUFFIX ".json"
+#define POOLS_MAX 256
 
 /* Every key that a pool's file may have; those that are not for images belong to the other types. */
 static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "maxPercent", NULL };
@@ -29,83 +31,175 @@ static int check_owner(const char *path, const struct stat *st, struct error *er
                             path);
 }
 
-static int check_file(const char *file, const char *name, const json_t *pool, char *ret_path, struct error *error)
+static int fail_file(const char *file, const char *complaint, struct error *error)
 {
-        const char *given = json_string_value(json_object_get(pool, "name"));
-        const char *type = json_string_value(json_object_get(pool, "type"));
-        const char *path = json_string_value(json_object_get(pool, "path"));
+        return fail_because(error, EBADMSG, "read pool", file, "%s: %s", file, complaint);
+}
+
+static int take_file(const char *file, const json_t *object, struct pool *pool, struct error *error)
+{
+        const char *given = json_string_value(json_object_get(object, "name"));
+        const char *type = json_string_value(json_object_get(object, "type"));
+        const char *path = json_string_value(json_object_get(object, "path"));
+        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
+        const json_t *percent = json_object_get(object, "maxPercent");
         const char *key;
         const json_t *value;
 
-        json_object_foreach ((json_t *)pool, key, value)
+        json_object_foreach ((json_t *)object, key, value)
                 if (!text_among(key, keys))
                         return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
-        if (given != NULL && strcmp(given, name) != 0)
-                return fail_because(error, EBADMSG, "read pool", file, "%s: \"name\" is not the file's", file);
-        if (type == NULL || strcmp(type, "loop") != 0)
-                return fail_because(error, EBADMSG, "read pool", file, "%s: \"type\" is not \"loop\"", file);
-        if (path == NULL || text_path_normal(path, ret_path) < 0)
-                return fail_because(error, EBADMSG, "read pool", file, "%s: \"path\" is not an absolute path", file);
+        if (given != NULL && strcmp(given, pool->name) != 0)
+                return fail_file(file, "\"name\" is not the file's", error);
+        if (type != NULL && strcmp(type, "loop") == 0)
+                pool->type = "loop";
+        else if (type != NULL && strcmp(type, "lvm") == 0)
+                pool->type = "lvm";
+        else
+                return fail_file(file, "\"type\" is neither \"loop\" nor \"lvm\"", error);
+        if (strcmp(pool->type, "loop") == 0 && (path == NULL || text_path_normal(path, pool->path) < 0))
+                return fail_file(file, "\"path\" is not an absolute path", error);
+        if (strcmp(pool->type, "lvm") == 0 && (group == NULL || group[0] == '-' || strchr(group, '/') != NULL ||
+                                               !text_copy(pool->volume_group, sizeof pool->volume_group, group)))
+                return fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+        if (percent != NULL &&
+            (!json_is_integer(percent) || json_integer_value(percent) < 1 || json_integer_value(percent) > 100))
+                return fail_file(file, "\"maxPercent\" is not a number from 1 to 100", error);
+        pool->max_percent = percent != NULL ? (unsigned)json_integer_value(percent) : 100;
         return 0;
 }
 
-static int read_file(const char *name, char *ret_path, struct error *error)
+static const char *directory_of_files(void)
 {
-        const char *directory = secure_getenv("FLEXGRAFT_POOLS");
-        cleanup_json json_t *pool = NULL;
+        return secure_getenv("FLEXGRAFT_POOLS") ?: DEFAULT_DIRECTORY;
+}
+
+static int read_file(struct pool *pool, struct error *error)
+{
+        cleanup_json json_t *object = NULL;
         char file[PATH_MAX];
         struct stat st;
         int r;
 
-        if (snprintf(file, sizeof file, "%s/%s.json", directory != NULL ? directory : DEFAULT_DIRECTORY, name) >=
-            (int)sizeof file)
-                return fail(error, ENAMETOOLONG, "read pool", name);
-        if ((r = json_file_load(AT_FDCWD, file, JSON_OBJECT, &pool, error)) < 0)
+        if (snprintf(file, sizeof file, "%s/%s" SUFFIX, directory_of_files(), pool->name) >= (int)sizeof file)
+                return fail(error, ENAMETOOLONG, "read pool", pool->name);
+        if ((r = json_file_load(AT_FDCWD, file, JSON_OBJECT, &object, error)) < 0)
                 return r;
         if (stat(file, &st) < 0)
                 return fail(error, errno, "stat", file);
         if ((r = check_owner(file, &st, error)) < 0)
                 return r;
-        return check_file(file, name, pool, ret_path, error);
+        return take_file(file, object, pool, error);
 }
 
-static int open_default(const struct config *config, char *ret_path, struct error *error)
+int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error)
 {
-        cleanup_state struct state pools = STATE_NONE;
-        int fd;
         int r;
 
-        if (snprintf(ret_path, PATH_MAX, "%s/" DEFAULT_POOLS "/" DEFAULT_POOL, config->state_dir) >= PATH_MAX)
-                return fail(error, ENAMETOOLONG, "open pool", config->state_dir);
-        if ((r = state_open(config->state_dir, DEFAULT_POOLS, /* create= */ true, &pools, error)) < 0)
+        *ret_pool = (struct pool){};
+        if (name[0] == '.' || strchr(name, '/') != NULL || !text_copy(ret_pool->name, sizeof ret_pool->name, name))
+                return fail_because(error, EINVAL, "open pool", name, "\"%.200s\" is not a pool's name", name);
+        r = read_file(ret_pool, error);
+        if (r != -ENOENT)
                 return r;
-        if (mkdirat(pools.dir_fd, DEFAULT_POOL, 0700) < 0 && errno != EEXIST)
-                return fail(error, errno, "mkdir", ret_path);
-        fd = openat(pools.dir_fd, DEFAULT_POOL, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        return fd < 0 ? fail(error, errno, "open pool", ret_path) : fd;
+        if (strcmp(name, POOL_DEFAULT) != 0)
+                return fail_because(error, ENOENT, "open pool", name, "there is no pool \"%.200s\"", name);
+        ret_pool->type = "loop";
+        ret_pool->max_percent = 100;
+        if (snprintf(ret_pool->path, sizeof ret_pool->path, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir) >=
+            (int)sizeof ret_pool->path)
+                return fail(error, ENAMETOOLONG, "open pool", config->state_dir);
+        return 0;
 }
 
-int pool_open(const struct config *config, const char *name, char *ret_path, struct error *error)
+struct names {
+        char (*list)[POOL_NAME_MAX]; /* sorted */
+        size_t count;
+};
+
+static int add_name(struct names *names, const char *name, size_t length, struct error *error)
 {
+        char text[POOL_NAME_MAX];
+        size_t i = names->count;
+
+        if (names->count == POOLS_MAX || length >= sizeof text)
+                return fail_because(error, E2BIG, "read pools", name, "more than %d pools, or too long a name",
+                                    POOLS_MAX);
+        (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
+        for (; i > 0 && strcmp(names->list[i - 1], text) > 0; i--)
+                (void)memcpy(names->list[i], names->list[i - 1], sizeof text);
+        (void)memcpy(names->list[i], text, sizeof text);
+        names->count++;
+        return 0;
+}
+
+static int list_names(struct names *names, struct error *error)
+{
+        DIR *list = opendir(directory_of_files());
+        const struct dirent *entry;
+        bool has_default = false;
+        int r = 0;
+
+        if (list == NULL && errno != ENOENT)
+                return fail(error, errno, "read pools", directory_of_files());
+        while (list != NULL && r == 0 && (entry = readdir(list)) != NULL)
+                if (entry->d_name[0] != '.' && text_ends(entry->d_name, SUFFIX)) {
+                        has_default = has_default || strcmp(entry->d_name, POOL_DEFAULT SUFFIX) == 0;
+                        r = add_name(names, entry->d_name, strlen(entry->d_name) - strlen(SUFFIX), error);
+                }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return r == 0 && !has_default ? add_name(names, POOL_DEFAULT, strlen(POOL_DEFAULT), error) : r;
+}
+
+int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error)
+{
+        static char list[POOLS_MAX][POOL_NAME_MAX];
+        struct names names = { .list = list };
+        int r = list_names(&names, error);
+
+        for (size_t i = 0; r == 0 && i < names.count; i++) {
+                struct pool pool;
+
+                r = pool_find(config, list[i], &pool, error);
+                if (r == 0)
+                        r = function(&pool, argument, error);
+        }
+        return r;
+}
+
+/* Beside the records: made with them. */
+static int make_default(const struct config *config, struct error *error)
+{
+        cleanup_state struct state pools = STATE_NONE;
+        int r = state_open(config->state_dir, DEFAULT_POOLS, /* create= */ true, &pools, error);
+
+        if (r < 0)
+                return r;
+        if (mkdirat(pools.dir_fd, POOL_DEFAULT, 0700) < 0 && errno != EEXIST)
+                return fail(error, errno, "mkdir", POOL_DEFAULT);
+        return 0;
+}
+
+int pool_open(const struct config *config, const struct pool *pool, struct error *error)
+{
+        char implied[PATH_MAX];
         cleanup_close int fd = -EBADF;
         struct stat st;
         int r;
 
-        if (name[0] == '.' || strchr(name, '/') != NULL)
-                return fail_because(error, EINVAL, "open pool", name, "\"%.200s\" is not a pool's name", name);
-        r = read_file(name, ret_path, error);
-        if (r == -ENOENT && strcmp(name, DEFAULT_POOL) == 0)
-                return open_default(config, ret_path, error);
-        if (r == -ENOENT)
-                return fail_because(error, ENOENT, "open pool", name, "there is no pool \"%.200s\"", name);
-        if (r < 0)
+        if (strcmp(pool->type, "loop") != 0)
+                return fail_because(error, EINVAL, "open pool", pool->name, "the pool \"%s\" is not one of images",
+                                    pool->name);
+        (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
+        if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
                 return r;
-        fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fd = open(pool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return fail(error, errno, "open pool", ret_path);
+                return fail(error, errno, "open pool", pool->path);
         if (fstat(fd, &st) < 0)
-                return fail(error, errno, "fstat", ret_path);
-        if ((r = check_owner(ret_path, &st, error)) < 0)
+                return fail(error, errno, "fstat", pool->path);
+        if ((r = check_owner(pool->path, &st, error)) < 0)
                 return r;
         return fd_take(&fd);
 }

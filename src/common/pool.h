@@ -2,7 +2,8 @@
 /*
  * pool.h - where volumes are made: pools.d/NAME.json in /etc/flexgraft, or in the directory $FLEXGRAFT_POOLS names.
  *
- *      {"name": "fast", "type": "loop", "path": "/srv/fast"}
+ *      {"name": "fast", "type": "loop", "path": "/srv/fast", "maxPercent": 80}
+ *      {"name": "big", "type": "lvm", "volumeGroup": "vg0"}
  *
  * A pool "default", of images beside the records, is there without a file.
  */
@@ -14,14 +15,33 @@
 #include "config.h"
 #include "error.h"
 
+#define POOL_DEFAULT "default"
+#define POOL_NAME_MAX 129 /* terminated */
+
+struct pool {
+        char name[POOL_NAME_MAX];
+        const char *type;       /* "loop" or "lvm" */
+        char path[PATH_MAX];    /* loop: the directory of its images */
+        char volume_group[128]; /* lvm */
+        unsigned max_percent;   /* how much of what it is made of it may use */
+};
+
 /*
- * pool_open() - the directory of a pool of images.
+ * pool_find() - a pool by its name.
  *
- * Gives:   ret_path, PATH_MAX bytes: its path.
- * Returns: its descriptor, owned by the caller.
- * Errors:  ENOENT no such pool, or its directory is missing (that of "default" is made); EBADMSG a broken file, with
- * its line or key; EPERM the file or the directory is not root's, or others may write to it.
+ * Errors:  EINVAL no name for a pool; ENOENT there is none; EBADMSG a broken file, with its line or key; EPERM the file
+ * is not root's, or others may write to it.
  */
-int pool_open(const struct config *config, const char *name, char *ret_path, struct error *error);
+int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error);
+
+/* pool_each() - every pool, by name, until function() answers other than 0, which is the result. Errors: as above. */
+typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
+int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
+
+/*
+ * pool_open() - the directory of a pool of images. Returns: its descriptor, owned by the caller.
+ * Errors: ENOENT it is missing (that of "default" is made); EPERM it is not root's, or others may write to it.
+ */
+int pool_open(const struct config *config, const struct pool *pool, struct error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "failure.h"
 #include "file.h"
 #include "hint.h"
 #include "json_file.h"
@@ -335,24 +336,12 @@ static void put_message(const struct request *request, const struct error *error
 static int say_failure(const struct request *request, const struct request *entry, const struct error *error)
 {
         static char message[5 * PATH_MAX];
-        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
-        const char *hint = hint_for(error);
-        json_t *detail;
 
         if (entry != NULL)
                 (void)snprintf(message, sizeof message, "mounts[%zu]: ", entry->index);
         put_message(entry != NULL ? entry : request, error, message + strlen(message),
                     sizeof message - strlen(message));
-        detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
-                           strerrorname_np(error->errnum), "subject", reply_printable(error->subject), "where",
-                           reply_printable(error->where));
-        if (detail != NULL && error->kernel[0] != '\0')
-                (void)json_object_set_new(detail, "kernel", reply_printable(error->kernel));
-        if (detail != NULL && hint != NULL)
-                (void)json_object_set_new(detail, "hint", json_string(hint));
-        return reply_say(
-                json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", reply_printable(message), "error", detail),
-                understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+        return failure_say(message, error);
 }
 
 int status_failure(const struct request *request, const struct error *error)
@@ -368,7 +357,7 @@ int status_failure_in(const struct request *request, const struct request *entry
 int status_complaint(const char *program, const struct request *request, const struct error *error)
 {
         static char line[6 * PATH_MAX];
-        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        bool understood = failure_exit_status(error) == EXIT_FAILED;
         const char *hint = understood ? hint_for(error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 
@@ -386,7 +375,7 @@ int status_complaint(const char *program, const struct request *request, const s
         length = strlen(line);
         line[length] = '\n';
         (void)file_write_all(STDERR_FILENO, line, length + 1); /* nobody is left to tell */
-        return understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
+        return failure_exit_status(error);
 }
 
 int status_usage(const char *program, const char *complaint)

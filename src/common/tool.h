@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "error.h"
 
 enum tool {
@@ -26,7 +27,7 @@ enum tool {
         TOOLS
 };
 
-#define TOOL_OUTPUT_SIZE 400
+#define TOOL_OUTPUT_SIZE COMMAND_OUTPUT_SIZE
 
 /* tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
 int tool_begin(int argc, char **argv, struct error *error);

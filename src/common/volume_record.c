@@ -18,10 +18,8 @@
 
 #define RECORD_VERSION 1
 #define SUFFIX ".json"
-#define STEM_MAX_BYTES 180 /* of a file's name: leaves room for what is put around it */
 
-/* A name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the whole. */
-static size_t put_stem(const char *name, char *ret_stem)
+void volume_record_stem(const char *name, char *ret_stem)
 {
         static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~.";
         size_t length = 0;
@@ -29,34 +27,34 @@ static size_t put_stem(const char *name, char *ret_stem)
         for (const char *byte = name; *byte != '\0'; byte++) {
                 bool odd = strchr(plain, *byte) == NULL || (byte == name && *byte == '.');
 
-                if (length + 3 > STEM_MAX_BYTES - 17)
-                        return length +
-                               (size_t)snprintf(ret_stem + length, 18, "%%%016llx",
-                                                (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                if (length + 3 > VOLUME_RECORD_STEM_SIZE - 18) {
+                        (void)snprintf(ret_stem + length, 18, "%%%016llx",
+                                       (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                        return;
+                }
                 if (odd)
                         length += (size_t)snprintf(ret_stem + length, 4, "%%%02X", (unsigned char)*byte);
                 else
                         ret_stem[length++] = *byte;
         }
         ret_stem[length] = '\0';
-        return length;
 }
 
 /* Of the stem, so that whoever finds a file of it knows the lock, too. */
 uint64_t volume_record_key(const char *name)
 {
-        char stem[STEM_MAX_BYTES + 1];
-        size_t length = put_stem(name, stem);
+        char stem[VOLUME_RECORD_STEM_SIZE];
 
-        return text_hash(TEXT_HASH_SEED, stem, length);
+        volume_record_stem(name, stem);
+        return text_hash(TEXT_HASH_SEED, stem, strlen(stem));
 }
 
 /* driver NULL: the plain name. '@' stands in no stem, so the two are never confused. */
 static void file_name(const char *name, const char *driver, char *ret_file)
 {
-        char stem[STEM_MAX_BYTES + 1];
+        char stem[VOLUME_RECORD_STEM_SIZE];
 
-        (void)put_stem(name, stem);
+        volume_record_stem(name, stem);
         if (driver == NULL)
                 (void)snprintf(ret_file, NAME_MAX + 1, "%s" SUFFIX, stem);
         else

@@ -47,6 +47,13 @@ struct volume_record {
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
 
+/*
+ * volume_record_stem() - a name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the
+ * whole. Gives: ret_stem, of VOLUME_RECORD_STEM_SIZE bytes.
+ */
+#define VOLUME_RECORD_STEM_SIZE 181 /* terminated; leaves room for what is put around it */
+void volume_record_stem(const char *name, char *ret_stem);
+
 /* volume_record_key() - the lock of all volumes of this name, whatever their driver. */
 uint64_t volume_record_key(const char *name);
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_kind.h - what a type of pool can do. What is in a pool has an id there, which is the pool's to choose.
+ */
+#ifndef FLEXGRAFT_POOL_KIND_H
+#define FLEXGRAFT_POOL_KIND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "error.h"
+#include "pool.h"
+#include "provision_record.h"
+
+struct pool_measure {
+        uint64_t total_bytes;
+        uint64_t available_bytes;
+        uint64_t largest_bytes;   /* of one volume */
+        uint64_t alignment_bytes; /* what sizes are rounded up to */
+};
+
+/* Something that is in a pool. */
+struct pool_item {
+        char id[PROVISION_ID_MAX];
+        char path[PATH_MAX]; /* where it is found on the node */
+        uint64_t size_bytes;
+};
+
+typedef int pool_item_function(const struct pool_item *item, void *argument, struct error *error);
+
+/* Functions return 0 or negative errno. Whoever calls one that changes a pool holds the pool's lock. */
+struct pool_kind {
+        const char *type;
+        /* how much is left for volumes with such parameters (an object of strings, or NULL) */
+        int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
+                       struct pool_measure *ret_measure, struct error *error);
+        /* what the volume of a name is called there; PROVISION_ID_MAX bytes */
+        void (*choose_id)(const char *name, char *ret_id);
+        /* whether such a thing can be made, in words if not: EINVAL */
+        int (*check_parameters)(const json_t *parameters, struct error *error);
+        /* ensure that it is there, of record->size_bytes, and empty where it was not there before */
+        int (*create)(const struct config *config, const struct pool *pool, const struct provision_record *record,
+                      struct error *error);
+        /* what an id is. Errors: ENOENT, without words */
+        int (*look)(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                    struct error *error);
+        /* that nobody uses it. Errors: EBUSY */
+        int (*check_unused)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* whether there is nothing on it: 1 or 0 */
+        int (*is_blank)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* take everything away that is on it */
+        int (*wipe)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* ensure that it is gone; erase: and what was on it is not to be read by whoever gets its room next */
+        int (*remove)(const struct config *config, const struct pool *pool, const char *id, bool erase,
+                      struct error *error);
+        /* everything in the pool that could be a volume, until function() answers other than 0, which is the result */
+        int (*each)(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                    struct error *error);
+};
+
+#endif

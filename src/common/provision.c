@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "json_file.h"
+#include "log.h"
+#include "loop_pool.h"
+#include "lvm.h"
+#include "lvm_pool.h"
+#include "operation.h"
+#include "pool_kind.h"
+#include "profile.h"
+#include "provision_record.h"
+#include "reply.h"
+#include "state.h"
+#include "text.h"
+#include "volume_record.h"
+#include "worker.h"
+
+#define MATCHES_MAX 8 /* how often somebody else may be quicker */
+
+struct job {
+        const struct provision_request *request;
+        struct config config;
+        struct state state;
+        struct profiles profiles;
+        const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
+        struct pool pool;
+        const struct pool_kind *kind; /* the pool's */
+        json_t *reply;
+};
+
+static const struct pool_kind *kind_of(const struct pool *pool)
+{
+        static const struct pool_kind *const kinds[] = { &loop_pool, &lvm_pool };
+
+        size_t i = 0;
+
+        while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i]->type, pool->type) != 0)
+                i++; /* one of them it is: pool_find() knows no other types */
+        return kinds[i];
+}
+
+static int lock_pool(struct job *job, struct error *error)
+{
+        uint64_t key = text_hash(TEXT_HASH_SEED, "pool/", strlen("pool/"));
+
+        return state_lock(&job->state, text_hash(key, job->pool.name, strlen(job->pool.name)), error);
+}
+
+static int use_pool(struct job *job, const char *name, struct error *error)
+{
+        int r = pool_find(&job->config, name, &job->pool, error);
+
+        if (r == 0)
+                job->kind = kind_of(&job->pool);
+        return r;
+}
+
+/* ---- the answer */
+
+static json_t *volume_object(const struct provision_record *record, const char *path)
+{
+        static const char *const states[] = { "creating", "created", "deleting" };
+        json_t *volume = json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name",
+                                   reply_printable(record->name), "pool", record->pool, "type", record->pool_type, "id",
+                                   reply_printable(record->id), "size", (json_int_t)record->size_bytes, "targetType",
+                                   record->target_type, "reclaimPolicy", record->reclaim_policy, "adopted",
+                                   record->adopted, "state", states[record->stage], "parameters", record->parameters);
+        const char *const optional[][2] = {
+                { "profile", record->profile },
+                { "fsType", record->fs_type },
+                { "accessMode", record->access_mode },
+                { "path", path },
+        };
+
+        for (size_t i = 0; volume != NULL && i < sizeof optional / sizeof optional[0]; i++)
+                if (optional[i][1][0] != '\0')
+                        (void)json_object_set_new(volume, optional[i][0], reply_printable(optional[i][1]));
+        if (volume != NULL && json_array_size(record->mount_flags) > 0)
+                (void)json_object_set(volume, "mountFlags", record->mount_flags);
+        return volume;
+}
+
+static int answer_created(struct job *job, const struct provision_record *record, bool existed, struct error *error)
+{
+        struct pool_item item;
+        int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
+
+        if (r == -ENOENT)
+                return fail_because(error, ENOENT, "look again", record->id,
+                                    "the volume is not in pool \"%.128s\" any more; volume-delete forgets it",
+                                    record->pool);
+        if (r < 0)
+                return r;
+        job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "volume", volume_object(record, item.path),
+                               "existed", existed);
+        return 0;
+}
+
+/* ---- which disks are volumes already */
+
+struct search {
+        const char *pool;
+        const char *id;
+        char found[PROVISION_NAME_MAX];
+};
+
+static int match_record(const struct provision_record *record, void *argument, struct error *error)
+{
+        struct search *search = argument;
+
+        (void)error;
+        if (strcmp(record->pool, search->pool) != 0 || strcmp(record->id, search->id) != 0)
+                return 0;
+        (void)text_copy(search->found, sizeof search->found, record->name);
+        return 1;
+}
+
+/* The volume that a disk is; "" for none. */
+static int find_owner(const struct job *job, const char *pool, const char *id, char *ret_name, struct error *error)
+{
+        struct search search = { .pool = pool, .id = id };
+        int r = provision_record_each(&job->state, match_record, &search, error);
+
+        (void)text_copy(ret_name, PROVISION_NAME_MAX, search.found);
+        return r < 0 ? r : 0;
+}
+
+struct attached {
+        const struct job *job;
+        const char *path;
+        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char found[VOLUME_NAME_MAX];
+};
+
+static int match_attached(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        struct attached *attached = argument;
+
+        (void)file;
+        (void)error;
+        if (record == NULL || record->device[0] == '\0' || strcmp(record->source, attached->path) != 0 ||
+            strcmp(record->boot_id, attached->boot_id) != 0)
+                return 0;
+        (void)text_copy(attached->found, sizeof attached->found, record->name);
+        return 1;
+}
+
+/* That neither the driver has it attached nor anybody else uses it. */
+static int check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error)
+{
+        struct attached attached = { .job = job };
+        cleanup_state struct state volumes = STATE_NONE;
+        struct pool_item item;
+        int r = kind_of(pool)->look(&job->config, pool, id, &item, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if ((r = kind_of(pool)->check_unused(&job->config, pool, id, error)) < 0)
+                return r;
+        attached.path = item.path;
+        if ((r = container_boot_id(attached.boot_id)) < 0)
+                return fail(error, -r, "read", "boot_id");
+        r = state_open(job->config.state_dir, "volumes", /* create= */ false, &volumes, error);
+        if (r == 0)
+                r = volume_record_each(&volumes, /* set_aside= */ false, match_attached, &attached, error);
+        if (r > 0)
+                return fail_because(error, EBUSY, "look for users", item.path,
+                                    "it is attached, as the volume \"%.200s\" of the driver; detach it first",
+                                    attached.found);
+        return r == -ENOENT ? 0 : r;
+}
+
+/* ---- create */
+
+static int fail_different(const char *name, const char *what, const char *had, struct error *error)
+{
+        return fail_because(error, EEXIST, "create volume", name,
+                            "a volume of this name is there already, with another %s: \"%.200s\"", what, had);
+}
+
+/* The same name for something else is no retry. */
+static int check_same(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        const char *const pairs[][3] = {
+                { "pool", request->pool, record->pool },
+                { "profile", request->profile, record->profile },
+                { "target type", request->target_type, record->target_type },
+                { "filesystem", request->fs_type, record->fs_type },
+                { "id", request->id, record->id },
+        };
+        char size[32];
+
+        for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+                if (pairs[i][1] != NULL && strcmp(pairs[i][1], pairs[i][2]) != 0)
+                        return fail_different(request->name, pairs[i][0], pairs[i][2], error);
+        if (request->parameters != NULL && !json_equal(request->parameters, record->parameters))
+                return fail_different(request->name, "set of parameters", "", error);
+        (void)snprintf(size, sizeof size, "%llu", (unsigned long long)record->size_bytes);
+        if (record->adopted ? request->size_bytes > record->size_bytes
+                            : request->size_bytes != record->asked_bytes && request->size_bytes != record->size_bytes)
+                return fail_different(request->name, "size", size, error);
+        return 0;
+}
+
+static void begin_record(const struct job *job, struct provision_record *ret_record)
+{
+        const struct provision_request *request = job->request;
+        const json_t *profile = job->profile;
+        bool block = profile != NULL ? profile_is_block(profile)
+                                     : request->target_type != NULL && strcmp(request->target_type, "block") == 0;
+        const json_t *parameters = profile != NULL ? profile_parameters(profile) : request->parameters;
+        const json_t *flags = profile != NULL ? profile_mount_flags(profile) : NULL;
+        const char *fs_type = request->fs_type != NULL ? request->fs_type
+                              : profile != NULL        ? profile_fs_type(profile)
+                                                       : "";
+
+        *ret_record = (struct provision_record){ .asked_bytes = request->size_bytes,
+                                                 .keeps_content = request->keeps_content };
+        /* each as long as the request, or the profile, may have it */
+        (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
+        (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
+        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.type);
+        (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
+        (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
+        (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
+        (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,
+                        profile != NULL ? profile_access_mode(profile) : "");
+        ret_record->parameters = parameters != NULL ? json_incref((json_t *)parameters) : json_object();
+        ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
+}
+
+/* With the pool's lock. */
+static int make_record(struct job *job, struct provision_record *ret_record, struct error *error)
+{
+        struct pool_measure measure;
+        struct pool_item item;
+        uint64_t size_bytes = job->request->size_bytes;
+        char owner[PROVISION_NAME_MAX];
+        int r;
+
+        begin_record(job, ret_record);
+        job->kind->choose_id(job->request->name, ret_record->id);
+        (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
+                        job->request->reclaim_policy ?: "delete");
+        if ((r = job->kind->check_parameters(ret_record->parameters, error)) < 0)
+                return r;
+        r = job->kind->look(&job->config, &job->pool, ret_record->id, &item, error);
+        if (r == 0 && find_owner(job, job->pool.name, ret_record->id, owner, error) == 0)
+                return fail_because(
+                        error, EEXIST, "create volume", ret_record->id,
+                        "there is a %s in pool \"%.128s\" already%s%.200s; with \"id\" a volume adopts what is there",
+                        ret_record->id, job->pool.name, owner[0] != '\0' ? ", of volume " : "", owner);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if ((r = job->kind->measure(&job->config, &job->pool, ret_record->parameters, &measure, error)) < 0)
+                return r;
+        if (size_bytes > measure.largest_bytes)
+                return fail_because(error, ENOSPC, "create volume", job->pool.name,
+                                    "the largest volume that pool \"%.128s\" has room for is of %llu bytes, and %llu "
+                                    "were asked for",
+                                    job->pool.name, (unsigned long long)measure.largest_bytes,
+                                    (unsigned long long)size_bytes);
+        ret_record->size_bytes =
+                (size_bytes + measure.alignment_bytes - 1) / measure.alignment_bytes * measure.alignment_bytes;
+        return 0;
+}
+
+struct choice {
+        struct job *job;
+        struct pool pool;
+        uint64_t largest_bytes; /* of those that were too small */
+        bool selected;          /* any at all */
+};
+
+/* The first that has room, by name. */
+static int choose_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        struct choice *choice = argument;
+        const struct job *job = choice->job;
+        struct pool_measure measure;
+        int r;
+
+        if (!profile_selects(job->profile, pool))
+                return 0;
+        choice->selected = true;
+        r = kind_of(pool)->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
+        if (r < 0)
+                return r;
+        if (measure.largest_bytes >= job->request->size_bytes) {
+                choice->pool = *pool;
+                return 1;
+        }
+        if (measure.largest_bytes > choice->largest_bytes)
+                choice->largest_bytes = measure.largest_bytes;
+        return 0;
+}
+
+static int find_pool(struct job *job, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        struct choice choice = { .job = job };
+        int r;
+
+        if (request->pool != NULL || job->profile == NULL) {
+                if ((r = use_pool(job, request->pool ?: POOL_DEFAULT, error)) < 0)
+                        return r;
+                if (job->profile != NULL && !profile_selects(job->profile, &job->pool))
+                        return fail_because(error, EINVAL, "find pool", request->pool,
+                                            "the profile \"%.200s\" is not for pool \"%.128s\"", request->profile,
+                                            request->pool);
+                return 0;
+        }
+        r = pool_each(&job->config, choose_pool, &choice, error);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return use_pool(job, choice.pool.name, error);
+        if (!choice.selected)
+                return fail_because(error, ENOENT, "find pool", request->profile,
+                                    "no pool is of the profile \"%.200s\"", request->profile);
+        return fail_because(error, ENOSPC, "find pool", request->profile,
+                            "the largest volume that a pool of profile \"%.200s\" has room for is of %llu bytes, and "
+                            "%llu were asked for",
+                            request->profile, (unsigned long long)choice.largest_bytes,
+                            (unsigned long long)request->size_bytes);
+}
+
+static int find_profile(struct job *job, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        const char *given = request->target_type;
+        int r = 0;
+
+        if (request->profile == NULL)
+                return 0;
+        if ((r = profiles_find(&job->profiles, request->profile, &job->profile, error)) < 0)
+                return r;
+        if (given != NULL && (strcmp(given, "block") == 0) != profile_is_block(job->profile))
+                return fail_because(error, EINVAL, "find profile", request->profile,
+                                    "volumes of profile \"%.200s\" are not of target type %s", request->profile, given);
+        if (request->fs_type != NULL && profile_is_block(job->profile))
+                return fail_because(error, EINVAL, "find profile", request->profile,
+                                    "volumes of profile \"%.200s\" have no filesystem", request->profile);
+        return 0;
+}
+
+/* ---- adopt: a volume of what is there already */
+
+/* Whether a disk is nobody's, 1 or 0; with a reason when it is somebody's. */
+static int check_free(const struct job *job, const struct pool *pool, const char *id, struct error *error)
+{
+        char owner[PROVISION_NAME_MAX];
+        int r = find_owner(job, pool->name, id, owner, error);
+
+        if (r < 0)
+                return r;
+        if (owner[0] != '\0')
+                return fail_because(error, EBUSY, "adopt", id, "it is the volume \"%.200s\" already", owner);
+        return check_unused(job, pool, id, error);
+}
+
+static int adopt(struct job *job, const char *id, struct provision_record *ret_record, struct error *error)
+{
+        struct pool_item item;
+        int r;
+
+        if ((r = lock_pool(job, error)) < 0)
+                return r;
+        r = job->kind->look(&job->config, &job->pool, id, &item, error);
+        if (r == -ENOENT)
+                return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
+                                    job->pool.name);
+        if (r < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
+                return r;
+        if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and %llu were asked for",
+                                    (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
+        begin_record(job, ret_record);
+        (void)text_copy(ret_record->id, sizeof ret_record->id, id);
+        (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
+                        job->request->reclaim_policy ?: "retain");
+        ret_record->adopted = true;
+        ret_record->size_bytes = item.size_bytes;
+        ret_record->stage = PROVISION_CREATED;
+        return provision_record_write(&job->state, ret_record, error);
+}
+
+struct match {
+        struct job *job;
+        struct pool pool; /* that is looked through, and that of the best */
+        struct pool best_pool;
+        struct pool_item best; /* size 0: none */
+};
+
+static int match_item(const struct pool_item *item, void *argument, struct error *error)
+{
+        struct match *match = argument;
+        struct job *job = match->job;
+        struct error ignored;
+        int r;
+
+        if (item->size_bytes < job->request->size_bytes ||
+            (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
+                return 0;
+        if (check_free(job, &match->pool, item->id, &ignored) < 0)
+                return 0; /* somebody's */
+        r = kind_of(&match->pool)->is_blank(&job->config, &match->pool, item->id, error);
+        if (r <= 0)
+                return r == -ENOENT ? 0 : r; /* somebody's data; or it went */
+        match->best = *item;
+        match->best_pool = match->pool;
+        return 0;
+}
+
+static int match_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        struct match *match = argument;
+        struct job *job = match->job;
+
+        if ((job->request->pool != NULL && strcmp(pool->name, job->request->pool) != 0) ||
+            (job->profile != NULL && !profile_selects(job->profile, pool)))
+                return 0;
+        match->pool = *pool;
+        return kind_of(pool)->each(&job->config, pool, match_item, match, error);
+}
+
+/* The smallest blank disk that is large enough: 1 adopted; 0 there is none. */
+static int adopt_match(struct job *job, struct provision_record *ret_record, struct error *error)
+{
+        for (int i = 0; i < MATCHES_MAX; i++) {
+                struct match match = { .job = job };
+                int r = pool_each(&job->config, match_pool, &match, error);
+
+                if (r < 0)
+                        return r;
+                if (match.best.size_bytes == 0)
+                        return 0;
+                if ((r = use_pool(job, match.best_pool.name, error)) < 0)
+                        return r;
+                r = adopt(job, match.best.id, ret_record, error);
+                if (r == 0)
+                        return 1;
+                provision_record_release(ret_record);
+                if (r != -EBUSY && r != -ENOENT)
+                        return r;
+        }
+        return 0;
+}
+
+static int finish_creating(struct job *job, struct provision_record *record, struct error *error)
+{
+        int r = job->kind->create(&job->config, &job->pool, record, error);
+
+        if (r < 0) {
+                struct error ignored; /* the first failure is the one to tell */
+
+                /* what is somebody else's is not ours to remove */
+                if (r != -EEXIST &&
+                    job->kind->remove(&job->config, &job->pool, record->id, /* erase= */ false, &ignored) == 0)
+                        (void)provision_record_remove(&job->state, record->name, &ignored);
+                return r;
+        }
+        record->stage = PROVISION_CREATED;
+        if ((r = provision_record_write(&job->state, record, error)) < 0)
+                return r;
+        log_say("made the volume %s of %llu bytes in pool %s", record->name, (unsigned long long)record->size_bytes,
+                job->pool.name);
+        return answer_created(job, record, /* existed= */ false, error);
+}
+
+static int create_new(struct job *job, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r;
+
+        if ((r = find_profile(job, error)) < 0)
+                return r;
+        if (job->request->match) {
+                r = adopt_match(job, &record, error);
+                if (r != 0)
+                        return r < 0 ? r : answer_created(job, &record, /* existed= */ false, error);
+        }
+        if ((r = find_pool(job, error)) < 0)
+                return r;
+        if (job->request->id != NULL) {
+                r = adopt(job, job->request->id, &record, error);
+                return r < 0 ? r : answer_created(job, &record, /* existed= */ false, error);
+        }
+        if ((r = lock_pool(job, error)) < 0 || (r = make_record(job, &record, error)) < 0 ||
+            (r = provision_record_write(&job->state, &record, error)) < 0)
+                return r;
+        return finish_creating(job, &record, error);
+}
+
+/* ---- delete */
+
+/* What was begun is gone through with; with the locks of name and pool. */
+static int take_away(struct job *job, struct provision_record *record, struct error *error)
+{
+        int r;
+
+        record->stage = PROVISION_DELETING;
+        if ((r = provision_record_write(&job->state, record, error)) < 0)
+                return r;
+        if (strcmp(record->reclaim_policy, "delete") == 0)
+                r = job->kind->remove(&job->config, &job->pool, record->id, !record->keeps_content, error);
+        else if (strcmp(record->reclaim_policy, "recycle") == 0)
+                r = job->kind->wipe(&job->config, &job->pool, record->id, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        log_say("gave the volume %s back to pool %s (%s)", record->name, record->pool, record->reclaim_policy);
+        return provision_record_remove(&job->state, record->name, error);
+}
+
+static int delete_volume(struct job *job, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        cleanup_provision_record struct provision_record record = {};
+        int r = provision_record_read(&job->state, request->name, &record, error);
+
+        if (r == -ENOENT) {
+                job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(request->name),
+                                       "existed", false);
+                return 0;
+        }
+        if (r < 0 || (r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0 ||
+            (r = check_unused(job, &job->pool, record.id, error)) < 0)
+                return r;
+        if (request->reclaim_policy != NULL)
+                (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, request->reclaim_policy);
+        if ((r = take_away(job, &record, error)) < 0)
+                return r;
+        job->reply = json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
+                               "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);
+        return 0;
+}
+
+static int create_volume(struct job *job, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provision_record_read(&job->state, job->request->name, &record, error);
+
+        if (r == -ENOENT)
+                return create_new(job, error);
+        if (r < 0 || (r = use_pool(job, record.pool, error)) < 0)
+                return r;
+        if (record.stage == PROVISION_CREATED)
+                return (r = check_same(job, &record, error)) < 0
+                               ? r
+                               : answer_created(job, &record, /* existed= */ true, error);
+        /* somebody was killed at it */
+        if ((r = lock_pool(job, error)) < 0)
+                return r;
+        if (record.stage == PROVISION_CREATING && check_same(job, &record, error) == 0)
+                return finish_creating(job, &record, error);
+        if ((r = check_unused(job, &job->pool, record.id, error)) < 0 || (r = take_away(job, &record, error)) < 0)
+                return r;
+        return create_new(job, error);
+}
+
+/* ---- list and capacity */
+
+static int add_volume(const struct provision_record *record, void *argument, struct error *error)
+{
+        struct job *job = argument;
+        json_t *volumes = json_object_get(job->reply, "volumes");
+        struct pool_item item = {};
+        struct error ignored;
+        struct pool pool;
+        json_t *volume;
+        size_t at = 0;
+        bool there;
+
+        (void)error;
+        if (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0)
+                return 0;
+        there = pool_find(&job->config, record->pool, &pool, &ignored) == 0 &&
+                kind_of(&pool)->look(&job->config, &pool, record->id, &item, &ignored) == 0;
+        volume = volume_object(record, item.path);
+        if (volume != NULL && !there && record->stage == PROVISION_CREATED)
+                (void)json_object_set_new(volume, "missing", json_true());
+        while (at < json_array_size(volumes) &&
+               strcmp(json_string_value(json_object_get(json_array_get(volumes, at), "name")), record->name) < 0)
+                at++;
+        (void)json_array_insert_new(volumes, at, volume);
+        return 0;
+}
+
+struct disks {
+        const struct job *job;
+        const struct pool *pool;
+        json_t *list;
+};
+
+static int add_disk(const struct pool_item *item, void *argument, struct error *error)
+{
+        const struct disks *disks = argument;
+        char owner[PROVISION_NAME_MAX] = "";
+        int r = disks->job->state.dir_fd < 0 ? 0 : find_owner(disks->job, disks->pool->name, item->id, owner, error);
+
+        if (r < 0 || owner[0] != '\0')
+                return r;
+        (void)json_array_append_new(disks->list, json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id",
+                                                           reply_printable(item->id), "pool", disks->pool->name, "type",
+                                                           disks->pool->type, "size", (json_int_t)item->size_bytes,
+                                                           "path", reply_printable(item->path), "targetType", "raw"));
+        return 0;
+}
+
+static json_t *measure_object(const struct pool_measure *measure)
+{
+        return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)measure->total_bytes, "available",
+                         (json_int_t)measure->available_bytes, "largest", (json_int_t)measure->largest_bytes,
+                         "alignment", (json_int_t)measure->alignment_bytes);
+}
+
+static int add_profiles(struct job *job, const struct pool *pool, json_t *list, struct error *error)
+{
+        const char *name;
+        const json_t *profile;
+
+        json_object_foreach (job->profiles.active, name, profile) {
+                struct pool_measure measure;
+                json_t *object;
+                int r;
+
+                if (!profile_selects(profile, pool) ||
+                    (job->request->profile != NULL && strcmp(job->request->profile, name) != 0))
+                        continue;
+                r = kind_of(pool)->measure(&job->config, pool, profile_parameters(profile), &measure, error);
+                if (r < 0)
+                        return r;
+                object = measure_object(&measure);
+                (void)json_object_set_new(object, "profile", reply_printable(name));
+                (void)json_object_del(object, "total"); /* is the pool's */
+                (void)json_array_append_new(list, object);
+        }
+        return 0;
+}
+
+static int add_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        struct job *job = argument;
+        const struct pool_kind *kind = kind_of(pool);
+        struct pool_measure measure;
+        json_t *object;
+        int r;
+
+        if (job->request->pool != NULL && strcmp(job->request->pool, pool->name) != 0)
+                return 0;
+        if ((r = kind->measure(&job->config, pool, NULL, &measure, error)) < 0)
+                return r;
+        object = measure_object(&measure);
+        (void)json_object_set_new(object, "name", json_string(pool->name));
+        (void)json_object_set_new(object, "type", json_string(pool->type));
+        (void)json_array_append_new(json_object_get(job->reply, "pools"), object);
+        if (job->request->verb == PROVISION_LIST) {
+                struct disks disks = { .job = job, .pool = pool, .list = json_object_get(job->reply, "disks") };
+
+                (void)json_object_set_new(object, "targetType", json_string("raw"));
+                return kind->each(&job->config, pool, add_disk, &disks, error);
+        }
+        (void)json_object_set_new(object, "profiles", json_array());
+        return add_profiles(job, pool, json_object_get(object, "profiles"), error);
+}
+
+static int look_at_all(struct job *job, struct error *error)
+{
+        struct pool asked;
+        int r;
+
+        if (job->request->pool != NULL && (r = pool_find(&job->config, job->request->pool, &asked, error)) < 0)
+                return r;
+        if (job->request->verb == PROVISION_LIST)
+                job->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
+        else {
+                const json_t *ignored;
+                const char *name;
+                json_t *inactive = json_array();
+
+                json_object_foreach (job->profiles.inactive, name, ignored)
+                        (void)json_array_append_new(inactive, reply_printable(name));
+                job->reply = json_pack("{s:s, s:[], s:o}", "status", "Success", "pools", "inactiveProfiles", inactive);
+                if (job->profiles.problem[0] != '\0')
+                        (void)json_object_set_new(job->reply, "profilesProblem",
+                                                  reply_printable(job->profiles.problem));
+                if (job->request->profile != NULL &&
+                    (r = profiles_find(&job->profiles, job->request->profile, &ignored, error)) < 0)
+                        return r;
+        }
+        if ((r = pool_each(&job->config, add_pool, job, error)) < 0 || job->request->verb != PROVISION_LIST ||
+            job->state.dir_fd < 0)
+                return r;
+        return provision_record_each(&job->state, add_volume, job, error);
+}
+
+/* ---- */
+
+static int change(struct job *job, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        int r = state_lock(&job->state, volume_record_key(request->name), error);
+
+        if (r == 0 && request->operation != NULL)
+                r = operation_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
+        if (r < 0 || job->reply != NULL)
+                return r;
+        r = request->verb == PROVISION_CREATE ? create_volume(job, error) : delete_volume(job, error);
+        if (r == 0 && request->operation != NULL)
+                r = operation_remember(job->config.state_dir, request->operation, request->json, job->reply, error);
+        return r;
+}
+
+static int run(void *argument, struct error *error)
+{
+        struct job *job = argument;
+        bool changes = job->request->verb == PROVISION_CREATE || job->request->verb == PROVISION_DELETE;
+        int r = provision_record_open(job->config.state_dir, changes, &job->state, error);
+
+        if (r < 0 && (changes || r != -ENOENT))
+                return r;
+        if ((r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
+                return r;
+        return changes ? change(job, error) : look_at_all(job, error);
+}
+
+int provision_run(const struct provision_request *request, json_t **ret_reply, struct error *error)
+{
+        static const char *const subjects[] = { "volume-create", "volume-delete", "volume-list", "volume-capacity" };
+        static struct job job; /* static, for its size */
+        int r;
+
+        job.request = request;
+        job.state = (struct state)STATE_NONE;
+        r = config_load(&job.config, error);
+        log_begin(subjects[request->verb], r == 0 ? job.config.log : "syslog");
+        if (r < 0)
+                return r;
+        r = worker_run(run, &job,
+                       worker_now_ms() + (int64_t)(job.config.call_seconds + job.config.command_seconds) * 1000, error);
+        lvm_end();
+        profiles_release(&job.profiles);
+        state_release(&job.state); /* also for a worker that hangs and shares our descriptors */
+        *ret_reply = job.reply;
+        return r;
+}
