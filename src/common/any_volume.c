@@ -8,12 +8,13 @@
 #include "block_volume.h"
 #include "log.h"
 #include "loop_volume.h"
+#include "lvm_volume.h"
 #include "nfs_volume.h"
 #include "text.h"
 #include "tmpfs_volume.h"
 
-static const struct volume_kind *const kinds[] = { &loop_volume, &block_volume, &bind_volume, &tmpfs_volume,
-                                                   &nfs_volume };
+static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume, &bind_volume,
+                                                   &tmpfs_volume, &nfs_volume,   &lvm_volume };
 
 static const struct volume_kind *find(const char *word)
 {
@@ -28,6 +29,8 @@ static const struct volume_kind *guess(const struct volume_request *request)
 {
         static const char *const of_loop[] = { "image", "pool", "size" };
 
+        if (json_object_get(request->options, "volumegroup") != NULL)
+                return &lvm_volume;
         for (size_t i = 0; i < sizeof of_loop / sizeof of_loop[0]; i++)
                 if (json_object_get(request->options, of_loop[i]) != NULL)
                         return &loop_volume;
@@ -39,9 +42,10 @@ static const struct volume_kind *guess(const struct volume_request *request)
 /* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
 static void tell_unknown(const struct volume_request *request)
 {
-        static const char *const keys[] = { "type",        "name",   "fsType",    "readOnly", "mountOptions", "pool",
-                                            "image",       "size",   "source",    "device",   "path",         "mode",
-                                            "preallocate", "inodes", "recursive", "server",   "share",        NULL };
+        static const char *const keys[] = { "type",   "name",  "fsType",      "readOnly", "mountOptions",
+                                            "pool",   "image", "size",        "source",   "device",
+                                            "path",   "mode",  "preallocate", "inodes",   "recursive",
+                                            "server", "share", "volumegroup", "volumeID", NULL };
         const char *key;
         const json_t *value;
 
@@ -64,7 +68,7 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         kind = find(word);
         if (word != NULL && kind == NULL)
                 return fail_because(error, EINVAL, "find kind", word,
-                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs", word);
+                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm", word);
         if (kind != NULL && of_driver != NULL && kind != of_driver)
                 return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
                                     of_driver->word, word);
@@ -72,7 +76,7 @@ int any_volume_choose(struct volume_call *call, struct error *error)
                 kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : guess(call->request);
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
-                                    "the volume does not say its \"type\": loop, block, bind, tmpfs or nfs");
+                                    "the volume does not say its \"type\": loop, block, bind, tmpfs, nfs or lvm");
         /* one that is neither attached nor mounted is kept for its unfinished filesystem, and bars nobody */
         if (of_record != NULL && of_record != kind && call->record.device[0] == '\0' &&
             call->record.staged.dir == NULL && call->record.published_count == 0) {

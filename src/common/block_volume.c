@@ -33,8 +33,8 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
         return 0;
 }
 
-/* It may be on its way: a disk just attached to the machine, a link that udev has yet to make. */
-static int wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device, struct error *error)
+int block_volume_wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device,
+                          struct error *error)
 {
         static const struct timespec pause = { .tv_nsec = RETRY_NS };
         int64_t deadline_ms = worker_now_ms() + (int64_t)timeout_seconds * 1000;
@@ -70,8 +70,7 @@ static int match_claim(struct volume_record *record, const char *file, void *arg
         return 1;
 }
 
-/* A device that is written has one volume, and nobody else. */
-static int check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
+int block_volume_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
 {
         struct claim claim = { .call = call, .number = device->number };
         int r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, &device->number, sizeof device->number), error);
@@ -108,7 +107,7 @@ static int attach(struct volume_call *call, struct error *error)
                         log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
                 return 0;
         }
-        if ((r = wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
+        if ((r = block_volume_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
             (r = block_device_check_place(&device, error)) < 0 ||
             (r = policy_check_device(&call->policy, device.path, error)) < 0)
                 return r;
@@ -118,7 +117,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (strcmp(source, call->record.source) != 0)
                 call->record.formatting[0] = '\0'; /* of another device */
         volume_call_begin_record(call);
-        if ((r = check_alone(call, &device, error)) < 0)
+        if ((r = block_volume_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
                 return fail_because(error, EROFS, "find device", source, "the device %s is read-only", device.path);

@@ -107,7 +107,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
                 return fail(error, errno, "fstatfs", pool->path);
         if ((r = each_in(pool_fd, pool, add_use, &use, error)) < 0)
                 return r;
-        budget = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 100 * pool->max_percent;
+        budget = pool_share(pool, (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize);
         left = budget > use.promised_bytes ? budget - use.promised_bytes : 0;
         owed = use.promised_bytes - use.had_bytes;
         ret_measure->total_bytes = round_down(budget);

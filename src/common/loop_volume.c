@@ -12,6 +12,7 @@
 #include "log.h"
 #include "loop_device.h"
 #include "pool.h"
+#include "provision_record.h"
 #include "text.h"
 #include "volume_place.h"
 
@@ -73,6 +74,7 @@ static int locate_recorded(const struct volume_call *call, struct image *image, 
 /* The pool and the file's name, as the options say, or where they say nothing the record. */
 static int locate(const struct volume_call *call, struct image *image, struct error *error)
 {
+        cleanup_provision_record struct provision_record made = {};
         struct pool where;
         const char *pool;
         const char *name;
@@ -84,6 +86,15 @@ static int locate(const struct volume_call *call, struct image *image, struct er
                 return r;
         if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
                 return locate_recorded(call, image, error);
+        if (pool == NULL && name == NULL) {
+                r = provision_record_find(call->config.state_dir, call->request->name, &made, error);
+                if (r < 0 && r != -ENOENT)
+                        return r;
+                if (r == 0 && strcmp(made.pool_type, "loop") == 0) {
+                        pool = made.pool;
+                        name = made.id;
+                }
+        }
         if (name == NULL)
                 length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
         else

@@ -2,7 +2,8 @@
 /*
  * loop_volume.h - a volume that is an image file in a pool.
  *
- * Options: pool, image (a file's name; default NAME.img), size (the image is made when it is not there), preallocate.
+ * Options: pool, image (a file's name; default NAME.img, or what volume-create made under the volume's name), size (the
+ * image is made when it is not there), preallocate.
  */
 #ifndef FLEXGRAFT_LOOP_VOLUME_H
 #define FLEXGRAFT_LOOP_VOLUME_H

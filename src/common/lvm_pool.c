@@ -157,9 +157,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
         if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0 ||
             (r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
                 return r;
-        budget = group.size_bytes / 100 * pool->max_percent;
-        if (pool->max_percent == 100)
-                budget = group.size_bytes;
+        budget = pool_share(pool, group.size_bytes);
         left = budget > use.ours_bytes ? budget - use.ours_bytes : 0;
         ret_measure->total_bytes = round_down(budget, group.extent_bytes);
         ret_measure->alignment_bytes = group.extent_bytes * layout.stripes;

@@ -112,6 +112,11 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
         return 0;
 }
 
+uint64_t pool_share(const struct pool *pool, uint64_t bytes)
+{
+        return bytes / 100 * pool->max_percent + bytes % 100 * pool->max_percent / 100;
+}
+
 struct names {
         char (*list)[POOL_NAME_MAX]; /* sorted */
         size_t count;

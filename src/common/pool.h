@@ -11,6 +11,7 @@
 #define FLEXGRAFT_POOL_H
 
 #include <limits.h>
+#include <stdint.h>
 
 #include "config.h"
 #include "error.h"
@@ -37,6 +38,9 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
 /* pool_each() - every pool, by name, until function() answers other than 0, which is the result. Errors: as above. */
 typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
+
+/* pool_share() - of so many bytes that it is made of, as many as it may use. */
+uint64_t pool_share(const struct pool *pool, uint64_t bytes);
 
 /*
  * pool_open() - the directory of a pool of images. Returns: its descriptor, owned by the caller.

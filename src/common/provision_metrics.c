@@ -43,7 +43,7 @@ static const char *label(const json_t *object, const char *key, char *ret_label,
         for (; value != NULL && *value != '\0' && length + 3 < size; value++) {
                 if (*value == '\\' || *value == '"' || *value == '\n')
                         ret_label[length++] = '\\';
-                ret_label[length++] = *value == '\n' ? 'n' : *value;
+                ret_label[length++] = (char)(*value == '\n' ? 'n' : *value);
         }
         ret_label[length] = '\0';
         return ret_label;

@@ -137,6 +137,16 @@ int provision_record_read(const struct state *state, const char *name, struct pr
         return read_file(state, file, name, ret_record, error);
 }
 
+int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
+                          struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = provision_record_open(state_dir, /* create= */ false, &state, error);
+
+        *ret_record = (struct provision_record){};
+        return r < 0 ? r : provision_record_read(&state, name, ret_record, error);
+}
+
 int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error)
 {
         cleanup_json json_t *object = to_json(record);

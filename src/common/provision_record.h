@@ -54,6 +54,10 @@ int provision_record_open(const char *state_dir, bool create, struct state *ret_
 int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,
                           struct error *error);
 
+/* provision_record_find() - the same, for who only looks: of a state that may not be there. */
+int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
+                          struct error *error);
+
 /* provision_record_write() - replace it, whole; it survives a power cut. */
 int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error);
 

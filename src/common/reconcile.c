@@ -18,6 +18,7 @@
 #include "json_value.h"
 #include "log.h"
 #include "loop_device.h"
+#include "lvm.h"
 #include "mount_record.h"
 #include "node_mount.h"
 #include "reply.h"
@@ -479,6 +480,7 @@ int reconcile_run(struct reconcile *reconcile, struct error *error)
         if (r < 0)
                 return r;
         r = worker_run(run_round, &round, worker_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
+        lvm_end();
         free(round.records);
         return r;
 }

@@ -11,6 +11,7 @@
 
 #include "filesystem.h"
 #include "log.h"
+#include "lvm.h"
 #include "text.h"
 #include "tool.h"
 #include "worker.h"
@@ -83,6 +84,7 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
                                  "another call for this volume has been at it for %u s, and is not done",
                                  seconds_of(call));
         tool_end();
+        lvm_end();
         policy_release(&call->policy);
         state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
         return r;

@@ -160,6 +160,23 @@ static json_t *to_json(const struct volume_record *record)
         return object;
 }
 
+bool volume_record_mentions(const char *state_dir, const char *name, const char *driver, const char *text)
+{
+        const char *const drivers[] = { NULL, driver };
+        static char content[65536];
+
+        for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+                char file[NAME_MAX + 1];
+                char path[PATH_MAX];
+
+                file_name(name, drivers[i], file);
+                if (snprintf(path, sizeof path, "%s/volumes/%s", state_dir, file) < (int)sizeof path &&
+                    file_read(AT_FDCWD, path, content, sizeof content) > 0 && strstr(content, text) != NULL)
+                        return true;
+        }
+        return false;
+}
+
 /* One file. -EBADMSG for one that is torn or not a record of ours. */
 static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)

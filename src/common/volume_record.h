@@ -54,6 +54,9 @@ struct volume_record {
 #define VOLUME_RECORD_STEM_SIZE 181 /* terminated; leaves room for what is put around it */
 void volume_record_stem(const char *name, char *ret_stem);
 
+/* volume_record_mentions() - whether a text is in the record of a driver's volume, be it torn or not ours. */
+bool volume_record_mentions(const char *state_dir, const char *name, const char *driver, const char *text);
+
 /* volume_record_key() - the lock of all volumes of this name, whatever their driver. */
 uint64_t volume_record_key(const char *name);
 

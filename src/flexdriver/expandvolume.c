@@ -2,6 +2,7 @@
 /* expandvolume JSON DIR NEW_SIZE OLD_SIZE - make the volume larger. */
 #include "privileges/expandvolume.h"
 #include "common/driver_status.h"
+#include "common/lvm_volume.h"
 #include "common/program.h"
 #include "common/volume_expand.h"
 
@@ -9,9 +10,11 @@ static const char help[] = "\n"
                            "Make an image or a device larger, in bytes; never smaller.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = {
-        .name = "expandvolume", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON DIR NEW_SIZE OLD_SIZE"
-};
+static const struct program program = { .name = "expandvolume",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "JSON DIR NEW_SIZE OLD_SIZE",
+                                        .before_drop = lvm_volume_begin };
 
 int main(int argc, char **argv)
 {

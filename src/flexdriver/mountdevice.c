@@ -2,8 +2,8 @@
 /* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
 #include "privileges/mountdevice.h"
 #include "common/driver_status.h"
+#include "common/lvm_volume.h"
 #include "common/program.h"
-#include "common/tool.h"
 #include "common/volume_stage.h"
 
 static const char help[] =
@@ -15,7 +15,7 @@ static const struct program program = { .name = "mountdevice",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DIR DEVICE JSON",
-                                        .before_drop = tool_begin };
+                                        .before_drop = lvm_volume_begin_with_tools };
 
 int main(int argc, char **argv)
 {

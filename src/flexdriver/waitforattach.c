@@ -2,6 +2,7 @@
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
 #include "common/driver_status.h"
+#include "common/lvm_volume.h"
 #include "common/program.h"
 #include "common/volume_attach.h"
 
@@ -9,9 +10,11 @@ static const char help[] = "\n"
                            "Wait until a volume has its device on this node; attach it, if nobody did.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = {
-        .name = "waitforattach", .help = help, .privileges = &PRIVILEGES, .arguments = "DEVICE JSON"
-};
+static const struct program program = { .name = "waitforattach",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "DEVICE JSON",
+                                        .before_drop = lvm_volume_begin };
 
 int main(int argc, char **argv)
 {

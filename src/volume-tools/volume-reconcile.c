@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-reconcile [REQUEST] - after a crash or a reboot: make the node and the records agree. */
 #include "privileges/volume-reconcile.h"
+#include "common/lvm.h"
 #include "common/program.h"
 #include "common/reconcile.h"
 
@@ -23,9 +24,11 @@ static const char help[] =
         "Example: volume-reconcile '{\"dryRun\": true}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
-static const struct program program = {
-        .name = "volume-reconcile", .help = help, .privileges = &PRIVILEGES, .arguments = "[REQUEST | -]"
-};
+static const struct program program = { .name = "volume-reconcile",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "[REQUEST | -]",
+                                        .before_drop = lvm_begin };
 
 int main(int argc, char **argv)
 {

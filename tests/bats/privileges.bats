@@ -63,6 +63,10 @@ declare -gA CAPABILITIES=(
         [mount-hook]="0 3 4 $INJECT 12 27 31"
         [mount-remove]="1 6 7 12 18 19 21"
         [mount-list]="2 19 21"                                  # dac_read_search
+        [volume-create]=
+        [volume-delete]=
+        [volume-list]=
+        [volume-capacity]=
 )
 
 capabilities_of() { # SET
@@ -76,16 +80,16 @@ capabilities_of() { # SET
 check_privileges() {
         local expected
         waiting "$1"
-        expected=$(tr ' ' '\n' <<<"${CAPABILITIES[$1]}" | sort -n)
+        expected=$(tr -s ' ' '\n' <<<"${CAPABILITIES[$1]}" | sort -n)
         is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
         is "$(status_field CapEff)" "$(status_field CapPrm)" CapEff
         is "$(status_field CapInh)" 0000000000000000 CapInh
         is "$(status_field CapAmb)" 0000000000000000 CapAmb
         is "$(status_field Seccomp)" 2 Seccomp
         is "$(status_field NoNewPrivs)" 1 NoNewPrivs
-        # Nothing is open but standard input, output and error, and the way to whoever would start a translator.
+        # Nothing is open but standard input, output and error, and the way to whoever would start a translator, or run lvm.
         local open="0 1 2 "
-        [[ ! $1 =~ ^mount-(bind|block|nfs|batch)$ ]] || open+="3 "
+        [[ ! $1 =~ ^(mount-(bind|block|nfs|batch)|volume-.*)$ ]] || open+="3 "
         is "$(find "/proc/$WAITING/fd" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "$open" "open files of $1"
         exec 8>&-
         wait "$WAITING" || :
@@ -97,8 +101,8 @@ check_forbidden() {
         local call
         for call in socket connect execve execveat ptrace bpf init_module finit_module kexec_load reboot swapon perf_event_open process_vm_writev \
                 io_uring_setup keyctl add_key personality open_by_handle_at settimeofday acct userfaultfd chroot pivot_root; do
-                # who finds servers connects; but makes no socket of this sort (0, 0)
-                [[ ! $1:$call =~ ^mount-(nfs|batch|hook):connect$ ]] || continue
+                # who finds servers, or writes a log, connects; but makes no socket of this sort (0, 0)
+                [[ ! $1:$call =~ ^(mount-(nfs|batch|hook)|volume-.*):connect$ ]] || continue
                 waiting "$1"
                 is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$WAITING" "$call" 0 0 0 0 0 0)" "killed by signal 31" "$call in $1"
                 exec 8>&-
@@ -208,6 +212,19 @@ check_foreign_numbers() {
 @test "mount-list is killed for a call it does not need" {
         check_forbidden mount-list
         check_foreign_numbers mount-list
+}
+
+@test "the volume tools keep no capability, under a filter, when they read their request" {
+        local name
+        for name in volume-create volume-delete volume-list volume-capacity; do
+                check_privileges "$name"
+                rm "$BATS_TEST_TMPDIR/fifo"
+        done
+}
+
+@test "volume-create is killed for a call it does not need" {
+        check_forbidden volume-create
+        check_foreign_numbers volume-create
 }
 
 @test "mount-list cannot mount" {

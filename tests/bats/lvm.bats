@@ -1,0 +1,353 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Volumes from a volume group: made, measured, erased; attached and mounted by the driver; injected into a container.
+#
+# A kernel without the device mapper skips all of this; scripts/guest-run has one that has it.
+# bats file_tags=kernel,lvm
+
+load helpers
+load driver_helpers
+bats_require_minimum_version 1.5.0
+
+EXTENT=$((4 << 20))
+
+setup() {
+        DRIVER=''
+        modprobe --quiet --all dm_mod dm_thin_pool dm_snapshot dm_raid dm_mirror 2>/dev/null || :
+        [[ -e /dev/mapper/control && -n $(type -P lvm) ]] || skip "this kernel has no device mapper"
+        bed_setup
+        needs volume-create volume-delete volume-list volume-capacity
+        driver_setup flexgraft~lvm
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        GROUP=fg$BATS_TEST_NUMBER
+        disks=()
+        local name device
+        for name in a b c; do
+                truncate -s 68M "$BATS_TEST_TMPDIR/$name.disk"
+                device=$(losetup --find --show "$BATS_TEST_TMPDIR/$name.disk")
+                bed_loops+=("$device")
+                disks+=("$device")
+        done
+        quietly vgcreate "$GROUP" "${disks[@]}"
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\"}" >"$FLEXGRAFT_POOLS/big.json"
+}
+
+teardown() {
+        [[ -n ${GROUP:-} ]] || return 0
+        local target
+        while read -r _ _ _ _ target _; do
+                [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
+        done < <(tac /proc/self/mountinfo)
+        quietly vgremove --force "$GROUP" || :
+        driver_teardown
+}
+
+# quietly COMMAND ARG...: one of lvm's, in this machine without udev.
+quietly() {
+        lvm "$1" --yes --quiet --config 'devices{use_devicesfile=0 obtain_device_list_from_udev=0}
+                activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}' "${@:2}" >"$BATS_TEST_TMPDIR/lvm.log" 2>&1
+}
+
+# volumes: NAME TYPE of what is in the group, sorted.
+volumes() {
+        quietly lvs --noheadings --options lv_name,segtype "$GROUP"
+        sed -n "s/^ *\([^ ]*\) *\([a-z0-9-]*\) *$/\1 \2/p" "$BATS_TEST_TMPDIR/lvm.log" | grep -v WARNING | sort
+}
+
+create() { # NAME SIZE [MEMBERS]
+        helper volume-create "{\"name\": \"$1\", \"size\": $2, \"pool\": \"big\"${3:+, $3}}"
+}
+
+delete() { # NAME [MEMBERS]
+        helper volume-delete "{\"name\": \"$1\"${2:+, $2}}"
+}
+
+# capacity FIELD [PROFILE]: of the pool, or of a profile in it.
+capacity() {
+        helper volume-capacity '{"pool": "big"}' && assert_success || return 1
+        if [[ $# -gt 1 ]]; then
+                jq -r --arg profile "$2" ".pools[0].profiles[] | select(.profile == \$profile) | .$1" <<<"$json"
+        else
+                jq -r ".pools[0].$1" <<<"$json"
+        fi
+}
+
+profile() { # NAME PARAMETERS
+        echo "{\"profile_matrix\": {\"$1\": {\"csi_plugin_type_selector\": {\"plugin_type\": \"org.flexgraft.lvm\"},
+                \"volume_capabilities\": {\"mount\": {\"fs_type\": \"xfs\"}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
+                \"create_parameters\": $2}}}" >"$FLEXGRAFT_PROFILES"
+}
+
+@test "a volume is made, attached, mounted by a pod, given back, and the room is what it was" {
+        local before dir
+        before=$(capacity available)
+        create data 10000000
+        assert_success
+        assert_field .volume.size $((3 * EXTENT))
+        assert_field .volume.path "/dev/$GROUP/data"
+        is "$(capacity available)" $((before - 3 * EXTENT))
+        kubelet_attach data
+        is "${DEVICES[data]}" "/dev/mapper/$GROUP-data"
+        kubelet_stage data
+        kubelet_publish data
+        dir=$(pod_dir data)
+        echo hello >"$dir/file"
+        is "$(findmnt --noheadings --output FSTYPE "$dir")" ext4
+        delete data
+        assert_failure EBUSY
+        kubelet_unpublish data
+        kubelet_unstage data
+        delete data
+        assert_failure EBUSY            # it is attached still
+        kubelet_detach data
+        [[ ! -e /dev/mapper/$GROUP-data ]]
+        delete data
+        assert_success
+        is "$(volumes)" ''
+        is "$(capacity available)" "$before"
+}
+
+@test "each type of volume is laid out as asked, and its size rounded up to whole stripes" {
+        create linear 1
+        assert_success
+        assert_field .volume.size "$EXTENT"
+        create striped $((EXTENT + 1)) '"parameters": {"type": "striped", "stripes": "3", "stripesize": "16"}'
+        assert_success
+        assert_field .volume.size $((3 * EXTENT))
+        create mirror "$EXTENT" '"parameters": {"type": "mirror"}'
+        assert_success
+        create raid1 "$EXTENT" '"parameters": {"type": "raid1", "mirrors": "2"}'
+        assert_success
+        create raid5 $((3 * EXTENT)) '"parameters": {"type": "raid5"}'
+        assert_success
+        assert_field .volume.size $((4 * EXTENT))
+        is "$(volumes)" $'linear linear\nmirror mirror\nraid1 raid1\nraid5 raid5\nstriped striped'
+        is "$(dmsetup ls | grep -c "^$GROUP")" 0 "active volumes"
+}
+
+@test "parameters that lvm would not take are refused by name" {
+        local parameters
+        for parameters in '{"type": "cache"}' '{"stripes": "2"}' '{"type": "striped", "stripes": "0"}' '{"type": "raid1", "mirrors": "-1"}' \
+                '{"type": "thin"}' '{"type": "thin", "thinpool": "../x"}' '{"type": "linear", "thinpool": "x"}' '{"wipe": "no"}'; do
+                create data "$EXTENT" "\"parameters\": $parameters"
+                assert_failure EINVAL
+        done
+        is "$(volumes)" ''
+}
+
+@test "the largest volume that is told can be made, and one of an extent more cannot" {
+        local largest
+        quietly lvcreate --size 20M --name others "$GROUP" "${disks[0]}"
+        profile two '{"type": "striped", "stripes": "3"}'
+        largest=$(capacity largest two)
+        is "$largest" $((3 * 11 * EXTENT))
+        helper volume-create "{\"name\": \"data\", \"size\": $((largest + 1)), \"profile\": \"two\"}"
+        assert_failure ENOSPC "$largest"
+        helper volume-create "{\"name\": \"data\", \"size\": $largest, \"profile\": \"two\"}"
+        assert_success
+        assert_field .volume.fsType xfs
+        is "$(capacity largest two)" 0
+        delete data
+        assert_success
+        largest=$(capacity largest)
+        create data "$largest"
+        assert_success
+        is "$(capacity available)" 0
+}
+
+@test "a profile of raid1 halves the capacity, and none goes above its share" {
+        profile safe '{"type": "raid1"}'
+        is "$(capacity total)" $((48 * EXTENT))
+        is "$(capacity available safe)" $((24 * EXTENT))
+        is "$(capacity largest safe)" $((15 * EXTENT))
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\", \"maxPercent\": 50}" >"$FLEXGRAFT_POOLS/big.json"
+        is "$(capacity total)" $((24 * EXTENT))
+        is "$(capacity available safe)" $((12 * EXTENT))
+        create data $((23 * EXTENT))
+        assert_success
+        create more $((2 * EXTENT))
+        assert_failure ENOSPC
+}
+
+@test "thin volumes together never get more than their thin pool has" {
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        create one $((6 * EXTENT)) '"parameters": {"type": "thin", "thinpool": "tp"}'
+        assert_success
+        create two $((5 * EXTENT)) '"parameters": {"type": "thin", "thinpool": "tp"}'
+        assert_failure ENOSPC $((4 * EXTENT))
+        create two $((4 * EXTENT)) '"parameters": {"type": "thin", "thinpool": "tp"}'
+        assert_success
+        is "$(volumes)" $'one thin\ntp thin-pool\ntwo thin'
+        kubelet_attach one
+        kubelet_stage one
+        kubelet_unstage one
+        kubelet_detach one
+        delete one
+        assert_success
+        is "$(volumes)" $'tp thin-pool\ntwo thin'
+}
+
+@test "what was on a volume is erased when it is deleted, and a signature that was left is wiped when one is made" {
+        create data $((2 * EXTENT))
+        assert_success
+        quietly lvchange --activate y "$GROUP/data"
+        yes secret | dd of="/dev/$GROUP/data" bs=1M count=8 iflag=fullblock conv=fsync status=none
+        quietly lvchange --activate n "$GROUP/data"
+        delete data
+        assert_success
+        is "$(grep -c secret "$BATS_TEST_TMPDIR/a.disk" "$BATS_TEST_TMPDIR/b.disk" "$BATS_TEST_TMPDIR/c.disk" | grep -cv ':0$')" 0 "disks with it"
+        create data $((2 * EXTENT)) '"eraseAfter": false'
+        assert_success
+        quietly lvchange --activate y "$GROUP/data"
+        mkfs.ext4 -q "/dev/$GROUP/data"
+        quietly lvchange --activate n "$GROUP/data"
+        delete data
+        assert_success
+        create data $((2 * EXTENT))
+        assert_success
+        quietly lvchange --activate y "$GROUP/data"
+        is "$(blkid -p -o value -s TYPE "/dev/$GROUP/data" || :)" '' "signature"
+}
+
+@test "what others made in the group is never touched, and never a match" {
+        quietly lvcreate --size 8M --name others "$GROUP"
+        quietly lvchange --activate n "$GROUP/others"
+        create others $((2 * EXTENT))
+        assert_failure EEXIST
+        delete others
+        assert_success
+        assert_field .existed false
+        create data $((2 * EXTENT)) '"match": true'
+        assert_success
+        assert_field .volume.id data
+        is "$(volumes)" $'data linear\nothers linear'
+        helper volume-list '{"pool": "big"}'
+        assert_field '[.disks[].id] | join(" ")' others
+        create mine $((2 * EXTENT)) '"id": "others"'
+        assert_success
+        assert_field .volume.adopted true
+        delete mine
+        assert_success
+        is "$(volumes)" $'data linear\nothers linear'
+}
+
+@test "a recycled volume is empty, and the next match" {
+        create data $((2 * EXTENT))
+        assert_success
+        quietly lvchange --activate y "$GROUP/data"
+        yes secret | dd of="/dev/$GROUP/data" bs=1M count=8 iflag=fullblock conv=fsync status=none
+        quietly lvchange --activate n "$GROUP/data"
+        delete data '"reclaimPolicy": "recycle"'
+        assert_success
+        is "$(volumes)" 'data linear'
+        create other "$EXTENT" '"match": true'
+        assert_success
+        assert_field .volume.id data
+        assert_field .volume.size $((2 * EXTENT))
+        delete other '"reclaimPolicy": "delete"'
+        assert_success
+        is "$(volumes)" ''
+}
+
+@test "a volume of Kubernetes' example driver works unchanged" {
+        quietly lvcreate --size 16M --name vol1 "$GROUP"
+        quietly lvchange --activate n "$GROUP/vol1"
+        install_driver kubernetes.io~lvm
+        kubelet_attach pv volumeID=vol1 size=16m "volumegroup=$GROUP" @fsType=ext4
+        is "${DEVICES[pv]}" "/dev/mapper/$GROUP-vol1"
+        kubelet_stage pv
+        kubelet_publish pv
+        echo hello >"$(pod_dir pv)/file"
+        kubelet_unpublish pv
+        kubelet_unstage pv
+        kubelet_detach pv
+        [[ ! -e /dev/mapper/$GROUP-vol1 ]]
+        kubelet_attach pv volumeID=vol1 size=16m "volumegroup=$GROUP"
+        kubelet_stage pv
+        is "$(cat "$(global_dir pv)/file")" hello
+        kubelet_unstage pv
+        kubelet_detach pv
+}
+
+@test "groups and volumes that are not there, or that are no names, are refused" {
+        local options
+        install_driver kubernetes.io~lvm
+        for options in "volumeID=vol1 volumegroup=$GROUP" "volumeID=vol1 volumegroup=nogroup" 'volumeID=../vol1 volumegroup=x' \
+                "volumeID=-x volumegroup=$GROUP" 'volumeID=vol1 volumegroup=a/b' 'volumeID=vol1' 'pool=default volumeID=vol1'; do
+                # shellcheck disable=SC2086 # the words of the options
+                call attach "$(spec pv $options)" "$NODE"
+                assert_refused
+        done
+        is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" '' "records"
+}
+
+@test "a volume grows while it is mounted" {
+        create data $((16 << 20))
+        assert_success
+        kubelet_attach data
+        kubelet_stage data
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((30 << 20)) $((16 << 20))
+        succeeded
+        call expandfs "${SPECS[data]}" "${DEVICES[data]}" "$(global_dir data)" $((30 << 20)) $((16 << 20))
+        succeeded
+        is "$(blockdev --getsize64 "${DEVICES[data]}")" $((32 << 20))
+        (($(stat -f -c '%b * %S' "$(global_dir data)") > 20 << 20))
+        kubelet_unstage data
+        kubelet_detach data
+}
+
+@test "a volume is injected into a running container by mount-block" {
+        create data $((16 << 20))
+        assert_success
+        kubelet_attach data
+        kubelet_stage data
+        kubelet_unstage data
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/data\"}"
+        assert_success
+        in_container sh -c 'echo hello >/data/file; chown 1000 /data/file'
+        is "$(in_container stat -c %u /data/file)" 1000
+        delete data
+        assert_failure EBUSY
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "killed anywhere and called again, one volume is made and one is taken away" {
+        local after pid
+        for after in 0.02 0.05 0.1 0.2 0.3 0.4 0.6 0.8; do
+                setsid "$(program volume-create)" "{\"name\": \"data\", \"size\": $EXTENT, \"pool\": \"big\"}" >/dev/null 2>&1 3>&- &
+                pid=$!
+                sleep "$after"
+                kill -KILL -- "-$pid" 2>/dev/null || :
+                wait "$pid" 2>/dev/null || :
+                create data "$EXTENT"
+                assert_success
+                is "$(volumes)" 'data linear'
+                setsid "$(program volume-delete)" '{"name": "data"}' >/dev/null 2>&1 3>&- &
+                pid=$!
+                sleep "$after"
+                kill -KILL -- "-$pid" 2>/dev/null || :
+                wait "$pid" 2>/dev/null || :
+                delete data
+                assert_success
+                is "$(volumes)" ''
+        done
+        is "$(dmsetup ls | grep -c "^$GROUP")" 0 "devices"
+}
+
+@test "volumes made at a time are all made, and of the last room one gets it" {
+        local i made=0 pids=()
+        for i in 1 2 3 4; do
+                "$(program volume-create)" "{\"name\": \"v$i\", \"size\": $((15 * EXTENT)), \"pool\": \"big\"}" >"$BATS_TEST_TMPDIR/reply.$i" 3>&- &
+                pids+=($!)
+        done
+        for i in 1 2 3 4; do
+                wait "${pids[i - 1]}" && made=$((made + 1)) || grep -q ENOSPC "$BATS_TEST_TMPDIR/reply.$i"
+        done
+        is "$made" 3
+        is "$(volumes | wc -l)" 3
+}
