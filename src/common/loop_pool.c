@@ -19,8 +19,8 @@
 
 #define SUFFIX ".img"
 #define ALIGNMENT_BYTES 4096U
-#define BLOCK_BYTES 512U          /* of st_blocks */
-#define BLANK_BYTES (1024 * 1024) /* where signatures, and most data, begin */
+#define BLOCK_BYTES 512U /* of st_blocks */
+#define RECORDS_BYTES ((uint64_t)1024 * 1024)
 
 static uint64_t round_down(uint64_t bytes)
 {
@@ -62,6 +62,31 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         cleanup_close int pool_fd = pool_open(config, pool, error);
 
         return pool_fd < 0 ? pool_fd : each_in(pool_fd, pool, function, argument, error);
+}
+
+static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+{
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        struct stat st;
+
+        if (pool_fd < 0)
+                return pool_fd;
+        if (fstat(pool_fd, &st) < 0)
+                return fail(error, errno, "fstat", pool->path);
+        (void)snprintf(ret_place, POOL_PLACE_SIZE, "loop:%llx:%llu", (unsigned long long)st.st_dev,
+                       (unsigned long long)st.st_ino);
+        return 0;
+}
+
+/* Where images and records share a filesystem, some of it is for the records. */
+static uint64_t kept_for_records(const struct config *config, int pool_fd)
+{
+        struct stat pool;
+        struct stat records;
+
+        return stat(config->state_dir, &records) == 0 && fstat(pool_fd, &pool) == 0 && records.st_dev == pool.st_dev
+                       ? RECORDS_BYTES
+                       : 0;
 }
 
 struct use {
@@ -109,7 +134,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
                 return r;
         budget = pool_share(pool, (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize);
         left = budget > use.promised_bytes ? budget - use.promised_bytes : 0;
-        owed = use.promised_bytes - use.had_bytes;
+        owed = use.promised_bytes - use.had_bytes + kept_for_records(config, pool_fd);
         ret_measure->total_bytes = round_down(budget);
         ret_measure->available_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
         ret_measure->available_bytes = ret_measure->available_bytes > owed ? ret_measure->available_bytes - owed : 0;
@@ -182,8 +207,6 @@ static int create(const struct config *config, const struct pool *pool, const st
                 return fd;
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", record->id);
-        if ((uint64_t)st.st_size == record->size_bytes)
-                return 0;
         if (st.st_size != 0)
                 return fail_because(error, EEXIST, "make image", record->id, "%s/%s is there already, of %lld bytes",
                                     pool->path, record->id, (long long)st.st_size);
@@ -238,11 +261,13 @@ static int check_unused(const struct config *config, const struct pool *pool, co
         return loop_device_each(match, &st, error);
 }
 
+/* Of a sparse image only what was written is read. */
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
         cleanup_close int fd = -EBADF;
-        char bytes[4096];
+        static char bytes[65536];
+        off_t at = 0;
         ssize_t n = 0;
 
         if (pool_fd < 0)
@@ -250,11 +275,13 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         fd = open_image(pool_fd, pool, id, O_RDONLY, error);
         if (fd < 0)
                 return fd;
-        for (off_t at = 0; at < BLANK_BYTES && (n = read(fd, bytes, sizeof bytes)) > 0; at += n)
+        while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (n = read(fd, bytes, sizeof bytes)) > 0) {
                 for (ssize_t i = 0; i < n; i++)
                         if (bytes[i] != 0)
                                 return 0;
-        return n < 0 ? fail(error, errno, "read", id) : 1;
+                at += n;
+        }
+        return n < 0 || (at < 0 && errno != ENXIO) ? fail(error, errno, "read", id) : 1;
 }
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -291,6 +318,7 @@ static int remove_image(const struct config *config, const struct pool *pool, co
 }
 
 const struct pool_kind loop_pool = { .type = "loop",
+                                     .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .check_parameters = check_parameters,

@@ -92,6 +92,14 @@ static int check_parameters(const json_t *parameters, struct error *error)
         return 0;
 }
 
+static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+{
+        (void)config;
+        (void)error;
+        (void)snprintf(ret_place, POOL_PLACE_SIZE, "lvm:%s", pool->volume_group);
+        return 0;
+}
+
 static uint64_t round_down(uint64_t bytes, uint64_t step)
 {
         return bytes / step * step;
@@ -350,7 +358,7 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         if (!volume.active && (r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
                 return r;
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        for (int i = 0; fd >= 0 && blank == 1 && i < 16 && (n = read(fd, bytes, sizeof bytes)) > 0; i++)
+        while (fd >= 0 && blank == 1 && (n = read(fd, bytes, sizeof bytes)) > 0)
                 for (ssize_t j = 0; j < n; j++)
                         if (bytes[j] != 0)
                                 blank = 0;
@@ -406,6 +414,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 const struct pool_kind lvm_pool = { .type = "lvm",
+                                    .place = place,
                                     .measure = measure,
                                     .choose_id = choose_id,
                                     .check_parameters = check_parameters,

@@ -243,14 +243,14 @@ const struct volume_kind lvm_volume = { .word = "lvm",
 
 /* ---- with all privileges */
 
-/* Nothing is made of a record here but whether it could be one of ours. */
+/* For a verb that gets a name alone. Nothing is made of a record here but whether a word is in it. */
 static bool record_speaks_of_lvm(int argc, char **argv)
 {
         char driver[VOLUME_DRIVER_MAX];
         struct config config;
         struct error ignored;
 
-        if (argc < 2 || config_load(&config, &ignored) < 0)
+        if (argc < 2 || argv[1][0] == '{' || argv[1][0] == '/' || config_load(&config, &ignored) < 0)
                 return false;
         volume_driver_name(argv[0], driver);
         return volume_record_mentions(config.state_dir, argv[1], driver, "\"lvm\"");

@@ -166,9 +166,9 @@ int pool_each(const struct config *config, pool_function *function, void *argume
         for (size_t i = 0; r == 0 && i < names.count; i++) {
                 struct pool pool;
 
-                r = pool_find(config, list[i], &pool, error);
-                if (r == 0)
-                        r = function(&pool, argument, error);
+                if (pool_find(config, list[i], &pool, error) < 0)
+                        pool.type = NULL;
+                r = function(&pool, argument, error);
         }
         return r;
 }
@@ -194,8 +194,8 @@ int pool_open(const struct config *config, const struct pool *pool, struct error
         int r;
 
         if (strcmp(pool->type, "loop") != 0)
-                return fail_because(error, EINVAL, "open pool", pool->name, "the pool \"%s\" is not one of images",
-                                    pool->name);
+                return fail_because(error, EINVAL, "open pool", pool->name,
+                                    "the pool \"%s\" is of type %s, not one of images", pool->name, pool->type);
         (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
         if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
                 return r;

@@ -35,7 +35,10 @@ struct pool {
  */
 int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error);
 
-/* pool_each() - every pool, by name, until function() answers other than 0, which is the result. Errors: as above. */
+/*
+ * pool_each() - every pool, by name, until function() answers other than 0, which is the result. One whose file is
+ * broken has a name alone, its type is NULL, and error says why.
+ */
 typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
 

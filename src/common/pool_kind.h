@@ -21,6 +21,8 @@ struct pool_measure {
         uint64_t alignment_bytes; /* what sizes are rounded up to */
 };
 
+#define POOL_PLACE_SIZE 160
+
 /* Something that is in a pool. */
 struct pool_item {
         char id[PROVISION_ID_MAX];
@@ -33,6 +35,8 @@ typedef int pool_item_function(const struct pool_item *item, void *argument, str
 /* Functions return 0 or negative errno. Whoever calls one that changes a pool holds the pool's lock. */
 struct pool_kind {
         const char *type;
+        /* what tells the pool from others, whatever their names: two of one directory are one; POOL_PLACE_SIZE bytes */
+        int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
         /* how much is left for volumes with such parameters (an object of strings, or NULL) */
         int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
                        struct pool_measure *ret_measure, struct error *error);

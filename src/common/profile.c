@@ -61,9 +61,9 @@ const json_t *profile_parameters(const json_t *profile)
 /* "loop", or "org.flexgraft.loop". */
 static bool is_type(const char *type, const struct pool *pool)
 {
-        const char *dot = strrchr(type, '.');
+        static const char prefix[] = "org.flexgraft.";
 
-        return strcmp(dot != NULL ? dot + 1 : type, pool->type) == 0;
+        return strcmp(text_starts(type, prefix) ? type + strlen(prefix) : type, pool->type) == 0;
 }
 
 bool profile_selects(const json_t *profile, const struct pool *pool)
@@ -197,12 +197,13 @@ static int read_file(json_t **ret_matrix, struct error *error)
 
 /* ---- the set */
 
-static int note_used(const struct provision_record *record, void *argument, struct error *error)
+static int note_used(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         json_t *used = argument;
 
+        (void)stem;
         (void)error;
-        if (record->profile[0] != '\0')
+        if (record != NULL && record->profile[0] != '\0')
                 (void)json_object_set_new(used, record->profile, json_true()); /* noted less, it may change: no more */
         return 0;
 }
@@ -266,7 +267,9 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
         int r;
 
         *ret_profiles = (struct profiles){ .active = json_object(), .inactive = json_object() };
-        r = provision_record_open(state_dir, /* create= */ false, &state, error);
+        r = provision_record_open(state_dir, /* create= */ true, &state, error);
+        if (r == -EROFS || r == -ENOSPC || r == -EDQUOT)
+                r = -ENOENT; /* then nothing is kept */
         if (r == 0 && ((r = state_lock(&state, key, error)) < 0 ||
                        (r = provision_record_each(&state, note_used, used, error)) < 0))
                 return r;

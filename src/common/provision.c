@@ -21,6 +21,7 @@
 #include "volume_record.h"
 #include "worker.h"
 
+#define ERASE_SECONDS (24 * 3600U)
 #define MATCHES_MAX 8 /* how often somebody else may be quicker */
 
 struct job {
@@ -31,6 +32,8 @@ struct job {
         const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
         struct pool pool;
         const struct pool_kind *kind; /* the pool's */
+        json_t *owners;               /* of disks, by what put_key() makes; owned */
+        json_t *places;               /* of pools, by name; owned */
         json_t *reply;
 };
 
@@ -47,9 +50,10 @@ static const struct pool_kind *kind_of(const struct pool *pool)
 
 static int lock_pool(struct job *job, struct error *error)
 {
-        uint64_t key = text_hash(TEXT_HASH_SEED, "pool/", strlen("pool/"));
+        char place[POOL_PLACE_SIZE];
+        int r = job->kind->place(&job->config, &job->pool, place, error);
 
-        return state_lock(&job->state, text_hash(key, job->pool.name, strlen(job->pool.name)), error);
+        return r < 0 ? r : state_lock(&job->state, text_hash(TEXT_HASH_SEED, place, strlen(place)), error);
 }
 
 static int use_pool(struct job *job, const char *name, struct error *error)
@@ -104,31 +108,61 @@ static int answer_created(struct job *job, const struct provision_record *record
 
 /* ---- which disks are volumes already */
 
-struct search {
-        const char *pool;
-        const char *id;
-        char found[PROVISION_NAME_MAX];
-};
+#define OWNER_KEY_SIZE (POOL_PLACE_SIZE + PROVISION_ID_MAX)
 
-static int match_record(const struct provision_record *record, void *argument, struct error *error)
+/* What a disk is known by, whatever its pool is called. A pool that cannot be looked at is known by its name. */
+static void put_key(const struct job *job, const char *pool_name, const char *id, json_t *places, char *ret_key)
 {
-        struct search *search = argument;
+        const char *known = json_string_value(json_object_get(places, pool_name));
+        char place[POOL_PLACE_SIZE];
+        struct error ignored;
+        struct pool pool;
 
-        (void)error;
-        if (strcmp(record->pool, search->pool) != 0 || strcmp(record->id, search->id) != 0)
-                return 0;
-        (void)text_copy(search->found, sizeof search->found, record->name);
-        return 1;
+        if (known == NULL && (pool_find(&job->config, pool_name, &pool, &ignored) < 0 ||
+                              kind_of(&pool)->place(&job->config, &pool, place, &ignored) < 0))
+                (void)snprintf(place, sizeof place, "pool:%s", pool_name);
+        if (known == NULL)
+                (void)json_object_set_new(places, pool_name, json_string(place)); /* else looked at again next time */
+        (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : place, id);
 }
 
-/* The volume that a disk is; "" for none. */
-static int find_owner(const struct job *job, const char *pool, const char *id, char *ret_name, struct error *error)
+static int note_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
-        struct search search = { .pool = pool, .id = id };
-        int r = provision_record_each(&job->state, match_record, &search, error);
+        struct job *job = argument;
+        char key[OWNER_KEY_SIZE];
 
-        (void)text_copy(ret_name, PROVISION_NAME_MAX, search.found);
-        return r < 0 ? r : 0;
+        (void)error;
+        if (record != NULL)
+                put_key(job, record->pool, record->id, job->places, key);
+        else /* of another version: what it most likely calls its own */
+                (void)snprintf(key, sizeof key, "stem:%.255s", stem);
+        (void)json_object_set_new(job->owners, key, reply_printable(record != NULL ? record->name : stem));
+        return 0;
+}
+
+/* Every disk that is a volume. */
+static int read_owners(struct job *job, struct error *error)
+{
+        json_decref(job->owners);
+        json_decref(job->places);
+        job->owners = json_object();
+        job->places = json_object();
+        return job->state.dir_fd < 0 ? 0 : provision_record_each(&job->state, note_owner, job, error);
+}
+
+/* The volume that a disk is; NULL: none. After read_owners(). */
+static const char *owner_of(const struct job *job, const char *pool, const char *id)
+{
+        const char *end = strrchr(id, '.');
+        char key[OWNER_KEY_SIZE];
+        const char *name;
+
+        put_key(job, pool, id, job->places, key);
+        name = json_string_value(json_object_get(job->owners, key));
+        if (name != NULL)
+                return name;
+        (void)snprintf(key, sizeof key, "stem:%.*s", (int)(end != NULL ? end - id : (long)strlen(id)), id);
+        return json_string_value(json_object_get(job->owners, key));
 }
 
 struct attached {
@@ -242,7 +276,7 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
         struct pool_measure measure;
         struct pool_item item;
         uint64_t size_bytes = job->request->size_bytes;
-        char owner[PROVISION_NAME_MAX];
+        const char *owner;
         int r;
 
         begin_record(job, ret_record);
@@ -252,11 +286,14 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
         if ((r = job->kind->check_parameters(ret_record->parameters, error)) < 0)
                 return r;
         r = job->kind->look(&job->config, &job->pool, ret_record->id, &item, error);
-        if (r == 0 && find_owner(job, job->pool.name, ret_record->id, owner, error) == 0)
+        if (r == 0 && (r = read_owners(job, error)) == 0) {
+                owner = owner_of(job, job->pool.name, ret_record->id);
                 return fail_because(
                         error, EEXIST, "create volume", ret_record->id,
                         "there is a %s in pool \"%.128s\" already%s%.200s; with \"id\" a volume adopts what is there",
-                        ret_record->id, job->pool.name, owner[0] != '\0' ? ", of volume " : "", owner);
+                        ret_record->id, job->pool.name, owner != NULL ? ", of volume " : "",
+                        owner != NULL ? owner : "");
+        }
         if (r < 0 && r != -ENOENT)
                 return r;
         if ((r = job->kind->measure(&job->config, &job->pool, ret_record->parameters, &measure, error)) < 0)
@@ -287,12 +324,14 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         struct pool_measure measure;
         int r;
 
-        if (!profile_selects(job->profile, pool))
+        if (pool->type == NULL || !profile_selects(job->profile, pool))
                 return 0;
         choice->selected = true;
         r = kind_of(pool)->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
-        if (r < 0)
-                return r;
+        if (r < 0) {
+                log_say("the pool %s is passed over: %s", pool->name, error_why(error));
+                return 0;
+        }
         if (measure.largest_bytes >= job->request->size_bytes) {
                 choice->pool = *pool;
                 return 1;
@@ -353,15 +392,12 @@ static int find_profile(struct job *job, struct error *error)
 
 /* ---- adopt: a volume of what is there already */
 
-/* Whether a disk is nobody's, 1 or 0; with a reason when it is somebody's. */
+/* That a disk is nobody's; after read_owners(). */
 static int check_free(const struct job *job, const struct pool *pool, const char *id, struct error *error)
 {
-        char owner[PROVISION_NAME_MAX];
-        int r = find_owner(job, pool->name, id, owner, error);
+        const char *owner = owner_of(job, pool->name, id);
 
-        if (r < 0)
-                return r;
-        if (owner[0] != '\0')
+        if (owner != NULL)
                 return fail_because(error, EBUSY, "adopt", id, "it is the volume \"%.200s\" already", owner);
         return check_unused(job, pool, id, error);
 }
@@ -377,7 +413,7 @@ static int adopt(struct job *job, const char *id, struct provision_record *ret_r
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
                                     job->pool.name);
-        if (r < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
+        if (r < 0 || (r = read_owners(job, error)) < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
                 return r;
         if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
                 return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and %llu were asked for",
@@ -424,8 +460,7 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
         struct match *match = argument;
         struct job *job = match->job;
 
-        if ((job->request->pool != NULL && strcmp(pool->name, job->request->pool) != 0) ||
-            (job->profile != NULL && !profile_selects(job->profile, pool)))
+        if (pool->type == NULL || (job->profile != NULL && !profile_selects(job->profile, pool)))
                 return 0;
         match->pool = *pool;
         return kind_of(pool)->each(&job->config, pool, match_item, match, error);
@@ -436,8 +471,13 @@ static int adopt_match(struct job *job, struct provision_record *ret_record, str
 {
         for (int i = 0; i < MATCHES_MAX; i++) {
                 struct match match = { .job = job };
-                int r = pool_each(&job->config, match_pool, &match, error);
+                int r = read_owners(job, error);
 
+                if (r == 0 && job->request->pool != NULL) {
+                        r = use_pool(job, job->request->pool, error);
+                        r = r < 0 ? r : match_pool(&job->pool, &match, error);
+                } else if (r == 0)
+                        r = pool_each(&job->config, match_pool, &match, error);
                 if (r < 0)
                         return r;
                 if (match.best.size_bytes == 0)
@@ -454,22 +494,23 @@ static int adopt_match(struct job *job, struct provision_record *ret_record, str
         return 0;
 }
 
-static int finish_creating(struct job *job, struct provision_record *record, struct error *error)
+static int make(struct job *job, struct provision_record *record, struct error *error)
 {
         int r = job->kind->create(&job->config, &job->pool, record, error);
 
+        if (r == 0) {
+                record->stage = PROVISION_CREATED;
+                r = provision_record_write(&job->state, record, error);
+        }
         if (r < 0) {
                 struct error ignored; /* the first failure is the one to tell */
 
                 /* what is somebody else's is not ours to remove */
-                if (r != -EEXIST &&
+                if (r == -EEXIST ||
                     job->kind->remove(&job->config, &job->pool, record->id, /* erase= */ false, &ignored) == 0)
                         (void)provision_record_remove(&job->state, record->name, &ignored);
                 return r;
         }
-        record->stage = PROVISION_CREATED;
-        if ((r = provision_record_write(&job->state, record, error)) < 0)
-                return r;
         log_say("made the volume %s of %llu bytes in pool %s", record->name, (unsigned long long)record->size_bytes,
                 job->pool.name);
         return answer_created(job, record, /* existed= */ false, error);
@@ -496,7 +537,7 @@ static int create_new(struct job *job, struct error *error)
         if ((r = lock_pool(job, error)) < 0 || (r = make_record(job, &record, error)) < 0 ||
             (r = provision_record_write(&job->state, &record, error)) < 0)
                 return r;
-        return finish_creating(job, &record, error);
+        return make(job, &record, error);
 }
 
 /* ---- delete */
@@ -504,10 +545,16 @@ static int create_new(struct job *job, struct error *error)
 /* What was begun is gone through with; with the locks of name and pool. */
 static int take_away(struct job *job, struct provision_record *record, struct error *error)
 {
+        /* what was never finished is nobody's to keep */
+        const char *policy =
+                record->stage == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
         int r;
 
+        (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
         record->stage = PROVISION_DELETING;
-        if ((r = provision_record_write(&job->state, record, error)) < 0)
+        r = provision_record_write(&job->state, record, error);
+        /* on a full disk it makes room; cut short now, the volume would be there without its disk, and deleted again */
+        if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
         if (strcmp(record->reclaim_policy, "delete") == 0)
                 r = job->kind->remove(&job->config, &job->pool, record->id, !record->keeps_content, error);
@@ -526,6 +573,9 @@ static int delete_volume(struct job *job, struct error *error)
         int r = provision_record_read(&job->state, request->name, &record, error);
 
         if (r == -ENOENT) {
+                if ((r = provision_record_remove(&job->state, request->name, error)) <
+                    0) /* what is left of writing one */
+                        return r;
                 job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(request->name),
                                        "existed", false);
                 return 0;
@@ -555,11 +605,9 @@ static int create_volume(struct job *job, struct error *error)
                 return (r = check_same(job, &record, error)) < 0
                                ? r
                                : answer_created(job, &record, /* existed= */ true, error);
-        /* somebody was killed at it */
+        /* somebody was killed at it: all of it once more, since its room may be another's by now */
         if ((r = lock_pool(job, error)) < 0)
                 return r;
-        if (record.stage == PROVISION_CREATING && check_same(job, &record, error) == 0)
-                return finish_creating(job, &record, error);
         if ((r = check_unused(job, &job->pool, record.id, error)) < 0 || (r = take_away(job, &record, error)) < 0)
                 return r;
         return create_new(job, error);
@@ -567,7 +615,7 @@ static int create_volume(struct job *job, struct error *error)
 
 /* ---- list and capacity */
 
-static int add_volume(const struct provision_record *record, void *argument, struct error *error)
+static int add_volume(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         struct job *job = argument;
         json_t *volumes = json_object_get(job->reply, "volumes");
@@ -578,8 +626,9 @@ static int add_volume(const struct provision_record *record, void *argument, str
         size_t at = 0;
         bool there;
 
+        (void)stem;
         (void)error;
-        if (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0)
+        if (record == NULL || (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0))
                 return 0;
         there = pool_find(&job->config, record->pool, &pool, &ignored) == 0 &&
                 kind_of(&pool)->look(&job->config, &pool, record->id, &item, &ignored) == 0;
@@ -602,11 +651,10 @@ struct disks {
 static int add_disk(const struct pool_item *item, void *argument, struct error *error)
 {
         const struct disks *disks = argument;
-        char owner[PROVISION_NAME_MAX] = "";
-        int r = disks->job->state.dir_fd < 0 ? 0 : find_owner(disks->job, disks->pool->name, item->id, owner, error);
 
-        if (r < 0 || owner[0] != '\0')
-                return r;
+        (void)error;
+        if (owner_of(disks->job, disks->pool->name, item->id) != NULL)
+                return 0;
         (void)json_array_append_new(disks->list, json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id",
                                                            reply_printable(item->id), "pool", disks->pool->name, "type",
                                                            disks->pool->type, "size", (json_int_t)item->size_bytes,
@@ -648,15 +696,20 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
 static int add_pool(const struct pool *pool, void *argument, struct error *error)
 {
         struct job *job = argument;
-        const struct pool_kind *kind = kind_of(pool);
         struct pool_measure measure;
         json_t *object;
         int r;
 
-        if (job->request->pool != NULL && strcmp(job->request->pool, pool->name) != 0)
-                return 0;
-        if ((r = kind->measure(&job->config, pool, NULL, &measure, error)) < 0)
+        r = pool->type == NULL ? error_negative(error->errnum)
+                               : kind_of(pool)->measure(&job->config, pool, NULL, &measure, error);
+        if (r < 0 && job->request->pool != NULL)
                 return r;
+        if (r < 0) { /* the others are there all the same */
+                (void)json_array_append_new(json_object_get(job->reply, "pools"),
+                                            json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type", pool->type,
+                                                      "problem", reply_printable(error_why(error))));
+                return 0;
+        }
         object = measure_object(&measure);
         (void)json_object_set_new(object, "name", json_string(pool->name));
         (void)json_object_set_new(object, "type", json_string(pool->type));
@@ -665,7 +718,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                 struct disks disks = { .job = job, .pool = pool, .list = json_object_get(job->reply, "disks") };
 
                 (void)json_object_set_new(object, "targetType", json_string("raw"));
-                return kind->each(&job->config, pool, add_disk, &disks, error);
+                return kind_of(pool)->each(&job->config, pool, add_disk, &disks, error);
         }
         (void)json_object_set_new(object, "profiles", json_array());
         return add_profiles(job, pool, json_object_get(object, "profiles"), error);
@@ -673,10 +726,12 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
 
 static int look_at_all(struct job *job, struct error *error)
 {
-        struct pool asked;
+        struct pool asked = {};
         int r;
 
         if (job->request->pool != NULL && (r = pool_find(&job->config, job->request->pool, &asked, error)) < 0)
+                return r;
+        if (job->request->verb == PROVISION_LIST && (r = read_owners(job, error)) < 0)
                 return r;
         if (job->request->verb == PROVISION_LIST)
                 job->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
@@ -695,22 +750,32 @@ static int look_at_all(struct job *job, struct error *error)
                     (r = profiles_find(&job->profiles, job->request->profile, &ignored, error)) < 0)
                         return r;
         }
-        if ((r = pool_each(&job->config, add_pool, job, error)) < 0 || job->request->verb != PROVISION_LIST ||
-            job->state.dir_fd < 0)
+        r = job->request->pool != NULL ? add_pool(&asked, job, error) : pool_each(&job->config, add_pool, job, error);
+        if (r < 0 || job->request->verb != PROVISION_LIST || job->state.dir_fd < 0)
                 return r;
         return provision_record_each(&job->state, add_volume, job, error);
 }
 
 /* ---- */
 
+/* One operation at a time has its id, whatever volume it is about. */
+static int lock_operation(struct job *job, const char *id, struct error *error)
+{
+        uint64_t key = text_hash(TEXT_HASH_SEED, "operation/", strlen("operation/"));
+
+        return state_lock(&job->state, text_hash(key, id, strlen(id)), error);
+}
+
 static int change(struct job *job, struct error *error)
 {
         const struct provision_request *request = job->request;
-        int r = state_lock(&job->state, volume_record_key(request->name), error);
+        int r = request->operation != NULL ? lock_operation(job, request->operation, error) : 0;
 
         if (r == 0 && request->operation != NULL)
                 r = operation_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
         if (r < 0 || job->reply != NULL)
+                return r;
+        if ((r = state_lock(&job->state, volume_record_key(request->name), error)) < 0)
                 return r;
         r = request->verb == PROVISION_CREATE ? create_volume(job, error) : delete_volume(job, error);
         if (r == 0 && request->operation != NULL)
@@ -726,7 +791,8 @@ static int run(void *argument, struct error *error)
 
         if (r < 0 && (changes || r != -ENOENT))
                 return r;
-        if ((r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
+        if (job->request->verb != PROVISION_LIST &&
+            (r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
                 return r;
         return changes ? change(job, error) : look_at_all(job, error);
 }
@@ -735,6 +801,7 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
 {
         static const char *const subjects[] = { "volume-create", "volume-delete", "volume-list", "volume-capacity" };
         static struct job job; /* static, for its size */
+        unsigned seconds;
         int r;
 
         job.request = request;
@@ -743,10 +810,14 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         log_begin(subjects[request->verb], r == 0 ? job.config.log : "syslog");
         if (r < 0)
                 return r;
-        r = worker_run(run, &job,
-                       worker_now_ms() + (int64_t)(job.config.call_seconds + job.config.command_seconds) * 1000, error);
+        /* to overwrite a large volume takes as long as it takes */
+        seconds = request->verb == PROVISION_DELETE ? ERASE_SECONDS
+                                                    : job.config.call_seconds + job.config.command_seconds;
+        r = worker_run(run, &job, worker_now_ms() + (int64_t)seconds * 1000, error);
         lvm_end();
         profiles_release(&job.profiles);
+        json_decref(job.owners);
+        json_decref(job.places);
         state_release(&job.state); /* also for a worker that hangs and shares our descriptors */
         *ret_reply = job.reply;
         return r;

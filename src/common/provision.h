@@ -3,7 +3,7 @@
  * provision.h - volumes made, adopted, given back, listed and measured; the whole work of the volume tools.
  *
  * A record is written before anything is made or taken away, and says which: whoever is killed half way and called
- * again goes on with it. Locks are taken in this order: the volume's name, then its pool.
+ * again ends it. Locks are taken in this order: the operation's id, the volume's name, its pool.
  */
 #ifndef FLEXGRAFT_PROVISION_H
 #define FLEXGRAFT_PROVISION_H

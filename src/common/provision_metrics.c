@@ -59,6 +59,8 @@ static void put_pools(struct text *text, const json_t *pools, const char *metric
                 char name[600];
                 char type[64];
 
+                if (json_object_get(pool, key) == NULL)
+                        continue; /* it has a problem */
                 put(text, "flexgraft_pool_%s_bytes{pool=\"%s\",type=\"%s\"} %lld\n", metric,
                     label(pool, "name", name, sizeof name), label(pool, "type", type, sizeof type),
                     (long long)json_integer_value(json_object_get(pool, key)));

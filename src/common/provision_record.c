@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -109,10 +110,13 @@ static int read_file(const struct state *state, const char *file, const char *na
         cleanup_json json_t *object = NULL;
         char aside[STATE_ASIDE_SIZE];
         const json_t *version;
+        struct stat st;
         int r;
 
         *ret_record = (struct provision_record){};
-        r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
+        if (fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return errno == ENOENT ? -ENOENT : fail(error, errno, "stat", file);
+        r = S_ISREG(st.st_mode) ? json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error) : -EBADMSG;
         if (r < 0 && r != -EBADMSG && r != -EFBIG)
                 return r;
         version = json_object_get(object, "version");
@@ -184,12 +188,14 @@ int provision_record_each(const struct state *state, provision_record_function *
                 return fail(error, errno, "open state", "provisioned");
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 cleanup_provision_record struct provision_record record = {};
+                char stem[NAME_MAX + 1];
 
                 if (entry->d_name[0] == '.' || !text_ends(entry->d_name, SUFFIX))
                         continue;
                 r = read_file(state, entry->d_name, NULL, &record, error);
-                if (r == 0)
-                        r = function(&record, argument, error);
+                (void)snprintf(stem, sizeof stem, "%.*s", (int)(strlen(entry->d_name) - strlen(SUFFIX)), entry->d_name);
+                if (r == 0 || r == -EPROTONOSUPPORT)
+                        r = function(r == 0 ? &record : NULL, stem, argument, error);
                 else if (r == -ENOENT)
                         r = 0; /* it was removed meanwhile, or set aside */
         }

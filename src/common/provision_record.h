@@ -65,9 +65,11 @@ int provision_record_write(const struct state *state, const struct provision_rec
 int provision_record_remove(const struct state *state, const char *name, struct error *error);
 
 /*
- * provision_record_each() - every record that can be read, until function() answers other than 0, which is the result.
+ * provision_record_each() - every record, until function() answers other than 0, which is the result. For one of
+ * another version, which is left alone, record is NULL. stem: the volume's name, as volume_record_stem() makes it.
  */
-typedef int provision_record_function(const struct provision_record *record, void *argument, struct error *error);
+typedef int provision_record_function(const struct provision_record *record, const char *stem, void *argument,
+                                      struct error *error);
 int provision_record_each(const struct state *state, provision_record_function *function, void *argument,
                           struct error *error);
 

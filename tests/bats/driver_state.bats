@@ -485,7 +485,10 @@ torn_records() {
 @test "a pool of another type, without a path or that others may change is refused" {
         local text
         mkdir -m 0700 "$BATS_TEST_TMPDIR/ssd"
-        for text in '{"name": "ssd", "type": "lvm", "volumeGroup": "vg"}' '{"name": "ssd", "type": "loop"}' \
+        echo '{"name": "ssd", "type": "lvm", "volumeGroup": "vg"}' >"$FLEXGRAFT_POOLS/ssd.json"
+        call attach "$(spec data type=loop size=8Mi pool=ssd)" "$NODE"
+        assert_refused ssd "type lvm"
+        for text in '{"name": "ssd", "type": "pmem", "region": "region0"}' '{"name": "ssd", "type": "lvm"}' '{"name": "ssd", "type": "loop"}' \
                 '{"name": "ssd", "type": "loop", "path": "relative"}' '{"name": "disk", "type": "loop", "path": "/x"}' \
                 '{"name": "ssd", "type": "loop", "path": 7}' '{"name": "ssd", "type": "loop", "path": "/x", "colour": 1}' '[]'; do
                 echo "$text" >"$FLEXGRAFT_POOLS/ssd.json"
