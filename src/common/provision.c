@@ -273,7 +273,7 @@ static void begin_record(const struct job *job, struct provision_record *ret_rec
 /* With the pool's lock. */
 static int make_record(struct job *job, struct provision_record *ret_record, struct error *error)
 {
-        struct pool_measure measure;
+        struct pool_measure measure = {};
         struct pool_item item;
         uint64_t size_bytes = job->request->size_bytes;
         const char *owner;
@@ -321,7 +321,7 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
 {
         struct choice *choice = argument;
         const struct job *job = choice->job;
-        struct pool_measure measure;
+        struct pool_measure measure = {};
         int r;
 
         if (pool->type == NULL || !profile_selects(job->profile, pool))
@@ -696,7 +696,7 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
 static int add_pool(const struct pool *pool, void *argument, struct error *error)
 {
         struct job *job = argument;
-        struct pool_measure measure;
+        struct pool_measure measure = {};
         json_t *object;
         int r;
 
