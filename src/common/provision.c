@@ -32,8 +32,10 @@ struct job {
         const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
         struct pool pool;
         const struct pool_kind *kind; /* the pool's */
-        json_t *owners;               /* of disks, by what put_key() makes; owned */
-        json_t *places;               /* of pools, by name; owned */
+        uint64_t pool_key;            /* its lock, once it is */
+        bool pool_locked;
+        json_t *owners; /* of disks, by what put_key() makes; owned */
+        json_t *places; /* of pools, by name; owned */
         json_t *reply;
 };
 
@@ -48,12 +50,26 @@ static const struct pool_kind *kind_of(const struct pool *pool)
         return kinds[i];
 }
 
+/* One at a time: two calls could wait for each other's, and would for ever. */
 static int lock_pool(struct job *job, struct error *error)
 {
         char place[POOL_PLACE_SIZE];
         int r = job->kind->place(&job->config, &job->pool, place, error);
+        uint64_t key;
 
-        return r < 0 ? r : state_lock(&job->state, text_hash(TEXT_HASH_SEED, place, strlen(place)), error);
+        if (r < 0)
+                return r;
+        key = text_hash(TEXT_HASH_SEED, place, strlen(place));
+        if (job->pool_locked && job->pool_key == key)
+                return 0;
+        if (job->pool_locked)
+                state_unlock(&job->state, job->pool_key);
+        job->pool_locked = false;
+        if ((r = state_lock(&job->state, key, error)) < 0)
+                return r;
+        job->pool_key = key;
+        job->pool_locked = true;
+        return 0;
 }
 
 static int use_pool(struct job *job, const char *name, struct error *error)
@@ -546,6 +562,7 @@ static int create_new(struct job *job, struct error *error)
 static int take_away(struct job *job, struct provision_record *record, struct error *error)
 {
         /* what was never finished is nobody's to keep */
+        const bool made = record->stage != PROVISION_CREATING;
         const char *policy =
                 record->stage == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
         int r;
@@ -557,7 +574,7 @@ static int take_away(struct job *job, struct provision_record *record, struct er
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
         if (strcmp(record->reclaim_policy, "delete") == 0)
-                r = job->kind->remove(&job->config, &job->pool, record->id, !record->keeps_content, error);
+                r = job->kind->remove(&job->config, &job->pool, record->id, made && !record->keeps_content, error);
         else if (strcmp(record->reclaim_policy, "recycle") == 0)
                 r = job->kind->wipe(&job->config, &job->pool, record->id, error);
         if (r < 0 && r != -ENOENT)

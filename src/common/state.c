@@ -116,6 +116,14 @@ int state_lock(struct state *state, uint64_t key, struct error *error)
         return 0;
 }
 
+void state_unlock(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        range.l_type = F_UNLCK;
+        (void)fcntl(state->lock_fd, F_OFD_SETLK, &range); /* cannot fail for what is locked */
+}
+
 bool state_is_free(struct state *state, uint64_t key)
 {
         struct flock range = range_of(key);

@@ -38,6 +38,9 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
  */
 int state_lock(struct state *state, uint64_t key, struct error *error);
 
+/* state_unlock() - let go of one before that. */
+void state_unlock(struct state *state, uint64_t key);
+
 /* state_try_lock() - the same if nobody holds it, without waiting; false otherwise, and when it cannot be told. */
 bool state_try_lock(struct state *state, uint64_t key);
 
