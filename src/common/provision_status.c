@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision_status.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,13 +18,15 @@ static void put_message(const struct provision_request *request, const struct er
 {
         static const char *const stories[] = { "cannot create volume", "cannot delete volume", "cannot list volumes",
                                                "cannot tell the capacity" };
+        const char *name = request->name != NULL ? request->name : "";
+        bool same = strcmp(name, error->subject) == 0;
 
         if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
                 (void)snprintf(ret_message, MESSAGE_SIZE, "%s", error_why(error));
         else
-                (void)snprintf(ret_message, MESSAGE_SIZE, "%s%s%s: %s: %s", stories[request->verb],
-                               request->name != NULL ? " " : "", request->name != NULL ? request->name : "",
-                               error->subject, error_why(error));
+                (void)snprintf(ret_message, MESSAGE_SIZE, "%s%s%s: %s%s%s", stories[request->verb],
+                               name[0] != '\0' ? " " : "", name, same ? "" : error->subject, same ? "" : ": ",
+                               error_why(error));
 }
 
 int provision_status_failure(const struct provision_request *request, const struct error *error)
