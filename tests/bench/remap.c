@@ -4,8 +4,8 @@
  * side.
  *
  * In each round each directory in turn: a file of MEBIBYTES is written and read, FILES small ones are made, looked at,
- * read and removed by one process, and by four. Prints medians, and what each directory takes as a multiple of the
- * first.
+ * read and removed by one process, and by four. Prints medians, their sum for the small ones, and what each directory
+ * takes as a multiple of the first.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -291,6 +291,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++)
                 printf(" %12s %7s", names[i], i ? "ratio" : "");
         printf("\n");
+        double all[DIRS_MAX] = { 0 };
         for (int phase = 0; phase < PHASES; phase++) {
                 double first = 0;
                 printf("%-32s", phases[phase].name);
@@ -298,6 +299,8 @@ int main(int argc, char **argv)
                         qsort(results[phase][i], (size_t)rounds, sizeof(double), by_size);
                         double median = results[phase][i][rounds / 2];
                         printf(phases[phase].large ? " %12.0f" : " %12.1f", median);
+                        if (!phases[phase].large)
+                                all[i] += median;
                         if (i == 0)
                                 first = median, printf(" %7s", "");
                         else
@@ -305,5 +308,14 @@ int main(int argc, char **argv)
                 }
                 printf("\n");
         }
+        printf("%-32s", "all of the small ones, us");
+        for (int i = 0; i < count; i++) {
+                printf(" %12.1f", all[i]);
+                if (i)
+                        printf(" %7.2f", all[i] / all[0]);
+                else
+                        printf(" %7s", "");
+        }
+        printf("\n");
         return 0;
 }
