@@ -21,6 +21,9 @@
 #define TICK_MS 5
 #define QUIET_TICKS 10
 #define REPLAY_SECONDS 2
+#define TURNS_MAX 16
+#define TURNS_MANY 8
+#define LISTENERS_MAX 2
 #define LOOKS 2     /* seconds, for a server */
 #define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
 
@@ -35,6 +38,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by each thread that is at a request */
 static int idle;
 static uint64_t begun; /* how many requests */
+static int working;    /* threads that are at one */
+static uint32_t last_pid;
+static int turns; /* how often, of late, another process asked than before: 0 to TURNS_MAX */
 static int parked;
 static int called; /* of them, who has not heard it yet */
 static pthread_cond_t call = PTHREAD_COND_INITIALIZER;
@@ -369,11 +375,32 @@ static void *watch_listener(void *ignored)
         return NULL;
 }
 
+/* With the mutex held. */
+static void note_caller(uint32_t pid)
+{
+        if (pid == 0) /* nobody's: forgotten inodes */
+                return;
+        if (pid != last_pid)
+                turns += turns < TURNS_MAX;
+        else
+                turns -= turns > 0;
+        last_pid = pid;
+}
+
+/*
+ * Likewise: how many threads are to listen. One, for a process that waits for each of its answers: two would take
+ * turns, and each wake the other processor for nothing. Where several ask at once another processor is a gain; a server
+ * is slow anyway.
+ */
+static int listeners(void)
+{
+        return shared->network || turns >= TURNS_MANY ? LISTENERS_MAX : 1;
+}
+
 /* With the mutex held: this thread is to listen; perhaps after it was called. No thread ever ends (session_rest()). */
 static void take_turn(void)
 {
-        /* one listens: two would take turns, and each wake the other processor for nothing. A server is slow anyway */
-        if (idle >= (shared->network ? 2 : 1)) {
+        if (idle >= listeners()) {
                 parked++;
                 while (called == 0)
                         (void)pthread_cond_wait(&call, &mutex);
@@ -410,11 +437,15 @@ static void *serve(void *argument)
                 (void)pthread_mutex_lock(&mutex);
                 idle--;
                 begun++;
-                if (idle == 0 && n > 0 && takes_long(header_of(slot)->opcode))
+                __atomic_add_fetch(&working, 1, __ATOMIC_RELAXED);
+                if (n > 0)
+                        note_caller(header_of(slot)->pid);
+                if (idle == 0 && n > 0 && (takes_long(header_of(slot)->opcode) || working < listeners()))
                         start_listener();
                 (void)pthread_mutex_unlock(&mutex);
                 if (n > 0)
                         process(header_of(slot), (size_t)n);
+                __atomic_sub_fetch(&working, 1, __ATOMIC_RELAXED);
                 (void)pthread_rwlock_unlock(&at_work);
                 if (n < 0 && r != EINTR && r != EAGAIN && r != ENOENT) {
                         finish(r == ENODEV ? 0 : -r); /* ENODEV: nothing is mounted any more */
@@ -483,7 +514,7 @@ int session_begin(void)
         replayed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         replays = 0;
         call = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        parked = called = 0;
+        parked = called = working = 0;
         (void)memset(taken, 0, sizeof taken);
         (void)memset(interrupted, 0, sizeof interrupted);
         idle = 0;
