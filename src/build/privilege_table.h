@@ -75,6 +75,9 @@
 /* Orders for the runner of commands (tool.c). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
 
+/* Volumes made, erased, measured (src/volume-tools/). */
+#define GROUP_PROVISION GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase"
+
 /* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other
  * things. */
 #define GROUP_TOOLS                                                                                                    \
@@ -204,18 +207,10 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION,
             GROUP_ORDER, "recvmsg" } },
-        { "volume-create",
-          { -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
-        { "volume-delete",
-          { -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
-        { "volume-list",
-          { -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
-        { "volume-capacity",
-          { -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase" } },
+        { "volume-create", { -1 }, { GROUP_PROVISION } },
+        { "volume-delete", { -1 }, { GROUP_PROVISION } },
+        { "volume-list", { -1 }, { GROUP_PROVISION } },
+        { "volume-capacity", { -1 }, { GROUP_PROVISION } },
         { "remap-daemon", { CAPABILITIES_TRANSLATE, -1 }, { GROUP_TRANSLATE } },
         { "remap-runner",
           { CAPABILITIES_TRANSLATE, CAP_SETPCAP, -1 },

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "fd.h"
-#include "file.h"
 
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error)
 {
@@ -45,4 +45,13 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
         }
         *ret_value = value;
         return 0;
+}
+
+int json_file_replace(int dirfd, const char *name, const json_t *value, enum file_durability durability)
+{
+        char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+        int r = text != NULL ? file_replace(dirfd, name, text, strlen(text), durability) : -ENOMEM;
+
+        free(text);
+        return r;
 }

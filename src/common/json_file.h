@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "error.h"
+#include "file.h"
 
 #define JSON_FILE_MAX_BYTES ((size_t)16 * 1024 * 1024)
 
@@ -18,6 +19,10 @@
  * type (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
  */
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error);
+
+/* json_file_replace() - make name in dirfd hold a value, whole or not at all (file_replace()). Returns 0 or negative
+ * errno; ENOMEM also for a value that is NULL. */
+int json_file_replace(int dirfd, const char *name, const json_t *value, enum file_durability durability);
 
 /* cleanup_json: an owned reference that is dropped at the end of its block. */
 static inline void json_file_drop(json_t **json)

@@ -176,7 +176,7 @@ static int check_parameters(const json_t *parameters, struct error *error)
         return 0;
 }
 
-static int open_image(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
+static int open_in(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
 {
         cleanup_close int fd = openat(pool_fd, id, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
         struct stat st;
@@ -192,6 +192,18 @@ static int open_image(int pool_fd, const struct pool *pool, const char *id, int 
         return fd_take(&fd);
 }
 
+/* An image of a pool, and what it is. */
+static int open_image(const struct config *config, const struct pool *pool, const char *id, int flags,
+                      struct stat *ret_stat, struct error *error)
+{
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        cleanup_close int fd = pool_fd < 0 ? pool_fd : open_in(pool_fd, pool, id, flags, error);
+
+        if (fd < 0)
+                return fd;
+        return fstat(fd, ret_stat) < 0 ? fail(error, errno, "fstat", id) : fd_take(&fd);
+}
+
 /* The size comes last: an image without it is one whose making was cut short. */
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
                   struct error *error)
@@ -202,7 +214,7 @@ static int create(const struct config *config, const struct pool *pool, const st
 
         if (pool_fd < 0)
                 return pool_fd;
-        fd = open_image(pool_fd, pool, record->id, O_RDWR | O_CREAT, error);
+        fd = open_in(pool_fd, pool, record->id, O_RDWR | O_CREAT, error);
         if (fd < 0)
                 return fd;
         if (fstat(fd, &st) < 0)
@@ -222,17 +234,11 @@ static int create(const struct config *config, const struct pool *pool, const st
 static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                 struct error *error)
 {
-        cleanup_close int pool_fd = pool_open(config, pool, error);
-        cleanup_close int fd = -EBADF;
         struct stat st;
+        cleanup_close int fd = open_image(config, pool, id, O_RDONLY, &st, error);
 
-        if (pool_fd < 0)
-                return pool_fd;
-        fd = open_image(pool_fd, pool, id, O_RDONLY, error);
         if (fd < 0)
                 return fd;
-        if (fstat(fd, &st) < 0)
-                return fail(error, errno, "fstat", id);
         *ret_item = (struct pool_item){ .size_bytes = (uint64_t)st.st_size };
         (void)text_copy(ret_item->id, sizeof ret_item->id, id);
         (void)snprintf(ret_item->path, sizeof ret_item->path, "%s/%s", pool->path, id);
@@ -264,15 +270,12 @@ static int check_unused(const struct config *config, const struct pool *pool, co
 /* Of a sparse image only what was written is read. */
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        cleanup_close int pool_fd = pool_open(config, pool, error);
-        cleanup_close int fd = -EBADF;
+        struct stat st;
+        cleanup_close int fd = open_image(config, pool, id, O_RDONLY, &st, error);
         static char bytes[65536];
         off_t at = 0;
         ssize_t n = 0;
 
-        if (pool_fd < 0)
-                return pool_fd;
-        fd = open_image(pool_fd, pool, id, O_RDONLY, error);
         if (fd < 0)
                 return fd;
         while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (n = read(fd, bytes, sizeof bytes)) > 0) {
@@ -286,17 +289,11 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        cleanup_close int pool_fd = pool_open(config, pool, error);
-        cleanup_close int fd = -EBADF;
         struct stat st;
+        cleanup_close int fd = open_image(config, pool, id, O_RDWR, &st, error);
 
-        if (pool_fd < 0)
-                return pool_fd;
-        fd = open_image(pool_fd, pool, id, O_RDWR, error);
         if (fd < 0)
                 return fd;
-        if (fstat(fd, &st) < 0)
-                return fail(error, errno, "fstat", id);
         if (st.st_size > 0 && (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 ||
                                fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 || fsync(fd) < 0))
                 return fail(error, errno, "wipe", id);

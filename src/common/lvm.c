@@ -100,11 +100,6 @@ void lvm_end(void)
         runner_end(&runner);
 }
 
-static int fail_words(const char *word, struct error *error)
-{
-        return fail(error, E2BIG, "run lvm", word);
-}
-
 static int order_words(const char *const *words, struct order *order, struct error *error)
 {
         size_t length = 0;
@@ -113,7 +108,7 @@ static int order_words(const char *const *words, struct order *order, struct err
                 size_t size = strlen(words[i]) + 1;
 
                 if (i >= WORDS_MAX - 4 || size == 1 || length + size + 2 > sizeof order->words)
-                        return fail_words(words[i], error);
+                        return fail(error, E2BIG, "run lvm", words[i]);
                 (void)memcpy(order->words + length, words[i], size);
                 length += size;
         }

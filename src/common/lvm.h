@@ -56,7 +56,7 @@ void lvm_path(const char *group, const char *volume, char *ret_path);
 /* lvm_find_group() - Errors: ENOENT no such volume group. */
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error);
 
-/* lvm_free_extents() - how much is free on each physical volume, largest first; at most count of them. Returns how many
+/* lvm_free_bytes() - how much is free on each physical volume, largest first; at most count of them. Returns how many
  * there are. */
 int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error);
 

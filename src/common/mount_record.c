@@ -244,26 +244,21 @@ int mount_record_write(const struct state *state, const struct mount_record *rec
 {
         cleanup_json json_t *object = to_json(record);
         char name[NAME_MAX + 1];
-        char *text;
         int r;
 
-        if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
-                return fail(error, ENOMEM, "write record", record->id);
         file_name(record->id, name);
-        r = file_replace(state->dir_fd, name, text, strlen(text), FILE_PLAIN);
-        free(text);
+        r = json_file_replace(state->dir_fd, name, object, FILE_PLAIN);
         return r < 0 ? fail(error, -r, "write record", record->id) : 0;
 }
 
 int mount_record_remove(const struct state *state, const char *id, struct error *error)
 {
         char name[NAME_MAX + 1];
+        int r;
 
         file_name(id, name);
-        file_remove_temporary(state->dir_fd, name); /* of a call that was killed while it wrote */
-        if (unlinkat(state->dir_fd, name, 0) < 0 && errno != ENOENT)
-                return fail(error, errno, "remove record", id);
-        return 0;
+        r = state_remove(state, name);
+        return r < 0 ? fail(error, -r, "remove record", id) : 0;
 }
 
 void *mount_record_list(const struct state *state, struct error *error)

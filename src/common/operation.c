@@ -79,16 +79,13 @@ int operation_remember(const char *state_dir, const char *id, const json_t *requ
 {
         cleanup_state struct state state = STATE_NONE;
         cleanup_json json_t *object = json_pack("{s:O, s:O}", "request", request, "reply", reply);
-        char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
         char file[NAME_MAX + 1];
-        int r = text == NULL ? fail(error, ENOMEM, "remember operation", id) : open_all(state_dir, &state, error);
+        int r = open_all(state_dir, &state, error);
 
-        if (r == 0) {
-                file_name(id, file);
-                r = file_replace(state.dir_fd, file, text, strlen(text), FILE_DURABLE);
-                r = r < 0 ? fail(error, -r, "remember operation", id) : 0;
-                forget_old(&state);
-        }
-        free(text);
-        return r;
+        if (r < 0)
+                return r;
+        file_name(id, file);
+        r = json_file_replace(state.dir_fd, file, object, FILE_DURABLE);
+        forget_old(&state);
+        return r < 0 ? fail(error, -r, "remember operation", id) : 0;
 }

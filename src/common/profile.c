@@ -226,12 +226,10 @@ static void read_kept(const struct state *state, struct profiles *kept)
 static void keep(const struct state *state, const struct profiles *profiles)
 {
         cleanup_json json_t *file = json_pack("{s:O, s:O}", "active", profiles->active, "inactive", profiles->inactive);
-        char *text = file != NULL ? json_dumps(file, JSON_COMPACT) : NULL;
-        int r = text == NULL ? -ENOMEM : file_replace(state->dir_fd, KEPT, text, strlen(text), FILE_DURABLE);
+        int r = json_file_replace(state->dir_fd, KEPT, file, FILE_DURABLE);
 
         if (r < 0)
                 log_say("the set of profiles cannot be kept: %s", strerrordesc_np(-r));
-        free(text);
 }
 
 /* A profile that is used stays as it was when it was used first. */

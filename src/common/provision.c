@@ -36,6 +36,7 @@ struct job {
         bool pool_locked;
         json_t *owners; /* of disks, by what put_key() makes; owned */
         json_t *places; /* of pools, by name; owned */
+        json_t *paths;  /* of disks, by put_name(); owned; of a list */
         json_t *reply;
 };
 
@@ -85,12 +86,12 @@ static int use_pool(struct job *job, const char *name, struct error *error)
 
 static json_t *volume_object(const struct provision_record *record, const char *path)
 {
-        static const char *const states[] = { "creating", "created", "deleting" };
-        json_t *volume = json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name",
-                                   reply_printable(record->name), "pool", record->pool, "type", record->pool_type, "id",
-                                   reply_printable(record->id), "size", (json_int_t)record->size_bytes, "targetType",
-                                   record->target_type, "reclaimPolicy", record->reclaim_policy, "adopted",
-                                   record->adopted, "state", states[record->stage], "parameters", record->parameters);
+        json_t *volume =
+                json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name", reply_printable(record->name),
+                          "pool", record->pool, "type", record->pool_type, "id", reply_printable(record->id), "size",
+                          (json_int_t)record->size_bytes, "targetType", record->target_type, "reclaimPolicy",
+                          record->reclaim_policy, "adopted", record->adopted, "state",
+                          provision_stage_word(record->stage), "parameters", record->parameters);
         const char *const optional[][2] = {
                 { "profile", record->profile },
                 { "fsType", record->fs_type },
@@ -127,9 +128,9 @@ static int answer_created(struct job *job, const struct provision_record *record
 #define OWNER_KEY_SIZE (POOL_PLACE_SIZE + PROVISION_ID_MAX)
 
 /* What a disk is known by, whatever its pool is called. A pool that cannot be looked at is known by its name. */
-static void put_key(const struct job *job, const char *pool_name, const char *id, json_t *places, char *ret_key)
+static void put_key(const struct job *job, const char *pool_name, const char *id, char *ret_key)
 {
-        const char *known = json_string_value(json_object_get(places, pool_name));
+        const char *known = json_string_value(json_object_get(job->places, pool_name));
         char place[POOL_PLACE_SIZE];
         struct error ignored;
         struct pool pool;
@@ -138,7 +139,8 @@ static void put_key(const struct job *job, const char *pool_name, const char *id
                               kind_of(&pool)->place(&job->config, &pool, place, &ignored) < 0))
                 (void)snprintf(place, sizeof place, "pool:%s", pool_name);
         if (known == NULL)
-                (void)json_object_set_new(places, pool_name, json_string(place)); /* else looked at again next time */
+                (void)json_object_set_new(job->places, pool_name,
+                                          json_string(place)); /* else looked at again next time */
         (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : place, id);
 }
 
@@ -149,7 +151,7 @@ static int note_owner(const struct provision_record *record, const char *stem, v
 
         (void)error;
         if (record != NULL)
-                put_key(job, record->pool, record->id, job->places, key);
+                put_key(job, record->pool, record->id, key);
         else /* of another version: what it most likely calls its own */
                 (void)snprintf(key, sizeof key, "stem:%.255s", stem);
         (void)json_object_set_new(job->owners, key, reply_printable(record != NULL ? record->name : stem));
@@ -173,7 +175,7 @@ static const char *owner_of(const struct job *job, const char *pool, const char 
         char key[OWNER_KEY_SIZE];
         const char *name;
 
-        put_key(job, pool, id, job->places, key);
+        put_key(job, pool, id, key);
         name = json_string_value(json_object_get(job->owners, key));
         if (name != NULL)
                 return name;
@@ -182,7 +184,6 @@ static const char *owner_of(const struct job *job, const char *pool, const char 
 }
 
 struct attached {
-        const struct job *job;
         const char *path;
         char boot_id[CONTAINER_BOOT_ID_SIZE];
         char found[VOLUME_NAME_MAX];
@@ -204,7 +205,7 @@ static int match_attached(struct volume_record *record, const char *file, void *
 /* That neither the driver has it attached nor anybody else uses it. */
 static int check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error)
 {
-        struct attached attached = { .job = job };
+        struct attached attached = {};
         cleanup_state struct state volumes = STATE_NONE;
         struct pool_item item;
         int r = kind_of(pool)->look(&job->config, pool, id, &item, error);
@@ -632,25 +633,29 @@ static int create_volume(struct job *job, struct error *error)
 
 /* ---- list and capacity */
 
+static void put_name(const char *pool, const char *id, char *ret_name)
+{
+        (void)snprintf(ret_name, OWNER_KEY_SIZE, "%s/%s", pool, id);
+}
+
+/* After all the disks. */
 static int add_volume(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         struct job *job = argument;
         json_t *volumes = json_object_get(job->reply, "volumes");
-        struct pool_item item = {};
-        struct error ignored;
-        struct pool pool;
+        char name[OWNER_KEY_SIZE];
+        const char *path;
         json_t *volume;
         size_t at = 0;
-        bool there;
 
         (void)stem;
         (void)error;
         if (record == NULL || (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0))
                 return 0;
-        there = pool_find(&job->config, record->pool, &pool, &ignored) == 0 &&
-                kind_of(&pool)->look(&job->config, &pool, record->id, &item, &ignored) == 0;
-        volume = volume_object(record, item.path);
-        if (volume != NULL && !there && record->stage == PROVISION_CREATED)
+        put_name(record->pool, record->id, name);
+        path = json_string_value(json_object_get(job->paths, name));
+        volume = volume_object(record, path != NULL ? path : "");
+        if (volume != NULL && path == NULL && record->stage == PROVISION_CREATED)
                 (void)json_object_set_new(volume, "missing", json_true());
         while (at < json_array_size(volumes) &&
                strcmp(json_string_value(json_object_get(json_array_get(volumes, at), "name")), record->name) < 0)
@@ -668,8 +673,11 @@ struct disks {
 static int add_disk(const struct pool_item *item, void *argument, struct error *error)
 {
         const struct disks *disks = argument;
+        char name[OWNER_KEY_SIZE];
 
         (void)error;
+        put_name(disks->pool->name, item->id, name);
+        (void)json_object_set_new(disks->job->paths, name, reply_printable(item->path));
         if (owner_of(disks->job, disks->pool->name, item->id) != NULL)
                 return 0;
         (void)json_array_append_new(disks->list, json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id",
@@ -750,6 +758,7 @@ static int look_at_all(struct job *job, struct error *error)
                 return r;
         if (job->request->verb == PROVISION_LIST && (r = read_owners(job, error)) < 0)
                 return r;
+        job->paths = json_object();
         if (job->request->verb == PROVISION_LIST)
                 job->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
         else {
@@ -808,7 +817,7 @@ static int run(void *argument, struct error *error)
 
         if (r < 0 && (changes || r != -ENOENT))
                 return r;
-        if (job->request->verb != PROVISION_LIST &&
+        if ((job->request->verb == PROVISION_CREATE || job->request->verb == PROVISION_CAPACITY) &&
             (r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
                 return r;
         return changes ? change(job, error) : look_at_all(job, error);
@@ -835,6 +844,7 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         profiles_release(&job.profiles);
         json_decref(job.owners);
         json_decref(job.places);
+        json_decref(job.paths);
         state_release(&job.state); /* also for a worker that hangs and shares our descriptors */
         *ret_reply = job.reply;
         return r;

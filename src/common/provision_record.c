@@ -42,6 +42,11 @@ static const struct {
 
 static const char *const stages[] = { "creating", "created", "deleting" };
 
+const char *provision_stage_word(enum provision_stage stage)
+{
+        return stages[stage];
+}
+
 static void file_name(const char *name, char *ret_file)
 {
         char stem[VOLUME_RECORD_STEM_SIZE];
@@ -154,27 +159,22 @@ int provision_record_find(const char *state_dir, const char *name, struct provis
 int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error)
 {
         cleanup_json json_t *object = to_json(record);
-        char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
         char file[NAME_MAX + 1];
         int r;
 
-        if (text == NULL)
-                return fail(error, ENOMEM, "write record", record->name);
         file_name(record->name, file);
-        r = file_replace(state->dir_fd, file, text, strlen(text), FILE_DURABLE);
-        free(text);
+        r = json_file_replace(state->dir_fd, file, object, FILE_DURABLE);
         return r < 0 ? fail(error, -r, "write record", record->name) : 0;
 }
 
 int provision_record_remove(const struct state *state, const char *name, struct error *error)
 {
         char file[NAME_MAX + 1];
+        int r;
 
         file_name(name, file);
-        file_remove_temporary(state->dir_fd, file);
-        if (unlinkat(state->dir_fd, file, 0) < 0 && errno != ENOENT)
-                return fail(error, errno, "remove record", name);
-        return 0;
+        r = state_remove(state, file);
+        return r < 0 ? fail(error, -r, "remove record", name) : 0;
 }
 
 int provision_record_each(const struct state *state, provision_record_function *function, void *argument,

@@ -24,6 +24,9 @@ enum provision_stage {
         PROVISION_DELETING, /* perhaps gone */
 };
 
+/* provision_stage_word() - "created". */
+const char *provision_stage_word(enum provision_stage stage);
+
 struct provision_record {
         char name[PROVISION_NAME_MAX];
         char pool[POOL_NAME_MAX];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "file.h"
 #include "text.h"
 
 #define LOCK_FILE ".lock"
@@ -139,6 +140,12 @@ DIR *state_list(const struct state *state)
         if (list != NULL)
                 (void)fd_take(&fd); /* the stream's now */
         return list;
+}
+
+int state_remove(const struct state *state, const char *file)
+{
+        file_remove_temporary(state->dir_fd, file);
+        return unlinkat(state->dir_fd, file, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 void state_set_aside(const struct state *state, const char *file, char *ret_aside)

@@ -50,6 +50,11 @@ bool state_is_free(struct state *state, uint64_t key);
 /* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
 DIR *state_list(const struct state *state);
 
+/* state_remove() - a file is gone afterwards, with what a killed process left of writing it. Returns 0 or negative
+ * errno.
+ */
+int state_remove(const struct state *state, const char *file);
+
 /*
  * state_set_aside() - a file that is torn or foreign gets the name FILE.bad: never trusted, never fatal to others, and
  * there for whoever wants to look. A read-only state keeps it, and it stays distrusted. Gives: ret_aside, of

@@ -266,17 +266,11 @@ int volume_record_write(const struct state *state, struct volume_record *record,
                         struct error *error)
 {
         cleanup_json json_t *object = to_json(record);
-        char *text;
-        int r;
+        int r = choose_file(state, record, error);
 
-        if (object == NULL || (text = json_dumps(object, JSON_COMPACT)) == NULL)
-                return fail(error, ENOMEM, "write record", record->name);
-        if ((r = choose_file(state, record, error)) < 0) {
-                free(text);
+        if (r < 0)
                 return r;
-        }
-        r = file_replace(state->dir_fd, record->file, text, strlen(text), durability);
-        free(text);
+        r = json_file_replace(state->dir_fd, record->file, object, durability);
         return r < 0 ? fail(error, -r, "write record", record->name) : 0;
 }
 
@@ -286,10 +280,8 @@ int volume_record_remove(const struct state *state, struct volume_record *record
 
         if (r < 0)
                 return r;
-        file_remove_temporary(state->dir_fd, record->file);
-        if (unlinkat(state->dir_fd, record->file, 0) < 0 && errno != ENOENT)
-                return fail(error, errno, "remove record", record->name);
-        return 0;
+        r = state_remove(state, record->file);
+        return r < 0 ? fail(error, -r, "remove record", record->name) : 0;
 }
 
 int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
