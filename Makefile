@@ -25,8 +25,9 @@ HELPERS := mount-bind mount-block mount-container-to-container mount-nfs mount-t
 VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
 	expandvolume expandfs
 VOLUME_TOOLS := volume-create volume-delete volume-list volume-capacity volume-reconcile
-PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver $(VERBS:%=$(BIN)/verbs/%)
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm remap-daemon remap-runner
+PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
+	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm pmem remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
 
@@ -58,8 +59,14 @@ LIBS_isattached := $(LIBS_mount-batch)
 LIBS_detach := $(LIBS_mount-batch)
 LIBS_mountdevice := $(LIBS_mount-batch)
 LIBS_mount := $(LIBS_mount-batch)
+LIBS_unmount := $(LIBS_mount-batch)
+LIBS_unmountdevice := $(LIBS_mount-batch)
 LIBS_expandvolume := $(LIBS_mount-batch)
 LIBS_expandfs := $(LIBS_mount-batch)
+LIBS_volume-create := -lblkid -luuid
+LIBS_volume-delete := -lblkid -luuid
+LIBS_volume-list := -lblkid -luuid
+LIBS_volume-capacity := -lblkid -luuid
 LIBS_volume-reconcile := $(LIBS_mount-batch)
 LIBS := -ljansson -lcap
 
@@ -83,6 +90,11 @@ TRANSLATOR := $(patsubst src/translator/%.c,$(BUILD)/translator/%.o,$(wildcard s
 $(BIN)/remap-daemon: $(TRANSLATOR) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(TRANSLATOR) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
+
+# libndctl is there for dynamic programs alone. Where the verbs are, it goes wherever they go.
+$(BIN)/verbs/pmem-namespaces: src/pmem/pmem-namespaces.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $< -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
 # Without a C library, but with the sanitizers (src/flexdriver/bare.h).
 BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/volume_driver.o
@@ -115,6 +127,7 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 
 $(BUILD)/common/tool.o: $(BUILD)/privileges/tools.h
 $(BUILD)/common/lvm.o: $(BUILD)/privileges/lvm.h
+$(BUILD)/common/pmem.o: $(BUILD)/privileges/pmem.h
 $(BUILD)/common/translator.o: $(BUILD)/privileges/remap-runner.h
 
 $(BUILD)/translator/%.o: src/translator/%.c $(BUILD)/privileges/remap-daemon.h Makefile
@@ -174,7 +187,7 @@ install: all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
-	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(DESTDIR)$(libexecdir)/verbs
+	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
 	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
 		case $$file in *.service.in) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \

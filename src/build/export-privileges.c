@@ -178,7 +178,7 @@ static void print_filter(scmp_filter_ctx filter)
 /* What other people's programs inherit is refused, not killed. */
 static bool runs_others(const char *program)
 {
-        static const char *const programs[] = { "tools", "lvm", "remap-runner" };
+        static const char *const programs[] = { "tools", "lvm", "pmem", "remap-runner" };
 
         for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
                 if (strcmp(program, programs[i]) == 0)

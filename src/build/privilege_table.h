@@ -76,7 +76,7 @@
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
 
 /* Volumes made, erased, measured (src/volume-tools/). */
-#define GROUP_PROVISION GROUP_VOLUME, GROUP_LOOP, GROUP_ORDER, "faccessat2", "recvmsg", "ioctl/device", "ioctl/erase"
+#define GROUP_PROVISION GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg", "ioctl/erase"
 
 /* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other
  * things. */
@@ -192,11 +192,11 @@ static const struct privilege_row privilege_table[] = {
             "pwrite64" } },
         { "unmountdevice",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_NODE_PATH, GROUP_NODE_MOUNT } },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_NETWORK } },
-        { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_VOLUME, GROUP_NODE_PATH, GROUP_NODE_MOUNT } },
+          { GROUP_NODE_MOUNT, GROUP_NETWORK, GROUP_PROVISION, "pwrite64" } },
+        { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_NODE_MOUNT, GROUP_PROVISION } },
         { "expandvolume",
           { CAP_SYS_ADMIN, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
@@ -205,8 +205,7 @@ static const struct privilege_row privilege_table[] = {
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
         { "volume-reconcile",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION,
-            GROUP_ORDER, "recvmsg" } },
+          { GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION, GROUP_PROVISION } },
         { "volume-create", { -1 }, { GROUP_PROVISION } },
         { "volume-delete", { -1 }, { GROUP_PROVISION } },
         { "volume-list", { -1 }, { GROUP_PROVISION } },
@@ -222,6 +221,7 @@ static const struct privilege_row privilege_table[] = {
         { "tools",
           { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_TOOLS } }, /* inherited by what is run */
+        { "pmem", { CAP_DAC_OVERRIDE, CAP_SYS_ADMIN, -1 }, { GROUP_TOOLS, "memfd_create", "sendmsg" } },
         { "lvm",
           { CAP_SYS_ADMIN, CAP_MKNOD, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_SYS_NICE, CAP_IPC_LOCK, -1 },
           { GROUP_TOOLS,    "io_setup",   "io_submit",  "io_getevents", "io_destroy",  "mknodat",    "mknod",

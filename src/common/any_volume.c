@@ -6,15 +6,18 @@
 
 #include "bind_volume.h"
 #include "block_volume.h"
+#include "ephemeral_volume.h"
 #include "log.h"
 #include "loop_volume.h"
 #include "lvm_volume.h"
 #include "nfs_volume.h"
+#include "pmem_volume.h"
 #include "text.h"
 #include "tmpfs_volume.h"
 
-static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume, &bind_volume,
-                                                   &tmpfs_volume, &nfs_volume,   &lvm_volume };
+static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume,     &bind_volume,
+                                                   &tmpfs_volume, &nfs_volume,       &lvm_volume,
+                                                   &pmem_volume,  &ephemeral_volume, &kata_volume };
 
 static const struct volume_kind *find(const char *word)
 {
@@ -42,16 +45,42 @@ static const struct volume_kind *guess(const struct volume_request *request)
 /* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
 static void tell_unknown(const struct volume_request *request)
 {
-        static const char *const keys[] = { "type",   "name",  "fsType",      "readOnly", "mountOptions",
-                                            "pool",   "image", "size",        "source",   "device",
-                                            "path",   "mode",  "preallocate", "inodes",   "recursive",
-                                            "server", "share", "volumegroup", "volumeID", NULL };
+        static const char *const keys[] = { "type",   "name",      "fsType",      "readOnly",       "mountOptions",
+                                            "pool",   "image",     "size",        "source",         "device",
+                                            "path",   "mode",      "preallocate", "inodes",         "recursive",
+                                            "server", "share",     "volumegroup", "volumeID",       "profile",
+                                            "usage",  "ephemeral", "eraseAfter",  "kataContainers", NULL };
         const char *key;
         const json_t *value;
 
         json_object_foreach (request->options, key, value)
                 if (!text_starts(key, "kubernetes.io/") && !text_among(key, keys))
                         log_say("the option \"%.64s\" means nothing here", key);
+}
+
+/* Of a pool, whatever type that is. */
+static bool is_of_pool(const struct volume_kind *kind)
+{
+        return kind == NULL || kind == &loop_volume || kind == &lvm_volume || kind == &pmem_volume ||
+               kind == &ephemeral_volume;
+}
+
+/* "ephemeral": "true" makes a volume of a pool another sort. */
+static int check_ephemeral(const struct volume_request *request, const struct volume_kind *of_driver,
+                           const struct volume_kind **kind, struct error *error)
+{
+        const char *ephemeral;
+        int r = volume_request_option(request, "ephemeral", &ephemeral, error);
+
+        if (r < 0 || ephemeral == NULL || strcmp(ephemeral, "false") == 0)
+                return r;
+        if (strcmp(ephemeral, "true") != 0)
+                return fail_because(error, EINVAL, "find kind", "ephemeral", "ephemeral: must be true or false");
+        if (!is_of_pool(of_driver) || !is_of_pool(*kind))
+                return fail_because(error, EINVAL, "find kind", request->name,
+                                    "only volumes of pools (loop, lvm, pmem) are ephemeral");
+        *kind = &ephemeral_volume;
+        return 0;
 }
 
 int any_volume_choose(struct volume_call *call, struct error *error)
@@ -66,17 +95,19 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         kind = find(word);
-        if (word != NULL && kind == NULL)
+        if (word != NULL && (kind == NULL || kind == &kata_volume))
                 return fail_because(error, EINVAL, "find kind", word,
-                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm", word);
+                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm, pmem", word);
         if (kind != NULL && of_driver != NULL && kind != of_driver)
                 return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
                                     of_driver->word, word);
+        if ((r = check_ephemeral(call->request, of_driver, &kind, error)) < 0)
+                return r;
         if (kind == NULL)
                 kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : guess(call->request);
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
-                                    "the volume does not say its \"type\": loop, block, bind, tmpfs, nfs or lvm");
+                                    "the volume does not say its \"type\": loop, block, bind, tmpfs, nfs, lvm or pmem");
         /* one that is neither attached nor mounted is kept for its unfinished filesystem, and bars nobody */
         if (of_record != NULL && of_record != kind && call->record.device[0] == '\0' &&
             call->record.staged.dir == NULL && call->record.published_count == 0) {

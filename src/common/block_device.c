@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "file.h"
 #include "node_path.h"
 #include "text.h"
 
@@ -144,6 +146,16 @@ int block_device_size(const struct block_device *device, uint64_t *ret_bytes, st
         if (fd < 0)
                 return fd;
         return ioctl(fd, BLKGETSIZE64, ret_bytes) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
+bool block_device_is_dax(const struct block_device *device)
+{
+        char path[64];
+        char text[8];
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/queue/dax", major(device->number),
+                       minor(device->number));
+        return file_read(AT_FDCWD, path, text, sizeof text) > 0 && text[0] == '1';
 }
 
 int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error)

@@ -28,6 +28,10 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
 
+/* block_device_is_dax() - whether what is on it can be mapped without a copy in memory; false where it cannot be told.
+ */
+bool block_device_is_dax(const struct block_device *device);
+
 /* block_device_sequence() - a number that no other disk has had since the machine was started. Errors: ENOTTY
  * before 5.15. */
 int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error);

@@ -29,7 +29,9 @@ static void become(const struct command *command, const char *path, int output_f
         worker_dies_with_parent(parent);
         if (!command->privileged && privileges_keep_none(&ignored) < 0)
                 _exit(NOT_RUN);
-        if (dup2(report_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0)
+        /* what whoever called us left open is none of the command's business */
+        if (dup2(report_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
+            close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
                 (void)execve(path, (char *const *)command->arguments, (char *const *)environment);
         _exit(NOT_RUN);
 }
@@ -71,18 +73,19 @@ static bool listen_to(int fd, int64_t deadline_ms, char *output)
 void command_run(const struct command *command, struct command_end *ret_end)
 {
         int64_t deadline_ms = worker_now_ms() + (int64_t)command->timeout_seconds * 1000;
-        char path[64] = "";
+        char path[PATH_MAX] = "";
         bool in_time;
         int output[2];
         int status = 0;
         int self = getpid();
         pid_t pid;
 
-        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        if (command->path != NULL)
+                (void)text_copy(path, sizeof path, command->path); /* as long as one can be */
+        for (size_t i = 0; path[0] == '\0' && i < sizeof directories / sizeof directories[0]; i++) {
                 (void)snprintf(path, sizeof path, "%s/%s", directories[i], command->name);
-                if (access(path, X_OK) == 0)
-                        break;
-                path[0] = '\0';
+                if (access(path, X_OK) < 0)
+                        path[0] = '\0';
         }
         if (path[0] == '\0') {
                 ret_end->errnum = ENOENT;

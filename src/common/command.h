@@ -14,6 +14,7 @@
 
 struct command {
         const char *name;             /* looked for in the system's directories */
+        const char *path;             /* or where it is; NULL */
         const char *const *arguments; /* all of them, its name first; NULL ends them */
         unsigned timeout_seconds;
         bool privileged; /* keeps the runner's capabilities */

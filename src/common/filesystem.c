@@ -69,10 +69,9 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
                             what[0] != '\0' ? what : "data that nobody recognises");
 }
 
-int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
-                    struct error *error)
+static int make(enum tool tool, const struct block_device *device, const char *type, bool keep_blocks,
+                unsigned timeout_seconds, struct error *error)
 {
-        enum tool tool = filesystems[index_of(type)].make; /* filesystem_find() gave the type */
         char output[TOOL_OUTPUT_SIZE];
         int r = tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
 
@@ -82,6 +81,25 @@ int filesystem_make(const struct block_device *device, const char *type, bool ke
         if (r == 0)
                 log_say("made a filesystem of type %s on %s", type, device->path);
         return r;
+}
+
+int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
+                    struct error *error)
+{
+        /* filesystem_find() gave the type */
+        return make(filesystems[index_of(type)].make, device, type, keep_blocks, timeout_seconds, error);
+}
+
+int filesystem_make_direct(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                           struct error *error)
+{
+        enum tool tool = filesystems[index_of(type)].make;
+
+        if (tool == TOOL_MKFS_EXT4)
+                tool = TOOL_MKFS_EXT4_DIRECT;
+        else if (tool == TOOL_MKFS_XFS)
+                tool = TOOL_MKFS_XFS_DIRECT;
+        return make(tool, device, type, /* keep_blocks= */ false, timeout_seconds, error);
 }
 
 int filesystem_unmake(const struct block_device *device, bool same_device, struct error *error)

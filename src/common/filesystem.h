@@ -33,6 +33,10 @@ int filesystem_choose(const struct block_device *device, const char *asked, char
 int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
                     struct error *error);
 
+/* filesystem_make_direct() - the same, laid out so that what is mapped (DAX) gets huge pages. */
+int filesystem_make_direct(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                           struct error *error);
+
 /*
  * filesystem_unmake() - make the device blank where a mkfs was cut short: where it holds a filesystem that says so
  * itself, or on the same device something that nobody recognises. A filesystem that is whole is never touched, whoever

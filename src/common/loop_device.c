@@ -139,9 +139,9 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
 }
 
 static int configure(const char *path, int image_fd, const char *image, const char *tag, bool read_only,
-                     struct loop_device *ret_device, struct error *error)
+                     uint64_t offset_bytes, struct loop_device *ret_device, struct error *error)
 {
-        struct loop_config config = { .fd = (unsigned)image_fd };
+        struct loop_config config = { .fd = (unsigned)image_fd, .info.lo_offset = offset_bytes };
         cleanup_close int fd = open_loop(path, read_only ? O_RDONLY : O_RDWR, error);
         int r;
 
@@ -162,8 +162,8 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         return r;
 }
 
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, struct loop_device *ret_device,
-                       struct error *error)
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, uint64_t offset_bytes,
+                       struct loop_device *ret_device, struct error *error)
 {
         cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
         int r = -EBUSY;
@@ -177,7 +177,7 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, bool re
                 if (number < 0)
                         return fail(error, errno, "ioctl", "/dev/loop-control");
                 (void)snprintf(path, sizeof path, "/dev/loop%d", number);
-                r = configure(path, image_fd, image, tag, read_only, ret_device, error);
+                r = configure(path, image_fd, image, tag, read_only, offset_bytes, ret_device, error);
         }
         return r;
 }

@@ -56,8 +56,8 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
  * Needs: CAP_SYS_ADMIN.
  * Takes: image_fd, open for writing unless read_only; borrowed.
  */
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, struct loop_device *ret_device,
-                       struct error *error);
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, uint64_t offset_bytes,
+                       struct loop_device *ret_device, struct error *error);
 
 /*
  * loop_device_keep() - take back that it goes with its last user (after loop_device_detach() of one that was in use).

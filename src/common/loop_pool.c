@@ -146,10 +146,11 @@ static int measure(const struct config *config, const struct pool *pool, const j
         return 0;
 }
 
-static void choose_id(const char *name, char *ret_id)
+static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         char stem[VOLUME_RECORD_STEM_SIZE];
 
+        (void)pool;
         volume_record_stem(name, stem);
         (void)snprintf(ret_id, PROVISION_ID_MAX, "%s" SUFFIX, stem);
 }
@@ -239,7 +240,7 @@ static int look(const struct config *config, const struct pool *pool, const char
 
         if (fd < 0)
                 return fd;
-        *ret_item = (struct pool_item){ .size_bytes = (uint64_t)st.st_size };
+        *ret_item = (struct pool_item){ .size_bytes = (uint64_t)st.st_size, .ours = true };
         (void)text_copy(ret_item->id, sizeof ret_item->id, id);
         (void)snprintf(ret_item->path, sizeof ret_item->path, "%s/%s", pool->path, id);
         return 0;

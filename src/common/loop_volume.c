@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "kata_image.h"
 #include "log.h"
 #include "loop_device.h"
 #include "pool.h"
@@ -261,7 +262,7 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
                         call->record.name, tag);
         if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                 return r;
-        r = loop_device_attach(image->fd, image->path, tag, image->read_only, &device, error);
+        r = loop_device_attach(image->fd, image->path, tag, image->read_only, call->kind->offset_bytes, &device, error);
         if (r == 0) {
                 remember(call, &device);
                 r = volume_call_save(call, FILE_ORDERED, error);
@@ -484,3 +485,11 @@ const struct volume_kind loop_volume = { .word = "loop",
                                          .is_untouched = is_untouched,
                                          .predict = predict,
                                          .grow = grow };
+
+/* There is an image, and its record says where. */
+const struct volume_kind kata_volume = { .word = "kata",
+                                         .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
+                                         .attach = attach,
+                                         .look = look,
+                                         .detach = detach,
+                                         .identify = identify };

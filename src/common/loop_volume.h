@@ -12,4 +12,7 @@
 
 extern const struct volume_kind loop_volume;
 
+/* What is in an image for a virtual machine (kata.h); its record is there before it is attached. */
+extern const struct volume_kind kata_volume;
+
 #endif

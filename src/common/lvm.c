@@ -2,84 +2,45 @@
 #include "lvm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "privileges/lvm.h"
 
-#include "command.h"
-#include "fd.h"
-#include "fd_pass.h"
+#include "file.h"
 #include "json_file.h"
-#include "runner.h"
+#include "reporter.h"
 #include "text.h"
 
 #define WORDS_MAX 40
-#define TIMEOUT_SECONDS 300
-#define NAME "lvm"
-
-struct order {
-        bool reports;
-        char words[4096]; /* each terminated, an empty one last */
-};
 
 /* ---- in the runner */
 
 /* Who is without udev makes device nodes himself, and waits for nobody. */
-static const char *configuration(void)
+static const char *const *configuration(void)
 {
-        return access("/run/udev/control", F_OK) == 0
-                       ? "activation{monitoring=0}"
-                       : "devices{use_devicesfile=0 obtain_device_list_from_udev=0} "
-                         "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}";
-}
-
-static void carry_out(const struct order *order, int report_fd, struct command_end *ret_end)
-{
-        static const char *const known[] = {
-                "lvs", "vgs", "pvs", "lvcreate", "lvremove", "lvchange", "lvextend", NULL
+        static const char *const alone[] = {
+                "--config",
+                "devices{use_devicesfile=0 obtain_device_list_from_udev=0} "
+                "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}",
+                NULL
         };
-        const char *arguments[WORDS_MAX + 5] = { NAME };
-        const struct command command = { .name = NAME,
-                                         .arguments = arguments,
-                                         .timeout_seconds = TIMEOUT_SECONDS,
-                                         .privileged = true,
-                                         .report_fd = report_fd };
-        const char *word = order->words;
-        int count = 1;
+        static const char *const usual[] = { "--config", "activation{monitoring=0}", NULL };
 
-        if (!text_among(word, known)) {
-                ret_end->errnum = EINVAL;
-                return;
-        }
-        arguments[count++] = word;
-        arguments[count++] = "--config";
-        arguments[count++] = configuration();
-        for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX; word += strlen(word) + 1)
-                arguments[count++] = word;
-        command_run(&command, ret_end);
+        return access("/run/udev/control", F_OK) == 0 ? usual : alone;
 }
+
+static const char *const known[] = { "lvs",      "vgs",      "pvs",      "lvcreate", "lvremove",
+                                     "lvchange", "lvextend", "vgcreate", "vgextend", NULL };
+static const struct reporter reporter = { .name = "lvm", .known = known, .extra = configuration };
 
 static void run_orders(int fd)
 {
-        static struct order order; /* static, for their size */
-        static struct command_end answer;
-
-        while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
-                cleanup_close int report_fd = order.reports ? memfd_create("report", MFD_CLOEXEC) : -EBADF;
-                const struct error error = { .errnum = EIO };
-
-                answer = (struct command_end){};
-                order.words[sizeof order.words - 1] = order.words[sizeof order.words - 2] = '\0';
-                carry_out(&order, report_fd, &answer);
-                if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer ||
-                    (order.reports && fd_pass_send(fd, report_fd, &error) < 0))
-                        break;
-        }
+        reporter_serve(fd, &reporter);
 }
 
 /* ---- in the program */
@@ -100,50 +61,9 @@ void lvm_end(void)
         runner_end(&runner);
 }
 
-static int order_words(const char *const *words, struct order *order, struct error *error)
-{
-        size_t length = 0;
-
-        for (size_t i = 0; words[i] != NULL; i++) {
-                size_t size = strlen(words[i]) + 1;
-
-                if (i >= WORDS_MAX - 4 || size == 1 || length + size + 2 > sizeof order->words)
-                        return fail(error, E2BIG, "run lvm", words[i]);
-                (void)memcpy(order->words + length, words[i], size);
-                length += size;
-        }
-        return 0;
-}
-
-/* ret_report: NULL, or the report as JSON, owned by the caller. */
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
-        static struct order order; /* static, for their size */
-        static struct command_end answer;
-        cleanup_close int report_fd = -EBADF;
-        ssize_t n;
-        int r;
-
-        order = (struct order){ .reports = ret_report != NULL };
-        if ((r = order_words(words, &order, error)) < 0)
-                return r;
-        if (runner.fd < 0 || send(runner.fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
-                return fail_because(error, ENOSYS, "run lvm", words[0], "this program began without who could run lvm");
-        do
-                n = recv(runner.fd, &answer, sizeof answer, 0);
-        while (n < 0 && errno == EINTR);
-        if (n != (ssize_t)sizeof answer)
-                return fail_because(error, ECANCELED, "run lvm", words[0], "nobody is there to run it");
-        if (ret_report != NULL && (report_fd = fd_pass_receive(runner.fd, error)) < 0)
-                return report_fd;
-        if ((r = command_check(NAME, &answer, TIMEOUT_SECONDS, error)) < 0)
-                return r;
-        if (r > 0)
-                return fail_because(error, EIO, "run lvm", words[0], "%s: %s", words[0], answer.output);
-        if (ret_report == NULL)
-                return 0;
-        *ret_report = lseek(report_fd, 0, SEEK_SET) == 0 ? json_loadfd(report_fd, 0, NULL) : NULL;
-        return *ret_report != NULL ? 0 : fail_because(error, EPROTO, "run lvm", words[0], "its report is no JSON");
+        return reporter_run(&runner, &reporter, words, ret_report, error);
 }
 
 /* The rows of a report: {"report":[{KIND:[...]}]}. */
@@ -175,12 +95,62 @@ void lvm_path(const char *group, const char *volume, char *ret_path)
         (void)snprintf(ret_path, PATH_MAX, "/dev/%s/%s", group, volume);
 }
 
+/* As the device mapper has it: a hyphen in a name is two. */
+static char *put_doubled(char *at, const char *name)
+{
+        for (; *name != '\0'; name++) {
+                *at++ = *name;
+                if (*name == '-')
+                        *at++ = '-';
+        }
+        return at;
+}
+
+int lvm_find_device(const char *group, const char *volume, struct block_device *ret_device, struct error *error)
+{
+        char expected[(4 * LVM_NAME_MAX) + 2];
+        char found[sizeof expected + 1];
+        char path[PATH_MAX];
+        char *end = put_doubled(expected, group);
+        ssize_t n;
+        int r;
+
+        *end++ = '-';
+        *put_doubled(end, volume) = '\0';
+        lvm_path(group, volume, path);
+        if ((r = block_device_find(path, ret_device, error)) < 0)
+                return r;
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/name", major(ret_device->number),
+                       minor(ret_device->number));
+        n = file_read(AT_FDCWD, path, found, sizeof found);
+        if (n >= 0)
+                found[strcspn(found, "\n")] = '\0';
+        if (n < 0 || strcmp(found, expected) != 0)
+                return fail_because(error, ESTALE, "find device", volume,
+                                    "/dev/%s/%s is not the device of that logical volume: it is %s", group, volume,
+                                    ret_device->path);
+        return 0;
+}
+
 #define REPORT "--reportformat", "json", "--units", "b", "--nosuffix"
+
+static bool is_ours(const char *tags)
+{
+        for (const char *tag = tags; *tag != '\0';) {
+                size_t length = strcspn(tag, ",");
+
+                if (length == strlen(LVM_TAG) && strncmp(tag, LVM_TAG, length) == 0)
+                        return true;
+                tag += length + (tag[length] == ',' ? 1 : 0);
+        }
+        return false;
+}
 
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error)
 {
         char selected[LVM_NAME_MAX + 16];
-        const char *const words[] = { "vgs", REPORT, "-o", "vg_size,vg_free,vg_extent_size", "-S", selected, NULL };
+        const char *const words[] = { "vgs", REPORT,   "-o", "vg_size,vg_free,vg_extent_size,vg_tags",
+                                      "-S",  selected, NULL };
         cleanup_json json_t *report = NULL;
         const json_t *row;
         int r;
@@ -194,8 +164,39 @@ int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error 
                                     group);
         *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
                                          .free_bytes = number_of(row, "vg_free"),
-                                         .extent_bytes = number_of(row, "vg_extent_size") };
+                                         .extent_bytes = number_of(row, "vg_extent_size"),
+                                         .ours = is_ours(text_of(row, "vg_tags")) };
         return ret_group->extent_bytes > 0 ? 0 : fail(error, EPROTO, "find volume group", group);
+}
+
+int lvm_find_disk(const char *device, char *ret_group, struct error *error)
+{
+        char selected[PATH_MAX + 16];
+        const char *const words[] = { "pvs", REPORT, "-o", "vg_name", "-S", selected, NULL };
+        cleanup_json json_t *report = NULL;
+        int r;
+
+        (void)snprintf(selected, sizeof selected, "pv_name=%s", device);
+        if ((r = run(words, &report, error)) < 0)
+                return r;
+        (void)text_copy(ret_group, LVM_NAME_MAX, text_of(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
+        return 0;
+}
+
+int lvm_add_disk(const char *group, bool exists, const char *device, struct error *error)
+{
+        static const char *const to_new[] = { "vgcreate",        "-q", "-y", "--addtag", LVM_TAG, "-s", "4m",
+                                              "--dataalignment", "2m", NULL };
+        static const char *const to_old[] = { "vgextend", "-q", "-y", "--dataalignment", "2m", NULL };
+        const char *all[WORDS_MAX] = {};
+        const char *const *words = exists ? to_old : to_new;
+        int count = 0;
+
+        while (*words != NULL)
+                all[count++] = *words++;
+        all[count++] = group;
+        all[count] = device;
+        return run(all, NULL, error);
 }
 
 int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error)
@@ -221,30 +222,26 @@ static void take_row(const json_t *row, struct lvm_volume *ret_volume)
         const char *role = text_of(row, "lv_role");
 
         *ret_volume = (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
+                                           .ours = is_ours(text_of(row, "lv_tags")),
                                            .active = strcmp(text_of(row, "lv_active"), "active") == 0,
                                            .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
                                            .public = strstr(role, "public") != NULL,
-                                           .copies = (unsigned)number_of(row, "data_copies") };
+                                           .has_snapshots = strstr(role, "thickorigin") != NULL,
+                                           .stripes = (unsigned)number_of(row, "stripes"),
+                                           .data_stripes = (unsigned)number_of(row, "data_stripes"),
+                                           .copies = (unsigned)number_of(row, "data_copies"),
+                                           .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
         (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
+        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
         (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
         (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
-        for (const char *tag = text_of(row, "lv_tags"); *tag != '\0';) {
-                size_t length = strcspn(tag, ",");
-
-                if (length == strlen(LVM_TAG) && strncmp(tag, LVM_TAG, length) == 0)
-                        ret_volume->ours = true;
-                tag += length + (tag[length] == ',' ? 1 : 0);
-        }
 }
 
 static int each_selected(const char *selected, lvm_function *function, void *argument, struct error *error)
 {
-        const char *const words[] = {
-                "lvs", REPORT,
-                "-o",  "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,data_copies",
-                "-S",  selected,
-                NULL
-        };
+        static const char fields[] = "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,"
+                                     "data_copies,stripes,data_stripes,zero,lv_uuid";
+        const char *const words[] = { "lvs", REPORT, "-o", fields, "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
         const json_t *row;
         size_t i;

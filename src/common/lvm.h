@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "block_device.h"
 #include "error.h"
 
 #define LVM_NAME_MAX 128 /* terminated; lvm(8), "VALID NAMES" */
@@ -22,6 +23,7 @@ struct lvm_group {
         uint64_t size_bytes;
         uint64_t free_bytes;
         uint64_t extent_bytes;
+        bool ours; /* it carries LVM_TAG */
 };
 
 struct lvm_volume {
@@ -31,10 +33,21 @@ struct lvm_volume {
         bool active;                  /* it has a device */
         bool open;                    /* which somebody uses */
         bool public;                  /* not a part of another */
+        bool has_snapshots;           /* that go with it */
         char type[32];                /* "linear", "raid1", "thin", "thin-pool", ... */
         char thin_pool[LVM_NAME_MAX]; /* that it is in; "" */
+        unsigned stripes;             /* disks, or images, that it lies on */
+        unsigned data_stripes;        /* those that hold data */
         unsigned copies;              /* of its data */
+        bool zeroes;                  /* a thin pool that gives away blocks zeroed */
+        char uuid[40];
 };
+
+/*
+ * lvm_find_device() - the device of a volume that is active. Errors: those of block_device_find(); ESTALE what is at
+ * lvm_path() is the device of something else.
+ */
+int lvm_find_device(const char *group, const char *volume, struct block_device *ret_device, struct error *error);
 
 /* lvm_begin() - start the runner. Before privileges_drop(); it ends with us. */
 int lvm_begin(int argc, char **argv, struct error *error);
@@ -55,6 +68,15 @@ void lvm_path(const char *group, const char *volume, char *ret_path);
 
 /* lvm_find_group() - Errors: ENOENT no such volume group. */
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error);
+
+/* lvm_find_disk() - the group that a disk is in; "" where it is in none, or no physical volume. LVM_NAME_MAX bytes. */
+int lvm_find_disk(const char *device, char *ret_group, struct error *error);
+
+/* lvm_add_disk() - to a group, which is made, with LVM_TAG, if there is none. What it gives away begins at 2 MiB and
+ * is in pieces of 4: so that huge pages of persistent memory stay whole. */
+#define LVM_DATA_OFFSET_BYTES ((uint64_t)2 << 20)
+#define LVM_EXTENT_BYTES ((uint64_t)4 << 20)
+int lvm_add_disk(const char *group, bool exists, const char *device, struct error *error);
 
 /* lvm_free_bytes() - how much is free on each physical volume, largest first; at most count of them. Returns how many
  * there are. */

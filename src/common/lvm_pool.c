@@ -2,21 +2,17 @@
 #include "lvm_pool.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "fd.h"
+#include "disk_content.h"
 #include "lvm.h"
 #include "text.h"
 #include "volume_record.h"
 
 #define DISKS_MAX 64
-#define ERASE_STEP_BYTES ((uint64_t)256 * 1024 * 1024)
+#define MAPPER_NAME_MAX 100 /* of group and volume; DM_NAME_LEN is 128, and parts of volumes have suffixes */
 
 /* How volumes of some type lie on disks. */
 struct layout {
@@ -92,6 +88,11 @@ static int check_parameters(const json_t *parameters, struct error *error)
         return 0;
 }
 
+static bool fits(const struct pool_item *item, const json_t *parameters)
+{
+        return strcmp(item->layout, layout_of(parameters).type) == 0;
+}
+
 static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
 {
         (void)config;
@@ -105,7 +106,21 @@ static uint64_t round_down(uint64_t bytes, uint64_t step)
         return bytes / step * step;
 }
 
+/* What a volume takes of its group: copies, parity, and what is noted of them (an extent for each image, or a log). */
+static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
+{
+        uint64_t bytes = volume->size_bytes;
+
+        if (strcmp(volume->type, "mirror") == 0)
+                return (bytes * volume->stripes) + extent_bytes;
+        if (!text_starts(volume->type, "raid") || volume->data_stripes == 0)
+                return bytes;
+        bytes = volume->copies > 1 ? bytes * volume->copies : bytes / volume->data_stripes * volume->stripes;
+        return bytes + (volume->stripes * extent_bytes);
+}
+
 struct use {
+        uint64_t extent_bytes;
         const char *thin_pool;
         uint64_t ours_bytes; /* what our volumes take of the group */
         uint64_t thin_pool_bytes;
@@ -118,7 +133,7 @@ static int add_use(const struct lvm_volume *volume, void *argument, struct error
 
         (void)error;
         if (volume->ours && volume->thin_pool[0] == '\0')
-                use->ours_bytes += volume->size_bytes * (volume->copies > 0 ? volume->copies : 1);
+                use->ours_bytes += taken_by(volume, use->extent_bytes);
         if (use->thin_pool != NULL && strcmp(volume->name, use->thin_pool) == 0 &&
             strcmp(volume->type, "thin-pool") == 0)
                 use->thin_pool_bytes = volume->size_bytes;
@@ -158,12 +173,15 @@ static int measure(const struct config *config, const struct pool *pool, const j
         struct lvm_group group;
         uint64_t budget;
         uint64_t left;
+        uint64_t notes;
         uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
         int r;
 
         (void)config;
-        if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0 ||
-            (r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
+        if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0)
+                return r;
+        use.extent_bytes = group.extent_bytes;
+        if ((r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
                 return r;
         budget = pool_share(pool, group.size_bytes);
         left = budget > use.ours_bytes ? budget - use.ours_bytes : 0;
@@ -182,18 +200,32 @@ static int measure(const struct config *config, const struct pool *pool, const j
                 left = group.free_bytes;
         /* of what is there, as much as is data */
         ret_measure->available_bytes = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
-        if (ret_measure->largest_bytes > ret_measure->available_bytes)
-                ret_measure->largest_bytes = ret_measure->available_bytes;
+        notes = layout.keeps_notes ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
+        left = left > notes ? left - notes : 0;
+        left = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
+        if (ret_measure->largest_bytes > left)
+                ret_measure->largest_bytes = left;
         return 0;
 }
 
+/* As the device mapper has it. */
+static size_t doubled_length(const char *name)
+{
+        size_t length = 0;
+
+        for (; *name != '\0'; name++)
+                length += *name == '-' ? 2 : 1;
+        return length;
+}
+
 /* The volume's own name, where lvm takes it. */
-static void choose_id(const char *name, char *ret_id)
+static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         static const char *const parts[] = { "_cdata",  "_cmeta",  "_corig", "_mlog",  "_mimage",  "_pmspare",
                                              "_rimage", "_rmeta",  "_tdata", "_tmeta", "_vorigin", "_vdata",
                                              "_imeta",  "_wcorig", "_cvol",  "lvol" };
-        bool plain = lvm_name_is_valid(name) && !text_starts(name, "snapshot") && !text_starts(name, "pvmove");
+        bool plain = lvm_name_is_valid(name) && !text_starts(name, "snapshot") && !text_starts(name, "pvmove") &&
+                     doubled_length(pool->volume_group) + doubled_length(name) <= MAPPER_NAME_MAX;
 
         for (size_t i = 0; plain && i < sizeof parts / sizeof parts[0]; i++)
                 plain = strstr(name, parts[i]) == NULL;
@@ -273,7 +305,23 @@ static void item_of(const struct pool *pool, const struct lvm_volume *volume, st
 {
         *ret_item = (struct pool_item){ .size_bytes = volume->size_bytes };
         (void)text_copy(ret_item->id, sizeof ret_item->id, volume->name);
+        (void)text_copy(ret_item->identity, sizeof ret_item->identity, volume->uuid);
+        (void)text_copy(ret_item->layout, sizeof ret_item->layout, volume->type);
+        ret_item->ours = volume->ours;
         lvm_path(pool->volume_group, volume->name, ret_item->path);
+}
+
+/* A group whose disks are away has its volumes still; that of a region is made with the first. Errors: ENOENT, without
+ * words, it is there; ENODEV. */
+static int check_group(const struct pool *pool, struct error *error)
+{
+        struct lvm_group group;
+        int r = pool->region[0] != '\0' ? 0 : lvm_find_group(pool->volume_group, &group, error);
+
+        return r == -ENOENT ? fail_because(error, ENODEV, "find volume group", pool->volume_group,
+                                           "there is no volume group \"%s\"", pool->volume_group)
+               : r < 0      ? r
+                            : -ENOENT;
 }
 
 static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
@@ -283,10 +331,14 @@ static int look(const struct config *config, const struct pool *pool, const char
         int r = check_id(pool, id, error);
 
         (void)config;
-        if (r < 0 || (r = lvm_find(pool->volume_group, id, &volume, error)) < 0)
+        if (r < 0)
                 return r;
-        item_of(pool, &volume, ret_item);
-        return 0;
+        r = lvm_find(pool->volume_group, id, &volume, error);
+        if (r == -ENOENT)
+                return check_group(pool, error);
+        if (r == 0)
+                item_of(pool, &volume, ret_item);
+        return r;
 }
 
 static int check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -300,40 +352,24 @@ static int check_unused(const struct config *config, const struct pool *pool, co
         if (volume.open)
                 return fail_because(error, EBUSY, "look for users", id, "the volume %s/%s is in use",
                                     pool->volume_group, id);
+        if (volume.has_snapshots)
+                return fail_because(error, EBUSY, "look for users", id,
+                                    "the volume %s/%s has snapshots, which would go with it", pool->volume_group, id);
         return 0;
-}
-
-/* Every byte, so that whoever gets the room reads nothing; where the disk can do it by itself it does. */
-static int erase_active(const char *path, struct error *error)
-{
-        cleanup_close int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
-        uint64_t size_bytes;
-
-        if (fd < 0)
-                return fail(error, errno, "erase", path);
-        if (ioctl(fd, BLKGETSIZE64, &size_bytes) < 0)
-                return fail(error, errno, "erase", path);
-        for (uint64_t at = 0; at < size_bytes; at += ERASE_STEP_BYTES) {
-                uint64_t left = size_bytes - at;
-                uint64_t range[2] = { at, left < ERASE_STEP_BYTES ? left : ERASE_STEP_BYTES };
-
-                if (ioctl(fd, BLKZEROOUT, range) < 0)
-                        return fail(error, errno, "erase", path);
-        }
-        return fsync(fd) < 0 ? fail(error, errno, "fsync", path) : 0;
 }
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        char path[PATH_MAX];
+        struct block_device device;
         struct error ignored; /* the first failure is the one to tell */
         int r;
 
         (void)config;
-        lvm_path(pool->volume_group, id, path);
         if ((r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
                 return r;
-        r = erase_active(path, error);
+        r = lvm_find_device(pool->volume_group, id, &device, error);
+        if (r == 0)
+                r = disk_content_erase(&device, error);
         if (lvm_activate(pool->volume_group, id, /* active= */ false, r < 0 ? &ignored : error) < 0 && r == 0)
                 return -error->errnum;
         return r;
@@ -342,28 +378,19 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 /* One that was never active, or was cut short, is read the same way. */
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        char bytes[65536];
-        char path[PATH_MAX];
+        struct block_device device;
         struct lvm_volume volume;
         struct error ignored;
-        ssize_t n = -1;
-        int fd;
-        int blank = 1;
         int r = find_ours(pool, id, &volume, error);
 
         (void)config;
         if (r < 0)
                 return r == -EEXIST ? 0 : r; /* of what others made nothing is looked into */
-        lvm_path(pool->volume_group, id, path);
         if (!volume.active && (r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
                 return r;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        while (fd >= 0 && blank == 1 && (n = read(fd, bytes, sizeof bytes)) > 0)
-                for (ssize_t j = 0; j < n; j++)
-                        if (bytes[j] != 0)
-                                blank = 0;
-        r = fd < 0 || n < 0 ? fail(error, errno, "read", path) : blank;
-        fd_close(&fd);
+        r = lvm_find_device(pool->volume_group, id, &device, error);
+        if (r == 0)
+                r = disk_content_is_blank(&device, error);
         if (!volume.active)
                 (void)lvm_activate(pool->volume_group, id, /* active= */ false,
                                    &ignored); /* as it was before, at best */
@@ -374,6 +401,7 @@ static int remove_volume(const struct config *config, const struct pool *pool, c
                          struct error *error)
 {
         struct lvm_volume volume;
+        struct lvm_volume thin_pool = {};
         int r = check_id(pool, id, error);
 
         if (r < 0)
@@ -381,8 +409,11 @@ static int remove_volume(const struct config *config, const struct pool *pool, c
         r = lvm_find(pool->volume_group, id, &volume, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        /* a thin pool gives its blocks to others zeroed */
-        if (erase && volume.thin_pool[0] == '\0' && (r = wipe(config, pool, id, error)) < 0)
+        if (erase && volume.thin_pool[0] != '\0' &&
+            (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
+        /* most thin pools give their blocks to others zeroed */
+        if (erase && !thin_pool.zeroes && (r = wipe(config, pool, id, error)) < 0)
                 return r;
         return lvm_remove(pool->volume_group, id, error);
 }
@@ -418,6 +449,7 @@ const struct pool_kind lvm_pool = { .type = "lvm",
                                     .measure = measure,
                                     .choose_id = choose_id,
                                     .check_parameters = check_parameters,
+                                    .fits = fits,
                                     .create = create,
                                     .look = look,
                                     .check_unused = check_unused,

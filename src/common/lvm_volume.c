@@ -13,7 +13,6 @@
 #include "pool.h"
 #include "provision_record.h"
 #include "text.h"
-#include "tool.h"
 #include "volume_place.h"
 
 struct names {
@@ -47,8 +46,6 @@ static int take_made(const struct volume_call *call, struct names *ret_names, st
 
         if (r < 0)
                 return r;
-        if (strcmp(record.pool_type, "lvm") != 0)
-                return -ENOENT;
         if ((r = pool_find(&call->config, record.pool, &pool, error)) < 0)
                 return r;
         return take(ret_names->group, pool.volume_group) && take(ret_names->volume, record.id) ? 0 : -ENOENT;
@@ -60,7 +57,8 @@ static int take_group_of(const struct volume_call *call, const char *name, struc
         int r = pool_find(&call->config, name, &pool, error);
 
         if (r == 0 && !take(ret_names->group, pool.volume_group))
-                return fail_because(error, EINVAL, "find volume", name, "the pool \"%.128s\" is not of type lvm", name);
+                return fail_because(error, EINVAL, "find volume", name, "the pool \"%.128s\" has no volume group",
+                                    name);
         return r;
 }
 
@@ -105,10 +103,28 @@ static int look(struct volume_call *call, struct error *error)
                device.number == call->record.device_number;
 }
 
+/* Of a volume that is active. */
+static int use_device(struct volume_call *call, const struct names *names, struct error *error)
+{
+        struct block_device device;
+        int r;
+
+        if ((r = block_volume_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
+            (r = lvm_find_device(names->group, names->volume, &device, error)) < 0 ||
+            (r = block_volume_check_alone(call, &device, error)) < 0)
+                return r;
+        if (device.read_only && !call->request->read_only)
+                return fail_because(error, EROFS, "find device", device.path, "the device %s is read-only",
+                                    device.path);
+        (void)text_copy(call->record.device, sizeof call->record.device, device.path);
+        call->record.device_number = device.number;
+        call->record.read_only = call->request->read_only;
+        return volume_call_save(call, FILE_DURABLE, error);
+}
+
 static int activate(struct volume_call *call, const struct names *names, struct error *error)
 {
         struct lvm_volume volume;
-        struct block_device device;
         int r = lvm_find(names->group, names->volume, &volume, error);
 
         if (r == -ENOENT)
@@ -122,16 +138,13 @@ static int activate(struct volume_call *call, const struct names *names, struct 
                                     "the logical volume %s/%s is a part of others", names->group, names->volume);
         if (!volume.active && (r = lvm_activate(names->group, names->volume, /* active= */ true, error)) < 0)
                 return r;
-        if ((r = block_volume_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
-            (r = block_volume_check_alone(call, &device, error)) < 0)
-                return r;
-        if (device.read_only && !call->request->read_only)
-                return fail_because(error, EROFS, "find device", device.path, "the device %s is read-only",
-                                    device.path);
-        (void)text_copy(call->record.device, sizeof call->record.device, device.path);
-        call->record.device_number = device.number;
-        call->record.read_only = call->request->read_only;
-        return volume_call_save(call, FILE_DURABLE, error);
+        r = use_device(call, names, error);
+        if (r < 0 && !volume.active) {
+                struct error ignored; /* the first failure is the one to tell */
+
+                (void)lvm_activate(names->group, names->volume, /* active= */ false, &ignored);
+        }
+        return r;
 }
 
 static int attach(struct volume_call *call, struct error *error)
@@ -234,44 +247,11 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
 }
 
 const struct volume_kind lvm_volume = { .word = "lvm",
+                                        .direct = true,
+                                        .wakes = true,
                                         .attach = attach,
                                         .look = look,
                                         .detach = detach,
                                         .identify = identify,
                                         .predict = predict,
                                         .grow = grow };
-
-/* ---- with all privileges */
-
-/* For a verb that gets a name alone. Nothing is made of a record here but whether a word is in it. */
-static bool record_speaks_of_lvm(int argc, char **argv)
-{
-        char driver[VOLUME_DRIVER_MAX];
-        struct config config;
-        struct error ignored;
-
-        if (argc < 2 || argv[1][0] == '{' || argv[1][0] == '/' || config_load(&config, &ignored) < 0)
-                return false;
-        volume_driver_name(argv[0], driver);
-        return volume_record_mentions(config.state_dir, argv[1], driver, "\"lvm\"");
-}
-
-int lvm_volume_begin(int argc, char **argv, struct error *error)
-{
-        static const char *const words[] = { "lvm", "volumegroup", "volumeID" };
-        bool asked = false;
-
-        for (int i = 0; i < argc; i++) {
-                asked = asked || (i > 0 && strcmp(argv[i], "-") == 0);
-                for (size_t j = 0; j < sizeof words / sizeof words[0]; j++)
-                        asked = asked || strstr(argv[i], words[j]) != NULL;
-        }
-        return asked || record_speaks_of_lvm(argc, argv) ? lvm_begin(argc, argv, error) : 0;
-}
-
-int lvm_volume_begin_with_tools(int argc, char **argv, struct error *error)
-{
-        int r = tool_begin(argc, argv, error);
-
-        return r < 0 ? r : lvm_volume_begin(argc, argv, error);
-}

@@ -12,13 +12,4 @@
 
 extern const struct volume_kind lvm_volume;
 
-/*
- * lvm_volume_begin() - start who runs lvm, where the words of the call, or the volume's record, speak of it; before
- * privileges_drop(): of the record no more is asked than whether a word is in it.
- */
-int lvm_volume_begin(int argc, char **argv, struct error *error);
-
-/* lvm_volume_begin_with_tools() - the same, and who runs the other commands (tool.h). */
-int lvm_volume_begin_with_tools(int argc, char **argv, struct error *error);
-
 #endif

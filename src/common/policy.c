@@ -222,7 +222,7 @@ int policy_check_options(const struct policy *policy, const struct mount_options
 int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
 {
         /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
-        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", NULL };
+        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", "pmem", "ephemeral", NULL };
 
         if (json_object_get(policy->section, "kinds") != NULL)
                 return lists(policy, "kinds", kind) ? 0 : forbid(policy, kind, "kinds", error);

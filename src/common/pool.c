@@ -19,9 +19,12 @@
 #define DEFAULT_POOLS "pools"
 #define SUFFIX ".json"
 #define POOLS_MAX 256
+#define POOL_GROUP_PREFIX "flexgraft-" /* before the region's name */
 
 /* Every key that a pool's file may have; those that are not for images belong to the other types. */
-static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "maxPercent", NULL };
+static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "mode", "maxPercent", NULL };
+
+static const char *const types[] = { "loop", "lvm", "pmem", NULL };
 
 static int check_owner(const char *path, const struct stat *st, struct error *error)
 {
@@ -36,6 +39,36 @@ static int fail_file(const char *file, const char *complaint, struct error *erro
         return fail_because(error, EBADMSG, "read pool", file, "%s: %s", file, complaint);
 }
 
+static bool take_group(const char *name, struct pool *pool)
+{
+        return name != NULL && name[0] != '\0' && name[0] != '-' && strchr(name, '/') == NULL &&
+               text_copy(pool->volume_group, sizeof pool->volume_group, name);
+}
+
+/* In mode direct each volume is a namespace; in mode lvm it is a part of a volume group, which is the region's. */
+static int take_region(const char *file, const json_t *object, struct pool *pool, struct error *error)
+{
+        const char *region = json_string_value(json_object_get(object, "region"));
+        const char *mode = json_string_value(json_object_get(object, "mode")) ?: "direct";
+        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
+        char usual[sizeof pool->region + sizeof POOL_GROUP_PREFIX];
+
+        if (region == NULL || !text_starts(region, "region") || strchr(region, '/') != NULL ||
+            !text_copy(pool->region, sizeof pool->region, region))
+                return fail_file(file, "\"region\" is no region's name, as region0", error);
+        if (strcmp(mode, "lvm") != 0)
+                return strcmp(mode, "direct") == 0 && group == NULL
+                               ? 0
+                               : fail_file(file,
+                                           "\"mode\" is neither \"direct\" nor \"lvm\", which alone has a "
+                                           "\"volumeGroup\"",
+                                           error);
+        (void)snprintf(usual, sizeof usual, POOL_GROUP_PREFIX "%s", region);
+        return take_group(group != NULL ? group : usual, pool)
+                       ? 0
+                       : fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+}
+
 static int take_file(const char *file, const json_t *object, struct pool *pool, struct error *error)
 {
         const char *given = json_string_value(json_object_get(object, "name"));
@@ -45,23 +78,24 @@ static int take_file(const char *file, const json_t *object, struct pool *pool, 
         const json_t *percent = json_object_get(object, "maxPercent");
         const char *key;
         const json_t *value;
+        int r;
 
         json_object_foreach ((json_t *)object, key, value)
                 if (!text_among(key, keys))
                         return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
         if (given != NULL && strcmp(given, pool->name) != 0)
                 return fail_file(file, "\"name\" is not the file's", error);
-        if (type != NULL && strcmp(type, "loop") == 0)
-                pool->type = "loop";
-        else if (type != NULL && strcmp(type, "lvm") == 0)
-                pool->type = "lvm";
-        else
-                return fail_file(file, "\"type\" is neither \"loop\" nor \"lvm\"", error);
+        for (size_t i = 0; type != NULL && types[i] != NULL; i++)
+                if (strcmp(types[i], type) == 0)
+                        pool->type = types[i];
+        if (pool->type == NULL)
+                return fail_file(file, "\"type\" is none of \"loop\", \"lvm\" and \"pmem\"", error);
         if (strcmp(pool->type, "loop") == 0 && (path == NULL || text_path_normal(path, pool->path) < 0))
                 return fail_file(file, "\"path\" is not an absolute path", error);
-        if (strcmp(pool->type, "lvm") == 0 && (group == NULL || group[0] == '-' || strchr(group, '/') != NULL ||
-                                               !text_copy(pool->volume_group, sizeof pool->volume_group, group)))
+        if (strcmp(pool->type, "lvm") == 0 && !take_group(group, pool))
                 return fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+        if (strcmp(pool->type, "pmem") == 0 && (r = take_region(file, object, pool, error)) < 0)
+                return r;
         if (percent != NULL &&
             (!json_is_integer(percent) || json_integer_value(percent) < 1 || json_integer_value(percent) > 100))
                 return fail_file(file, "\"maxPercent\" is not a number from 1 to 100", error);

@@ -4,6 +4,8 @@
  *
  *      {"name": "fast", "type": "loop", "path": "/srv/fast", "maxPercent": 80}
  *      {"name": "big", "type": "lvm", "volumeGroup": "vg0"}
+ *      {"name": "memory", "type": "pmem", "region": "region0"}
+ *      {"name": "shared", "type": "pmem", "region": "region1", "mode": "lvm", "maxPercent": 50}
  *
  * A pool "default", of images beside the records, is there without a file.
  */
@@ -21,9 +23,10 @@
 
 struct pool {
         char name[POOL_NAME_MAX];
-        const char *type;       /* "loop" or "lvm" */
+        const char *type;       /* "loop", "lvm" or "pmem" */
         char path[PATH_MAX];    /* loop: the directory of its images */
-        char volume_group[128]; /* lvm */
+        char region[64];        /* pmem */
+        char volume_group[128]; /* lvm, and pmem in lvm mode; "" */
         unsigned max_percent;   /* how much of what it is made of it may use */
 };
 

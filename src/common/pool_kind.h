@@ -19,6 +19,7 @@ struct pool_measure {
         uint64_t available_bytes;
         uint64_t largest_bytes;   /* of one volume */
         uint64_t alignment_bytes; /* what sizes are rounded up to */
+        uint64_t minimum_bytes;   /* of one volume; what is less is made that large */
 };
 
 #define POOL_PLACE_SIZE 160
@@ -28,6 +29,9 @@ struct pool_item {
         char id[PROVISION_ID_MAX];
         char path[PATH_MAX]; /* where it is found on the node */
         uint64_t size_bytes;
+        char layout[32];                       /* how it lies there, in the pool's words; "" */
+        bool ours;                             /* it looks like something that flexgraft made */
+        char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
 };
 
 typedef int pool_item_function(const struct pool_item *item, void *argument, struct error *error);
@@ -41,9 +45,14 @@ struct pool_kind {
         int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
                        struct pool_measure *ret_measure, struct error *error);
         /* what the volume of a name is called there; PROVISION_ID_MAX bytes */
-        void (*choose_id)(const char *name, char *ret_id);
+        void (*choose_id)(const struct pool *pool, const char *name, char *ret_id);
+        /* what a new volume is told by, before it is made; NULL: only then is it known. PROVISION_IDENTITY_MAX bytes */
+        int (*choose_identity)(char *ret_identity, struct error *error);
         /* whether such a thing can be made, in words if not: EINVAL */
         int (*check_parameters)(const json_t *parameters, struct error *error);
+        /* whether something that is there already lies as such parameters (or NULL) ask for; NULL: it does not matter
+         */
+        bool (*fits)(const struct pool_item *item, const json_t *parameters);
         /* ensure that it is there, of record->size_bytes, and empty where it was not there before */
         int (*create)(const struct config *config, const struct pool *pool, const struct provision_record *record,
                       struct error *error);

@@ -12,6 +12,9 @@
 #include "lvm.h"
 #include "lvm_pool.h"
 #include "operation.h"
+#include "pmem.h"
+#include "pmem_group_pool.h"
+#include "pmem_pool.h"
 #include "pool_kind.h"
 #include "profile.h"
 #include "provision_record.h"
@@ -42,11 +45,13 @@ struct job {
 
 static const struct pool_kind *kind_of(const struct pool *pool)
 {
-        static const struct pool_kind *const kinds[] = { &loop_pool, &lvm_pool };
+        static const struct pool_kind *const kinds[] = { &loop_pool, &lvm_pool, &pmem_pool };
 
         size_t i = 0;
 
-        while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i]->type, pool->type) != 0)
+        if (pool->region[0] != '\0' && pool->volume_group[0] != '\0')
+                return pmem_group_pool();
+        while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i]->type, pool->type ?: "") != 0)
                 i++; /* one of them it is: pool_find() knows no other types */
         return kinds[i];
 }
@@ -82,6 +87,14 @@ static int use_pool(struct job *job, const char *name, struct error *error)
         return r;
 }
 
+/* Whether what has the volume's id is the volume: others may have taken that away, and made something of its name. */
+static bool is_it(const struct provision_record *record, const struct pool_item *item)
+{
+        if (record->identity[0] != '\0' && item->identity[0] != '\0')
+                return strcmp(record->identity, item->identity) == 0;
+        return record->adopted || item->ours;
+}
+
 /* ---- the answer */
 
 static json_t *volume_object(const struct provision_record *record, const char *path)
@@ -107,19 +120,32 @@ static json_t *volume_object(const struct provision_record *record, const char *
         return volume;
 }
 
-static int answer_created(struct job *job, const struct provision_record *record, bool existed, struct error *error)
+static json_t *created_object(const struct provision_record *record, const char *path, bool existed)
 {
-        struct pool_item item;
-        int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
+        return json_pack("{s:s, s:o, s:b}", "status", "Success", "volume", volume_object(record, path), "existed",
+                         existed);
+}
 
-        if (r == -ENOENT)
+static int look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
+                      struct error *error)
+{
+        int r = job->kind->look(&job->config, &job->pool, record->id, ret_item, error);
+
+        if (r == -ENOENT || (r == 0 && !is_it(record, ret_item)))
                 return fail_because(error, ENOENT, "look again", record->id,
                                     "the volume is not in pool \"%.128s\" any more; volume-delete forgets it",
                                     record->pool);
+        return r;
+}
+
+static int answer_created(struct job *job, const struct provision_record *record, bool existed, struct error *error)
+{
+        struct pool_item item;
+        int r = look_again(job, record, &item, error);
+
         if (r < 0)
                 return r;
-        job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "volume", volume_object(record, item.path),
-                               "existed", existed);
+        job->reply = created_object(record, item.path, existed);
         return 0;
 }
 
@@ -297,7 +323,9 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
         int r;
 
         begin_record(job, ret_record);
-        job->kind->choose_id(job->request->name, ret_record->id);
+        job->kind->choose_id(&job->pool, job->request->name, ret_record->id);
+        if (job->kind->choose_identity != NULL && (r = job->kind->choose_identity(ret_record->identity, error)) < 0)
+                return r;
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
         if ((r = job->kind->check_parameters(ret_record->parameters, error)) < 0)
@@ -321,6 +349,8 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
                                     "were asked for",
                                     job->pool.name, (unsigned long long)measure.largest_bytes,
                                     (unsigned long long)size_bytes);
+        if (size_bytes < measure.minimum_bytes)
+                size_bytes = measure.minimum_bytes;
         ret_record->size_bytes =
                 (size_bytes + measure.alignment_bytes - 1) / measure.alignment_bytes * measure.alignment_bytes;
         return 0;
@@ -437,6 +467,7 @@ static int adopt(struct job *job, const char *id, struct provision_record *ret_r
                                     (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
         begin_record(job, ret_record);
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);
+        (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "retain");
         ret_record->adopted = true;
@@ -462,6 +493,9 @@ static int match_item(const struct pool_item *item, void *argument, struct error
         if (item->size_bytes < job->request->size_bytes ||
             (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
                 return 0;
+        if (job->kind->fits != NULL &&
+            !job->kind->fits(item, job->profile != NULL ? profile_parameters(job->profile) : job->request->parameters))
+                return 0;
         if (check_free(job, &match->pool, item->id, &ignored) < 0)
                 return 0; /* somebody's */
         r = kind_of(&match->pool)->is_blank(&job->config, &match->pool, item->id, error);
@@ -476,11 +510,15 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
 {
         struct match *match = argument;
         struct job *job = match->job;
+        int r;
 
         if (pool->type == NULL || (job->profile != NULL && !profile_selects(job->profile, pool)))
                 return 0;
         match->pool = *pool;
-        return kind_of(pool)->each(&job->config, pool, match_item, match, error);
+        job->pool = *pool;
+        job->kind = kind_of(pool);
+        r = lock_pool(job, error); /* to look into a disk may wake it */
+        return r < 0 ? r : job->kind->each(&job->config, pool, match_item, match, error);
 }
 
 /* The smallest blank disk that is large enough: 1 adopted; 0 there is none. */
@@ -488,11 +526,13 @@ static int adopt_match(struct job *job, struct provision_record *ret_record, str
 {
         for (int i = 0; i < MATCHES_MAX; i++) {
                 struct match match = { .job = job };
+                struct pool asked;
                 int r = read_owners(job, error);
 
                 if (r == 0 && job->request->pool != NULL) {
                         r = use_pool(job, job->request->pool, error);
-                        r = r < 0 ? r : match_pool(&job->pool, &match, error);
+                        asked = job->pool;
+                        r = r < 0 ? r : match_pool(&asked, &match, error);
                 } else if (r == 0)
                         r = pool_each(&job->config, match_pool, &match, error);
                 if (r < 0)
@@ -511,26 +551,40 @@ static int adopt_match(struct job *job, struct provision_record *ret_record, str
         return 0;
 }
 
+/* After a failure, which is the one to tell. */
+static void unmake(struct job *job, const struct provision_record *record)
+{
+        struct pool_item item;
+        struct error ignored;
+        int r = job->kind->look(&job->config, &job->pool, record->id, &item, &ignored);
+
+        /* what is somebody else's is not ours to remove */
+        if (r == -ENOENT || (r == 0 && is_it(record, &item)))
+                r = job->kind->remove(&job->config, &job->pool, record->id, /* erase= */ false, &ignored);
+        if (r == 0)
+                (void)provision_record_remove(&job->state, record->name, &ignored);
+}
+
 static int make(struct job *job, struct provision_record *record, struct error *error)
 {
+        struct pool_item item;
         int r = job->kind->create(&job->config, &job->pool, record, error);
 
+        if (r == 0)
+                r = look_again(job, record, &item, error);
         if (r == 0) {
+                (void)text_copy(record->identity, sizeof record->identity, item.identity);
                 record->stage = PROVISION_CREATED;
                 r = provision_record_write(&job->state, record, error);
         }
         if (r < 0) {
-                struct error ignored; /* the first failure is the one to tell */
-
-                /* what is somebody else's is not ours to remove */
-                if (r == -EEXIST ||
-                    job->kind->remove(&job->config, &job->pool, record->id, /* erase= */ false, &ignored) == 0)
-                        (void)provision_record_remove(&job->state, record->name, &ignored);
+                unmake(job, record);
                 return r;
         }
         log_say("made the volume %s of %llu bytes in pool %s", record->name, (unsigned long long)record->size_bytes,
                 job->pool.name);
-        return answer_created(job, record, /* existed= */ false, error);
+        job->reply = created_object(record, item.path, /* existed= */ false);
+        return 0;
 }
 
 static int create_new(struct job *job, struct error *error)
@@ -559,6 +613,23 @@ static int create_new(struct job *job, struct error *error)
 
 /* ---- delete */
 
+/* Whether the volume is there, perhaps in part, and nobody uses it: 1; 0 it is gone, and what is there is others'. */
+static int find_unused(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        struct pool_item item;
+        int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
+
+        if (r == 0 && !is_it(record, &item)) {
+                log_say("%s of pool %s is left alone: it is not the volume %s any more", record->id, record->pool,
+                        record->name);
+                return 0;
+        }
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = check_unused(job, &job->pool, record->id, error);
+        return r < 0 ? r : 1;
+}
+
 /* What was begun is gone through with; with the locks of name and pool. */
 static int take_away(struct job *job, struct provision_record *record, struct error *error)
 {
@@ -566,8 +637,12 @@ static int take_away(struct job *job, struct provision_record *record, struct er
         const bool made = record->stage != PROVISION_CREATING;
         const char *policy =
                 record->stage == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
-        int r;
+        int r = find_unused(job, record, error);
 
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return provision_record_remove(&job->state, record->name, error);
         (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
         record->stage = PROVISION_DELETING;
         r = provision_record_write(&job->state, record, error);
@@ -598,8 +673,7 @@ static int delete_volume(struct job *job, struct error *error)
                                        "existed", false);
                 return 0;
         }
-        if (r < 0 || (r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0 ||
-            (r = check_unused(job, &job->pool, record.id, error)) < 0)
+        if (r < 0 || (r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0)
                 return r;
         if (request->reclaim_policy != NULL)
                 (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, request->reclaim_policy);
@@ -626,7 +700,7 @@ static int create_volume(struct job *job, struct error *error)
         /* somebody was killed at it: all of it once more, since its room may be another's by now */
         if ((r = lock_pool(job, error)) < 0)
                 return r;
-        if ((r = check_unused(job, &job->pool, record.id, error)) < 0 || (r = take_away(job, &record, error)) < 0)
+        if ((r = take_away(job, &record, error)) < 0)
                 return r;
         return create_new(job, error);
 }
@@ -823,6 +897,109 @@ static int run(void *argument, struct error *error)
         return changes ? change(job, error) : look_at_all(job, error);
 }
 
+void provision_end(void)
+{
+        lvm_end();
+        pmem_end();
+}
+
+static void release(struct job *job)
+{
+        profiles_release(&job->profiles);
+        json_decref(job->owners);
+        json_decref(job->places);
+        json_decref(job->paths);
+        state_release(&job->state); /* also for a worker that hangs and shares our descriptors */
+}
+
+static int run_here(const struct config *config, const struct provision_request *request, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        int r;
+
+        job = (struct job){ .request = request, .config = *config, .state = STATE_NONE };
+        r = run(&job, error);
+        release(&job);
+        json_decref(job.reply);
+        return r;
+}
+
+int provision_make(const struct config *config, const struct provision_request *request, struct error *error)
+{
+        return run_here(config, request, error);
+}
+
+int provision_unmake(const struct config *config, const char *name, struct error *error)
+{
+        const struct provision_request request = { .verb = PROVISION_DELETE, .name = name };
+
+        return run_here(config, &request, error);
+}
+
+struct tidying {
+        struct job *job;
+        bool dry_run;
+        provision_tell *tell;
+        void *argument;
+};
+
+/* With the lock of its name. Returns 1: it is tidied, or would be. */
+static int tidy(const struct tidying *tidying, const char *name, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct job *job = tidying->job;
+        int r = provision_record_read(&job->state, name, &record, error);
+
+        if (r < 0 || record.stage == PROVISION_CREATED)
+                return r == -ENOENT ? 0 : r;
+        if (tidying->dry_run)
+                return 1;
+        if ((r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0)
+                return r;
+        r = take_away(job, &record, error);
+        return r < 0 ? r : 1;
+}
+
+static int tidy_one(const struct provision_record *record, const char *stem, void *argument, struct error *error)
+{
+        const struct tidying *tidying = argument;
+        struct state *state = &tidying->job->state;
+        struct error failure = {};
+        int r;
+
+        (void)stem;
+        (void)error;
+        if (record == NULL || record->stage == PROVISION_CREATED ||
+            !state_try_lock(state, volume_record_key(record->name))) /* a call is at it */
+                return 0;
+        r = tidy(tidying, record->name, &failure);
+        if (r != 0)
+                tidying->tell(record->name, r < 0 ? &failure : NULL, tidying->argument);
+        state_unlock(state, volume_record_key(record->name));
+        return 0;
+}
+
+int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        const struct tidying tidying = { .job = &job, .dry_run = dry_run, .tell = tell, .argument = argument };
+        int r;
+
+        job = (struct job){ .config = *config, .state = STATE_NONE };
+        r = provision_record_open(config->state_dir, /* create= */ false, &job.state, error);
+        if (r == 0)
+                r = provision_record_each(&job.state, tidy_one, (void *)&tidying, error);
+        release(&job);
+        return r == -ENOENT ? 0 : r;
+}
+
+int provision_begin(int argc, char **argv, struct error *error)
+{
+        int r = lvm_begin(argc, argv, error);
+
+        return r < 0 ? r : pmem_begin(argc, argv, error);
+}
+
 int provision_run(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
         static const char *const subjects[] = { "volume-create", "volume-delete", "volume-list", "volume-capacity" };
@@ -840,12 +1017,8 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         seconds = request->verb == PROVISION_DELETE ? ERASE_SECONDS
                                                     : job.config.call_seconds + job.config.command_seconds;
         r = worker_run(run, &job, worker_now_ms() + (int64_t)seconds * 1000, error);
-        lvm_end();
-        profiles_release(&job.profiles);
-        json_decref(job.owners);
-        json_decref(job.places);
-        json_decref(job.paths);
-        state_release(&job.state); /* also for a worker that hangs and shares our descriptors */
+        provision_end();
+        release(&job);
         *ret_reply = job.reply;
         return r;
 }

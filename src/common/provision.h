@@ -9,9 +9,34 @@
 #define FLEXGRAFT_PROVISION_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
+#include "config.h"
 #include "error.h"
 #include "provision_request.h"
+
+/* provision_begin() - start who runs lvm, and who has libndctl. Before privileges_drop(); they end with us. */
+int provision_begin(int argc, char **argv, struct error *error);
+
+/* provision_end() - end them, with whatever they run. */
+void provision_end(void);
+
+/*
+ * provision_make() and provision_unmake() - the work of volume-create and volume-delete, for who is in a worker
+ * already. The request's json is not needed. Errors: those of provision_run().
+ */
+int provision_make(const struct config *config, const struct provision_request *request, struct error *error);
+int provision_unmake(const struct config *config, const char *name, struct error *error);
+
+/*
+ * provision_tidy() - end what calls that were killed had begun, and nobody called again: what was half made, or half
+ * given back, goes. What another call is at is left alone.
+ *
+ * tell: called for each, with error NULL when it is done, or would be (dry_run).
+ */
+typedef void provision_tell(const char *name, const struct error *error, void *argument);
+int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument,
+                   struct error *error);
 
 /*
  * provision_run() - do what the request asks for, in a worker that is given up on when it hangs.

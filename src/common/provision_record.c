@@ -16,6 +16,7 @@
 #include "text.h"
 #include "volume_record.h"
 
+#define DIRECTORY "provisioned" /* of the state */
 #define RECORD_VERSION 1
 #define SUFFIX ".json"
 
@@ -37,6 +38,7 @@ static const struct {
         STRING("fsType", fs_type),
         STRING("accessMode", access_mode),
         STRING("reclaimPolicy", reclaim_policy),
+        STRING("identity", identity),
 #undef STRING
 };
 
@@ -57,7 +59,7 @@ static void file_name(const char *name, char *ret_file)
 
 int provision_record_open(const char *state_dir, bool create, struct state *ret_state, struct error *error)
 {
-        return state_open(state_dir, "provisioned", create, ret_state, error);
+        return state_open(state_dir, DIRECTORY, create, ret_state, error);
 }
 
 static bool from_json(const json_t *object, struct provision_record *ret_record)
@@ -70,6 +72,8 @@ static bool from_json(const json_t *object, struct provision_record *ret_record)
         for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
                 const char *value = json_string_value(json_object_get(object, strings[i].member));
 
+                if (value == NULL && strcmp(strings[i].member, "identity") == 0)
+                        continue; /* of before there was one */
                 if (value == NULL || !text_copy((char *)ret_record + strings[i].offset, strings[i].size, value))
                         return false;
         }
@@ -146,6 +150,16 @@ int provision_record_read(const struct state *state, const char *name, struct pr
         return read_file(state, file, name, ret_record, error);
 }
 
+bool provision_record_exists(const char *state_dir, const char *name)
+{
+        char file[NAME_MAX + 1];
+        char path[PATH_MAX];
+
+        file_name(name, file);
+        return snprintf(path, sizeof path, "%s/" DIRECTORY "/%s", state_dir, file) < (int)sizeof path &&
+               faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+}
+
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
                           struct error *error)
 {
@@ -185,7 +199,7 @@ int provision_record_each(const struct state *state, provision_record_function *
         int r = 0;
 
         if (list == NULL)
-                return fail(error, errno, "open state", "provisioned");
+                return fail(error, errno, "open state", DIRECTORY);
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 cleanup_provision_record struct provision_record record = {};
                 char stem[NAME_MAX + 1];

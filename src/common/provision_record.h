@@ -15,8 +15,9 @@
 #include "pool.h"
 #include "state.h"
 
-#define PROVISION_NAME_MAX 256 /* terminated */
-#define PROVISION_ID_MAX 256   /* terminated */
+#define PROVISION_NAME_MAX 256    /* terminated */
+#define PROVISION_ID_MAX 256      /* terminated */
+#define PROVISION_IDENTITY_MAX 48 /* terminated */
 
 enum provision_stage {
         PROVISION_CREATING, /* perhaps there, perhaps in part */
@@ -31,12 +32,13 @@ struct provision_record {
         char name[PROVISION_NAME_MAX];
         char pool[POOL_NAME_MAX];
         char pool_type[16];
-        char profile[PROVISION_NAME_MAX]; /* "": none */
-        char target_type[8];              /* "mount" or "block" */
-        char fs_type[32];                 /* "": nothing said */
-        char access_mode[48];             /* "": nothing said */
-        char reclaim_policy[16];          /* "delete", "retain" or "recycle" */
-        char id[PROVISION_ID_MAX];        /* what it is called in its pool */
+        char profile[PROVISION_NAME_MAX];      /* "": none */
+        char target_type[8];                   /* "mount" or "block" */
+        char fs_type[32];                      /* "": nothing said */
+        char access_mode[48];                  /* "": nothing said */
+        char reclaim_policy[16];               /* "delete", "retain" or "recycle" */
+        char id[PROVISION_ID_MAX];             /* what it is called in its pool */
+        char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
         uint64_t size_bytes;
         uint64_t asked_bytes; /* before it was rounded up; 0: nothing was said (adopted) */
         bool adopted;         /* it was there before */
@@ -60,6 +62,9 @@ int provision_record_read(const struct state *state, const char *name, struct pr
 /* provision_record_find() - the same, for who only looks: of a state that may not be there. */
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
                           struct error *error);
+
+/* provision_record_exists() - whether there is one, be it torn or not ours. */
+bool provision_record_exists(const char *state_dir, const char *name);
 
 /* provision_record_write() - replace it, whole; it survives a power cut. */
 int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error);

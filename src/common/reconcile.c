@@ -12,15 +12,17 @@
 #include <unistd.h>
 
 #include "any_volume.h"
+#include "ephemeral.h"
+#include "ephemeral_volume.h"
 #include "hint.h"
 #include "json_file.h"
 #include "json_text.h"
 #include "json_value.h"
 #include "log.h"
 #include "loop_device.h"
-#include "lvm.h"
 #include "mount_record.h"
 #include "node_mount.h"
+#include "provision.h"
 #include "reply.h"
 #include "text.h"
 #include "translator.h"
@@ -81,16 +83,26 @@ static int take_off(struct round *round, const struct volume_call *call, const c
         return 0;
 }
 
-/* Forget the directory; what was made for it goes, if it is empty. */
-static void forget(struct round *round, struct volume_call *call, const char *dir)
+/* Forget the directory; what was made for it goes: the directory, if it is empty, and an ephemeral volume. */
+static int forget(struct round *round, struct volume_call *call, const char *dir)
 {
         struct volume_place *place = volume_record_place(&call->record, dir);
+        struct error error = {};
         char copy[PATH_MAX];
+        int r;
 
+        if (strcmp(call->record.kind, ephemeral_volume.word) == 0) {
+                if (!round->reconcile->dry_run && (r = ephemeral.unmake(call, dir, &error)) < 0) {
+                        problem(round, dir, &error);
+                        return r;
+                }
+                did(round, "deleted an ephemeral volume", dir);
+        }
         (void)text_copy(copy, sizeof copy, dir); /* the record owns what dir points to */
         if (!round->reconcile->dry_run)
                 volume_place_unmake(copy, place->made);
         volume_record_forget(&call->record, copy);
+        return 0;
 }
 
 static void drop(struct round *round, struct volume_call *call)
@@ -122,6 +134,10 @@ static int detach(struct round *round, struct volume_call *call)
         struct block_device device;
         int r = call->kind->look == NULL ? 0 : call->kind->look(call, &error);
 
+        if (r == 0 && call->kind->wakes && !round->reconcile->dry_run && (r = call->kind->detach(call, &error)) < 0) {
+                problem(round, call->record.name, &error);
+                return r;
+        }
         if (r <= 0 || call->kind->foreign)
                 return 0;
         volume_call_device(call, &device);
@@ -140,14 +156,13 @@ static void take_away(struct round *round, struct volume_call *call)
         struct volume_record *record = &call->record;
 
         while (record->published_count > 0) {
-                if (take_off(round, call, record->published[0].dir) < 0)
+                if (take_off(round, call, record->published[0].dir) < 0 ||
+                    forget(round, call, record->published[0].dir) < 0)
                         return;
-                forget(round, call, record->published[0].dir);
         }
         if (record->staged.dir != NULL) {
-                if (take_off(round, call, record->staged.dir) < 0)
+                if (take_off(round, call, record->staged.dir) < 0 || forget(round, call, record->staged.dir) < 0)
                         return;
-                forget(round, call, record->staged.dir);
         }
         if (detach(round, call) < 0)
                 return;
@@ -155,6 +170,17 @@ static void take_away(struct round *round, struct volume_call *call)
                 keep_for_formatting(round, call);
         else
                 drop(round, call);
+}
+
+static bool forget_lost(struct round *round, struct volume_call *call, const char *dir)
+{
+        char copy[PATH_MAX];
+
+        (void)text_copy(copy, sizeof copy, dir); /* as above */
+        if (forget(round, call, dir) < 0)
+                return false;
+        did(round, "forgot a directory that is not mounted", copy);
+        return true;
 }
 
 /* What is remembered and not there is forgotten. Returns whether anything was. */
@@ -167,25 +193,19 @@ static bool forget_gone(struct round *round, struct volume_call *call)
         size_t i = 0;
 
         while (i < record->published_count) {
-                const char *dir = record->published[i].dir;
-                int r = volume_place_look(call, dir, &ignored, &error);
+                int r = volume_place_look(call, record->published[i].dir, &ignored, &error);
 
-                if (r == PLACE_OURS || r < 0) {
-                        i++; /* also what cannot be looked at: it may be there */
-                        continue;
-                }
-                did(round, "forgot a directory that is not mounted", dir);
-                forget(round, call, dir);
-                changed = true;
+                /* what cannot be looked at may be there */
+                if (r == PLACE_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
+                        i++;
+                else
+                        changed = true;
         }
         if (record->staged.dir != NULL) {
                 int r = volume_place_look(call, record->staged.dir, &ignored, &error);
 
-                if (r >= 0 && r != PLACE_OURS) {
-                        did(round, "forgot a directory that is not mounted", record->staged.dir);
-                        forget(round, call, record->staged.dir);
+                if (r >= 0 && r != PLACE_OURS && forget_lost(round, call, record->staged.dir))
                         changed = true;
-                }
         }
         return changed;
 }
@@ -252,7 +272,9 @@ static void reconcile_name(struct round *round, const char *name, const char *dr
         struct error error = {};
 
         request = (struct volume_request){};
-        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
+        call = (struct volume_call){
+                .request = &request, .state = STATE_NONE, .config = round->config, .ephemeral = &ephemeral
+        };
         (void)text_copy(request.name, sizeof request.name, name);
         (void)text_copy(call.driver, sizeof call.driver, driver);
         (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);
@@ -327,6 +349,18 @@ static int reconcile_volumes(struct round *round, struct error *error)
                 volume_record_tidy(&state);
         tell_files(round, &state);
         return 0;
+}
+
+/* ---- volumes of pools */
+
+static void tell_tidied(const char *name, const struct error *error, void *argument)
+{
+        struct round *round = argument;
+
+        if (error != NULL)
+                problem(round, name, error);
+        else
+                did(round, "took away a volume that was half made, or half deleted", name);
 }
 
 /* ---- loop devices without a record */
@@ -439,6 +473,8 @@ static int run_round(void *argument, struct error *error)
         if ((r = reconcile_volumes(round, error)) < 0)
                 return r;
         reconcile_injected(round);
+        if ((r = provision_tidy(&round->config, round->reconcile->dry_run, tell_tidied, round, error)) < 0)
+                return r;
         return loop_device_each(reconcile_loop, round, error);
 }
 
@@ -480,7 +516,7 @@ int reconcile_run(struct reconcile *reconcile, struct error *error)
         if (r < 0)
                 return r;
         r = worker_run(run_round, &round, worker_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
-        lvm_end();
+        provision_end();
         free(round.records);
         return r;
 }

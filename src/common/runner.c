@@ -17,6 +17,10 @@ static _Noreturn void run(const struct runner *runner, int fd, int parent)
         int null_fd;
 
         worker_dies_with_parent(parent);
+        /* above all our parent's ends of other runners, which would not see when it is gone */
+        if ((fd > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0) < 0) ||
+            close_range((unsigned)fd + 1, ~0U, 0) < 0)
+                _exit(1);
         null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0 ||
             dup2(null_fd, STDERR_FILENO) < 0 || chdir("/") < 0 ||
@@ -34,10 +38,8 @@ int runner_begin(struct runner *runner, struct error *error)
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return fail(error, errno, "socketpair", runner->name);
         runner->pid = fork();
-        if (runner->pid == 0) {
-                (void)close(pair[0]); /* so that it sees when we are gone */
+        if (runner->pid == 0)
                 run(runner, pair[1], parent);
-        }
         (void)close(pair[1]); /* the runner's */
         runner->fd = pair[0];
         if (runner->pid < 0) {

@@ -20,6 +20,8 @@ enum tool {
         TOOL_MKFS_EXT4,
         TOOL_MKFS_XFS,
         TOOL_MKFS_BTRFS,
+        TOOL_MKFS_EXT4_DIRECT, /* files begin at multiples of 2 MiB, so that they are mapped by huge pages */
+        TOOL_MKFS_XFS_DIRECT,
         TOOL_E2FSCK,     /* repair what can be repaired without asking */
         TOOL_RESIZE2FS,  /* of a device, mounted */
         TOOL_XFS_GROWFS, /* of a directory, mounted */

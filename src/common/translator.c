@@ -18,6 +18,7 @@
 #include "fd_pass.h"
 #include "namespace.h"
 #include "ns_worker.h"
+#include "own_program.h"
 #include "policy.h"
 #include "runner.h"
 #include "superblock.h"
@@ -33,25 +34,6 @@ struct answer {
 };
 
 /* ---- in the runner */
-
-/* Beside the program that we are, or where "make install" puts what is not for people. */
-static bool find_program(char *ret_path, size_t size)
-{
-        static const char *const places[] = { "/" PROGRAM, "/../libexec/flexgraft/" PROGRAM };
-        char self[PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-        char *slash;
-
-        if (n < 0)
-                return false;
-        self[n] = '\0';
-        slash = strrchr(self, '/');
-        *slash = '\0';
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-                if ((size_t)snprintf(ret_path, size, "%s%s", self, places[i]) < size && access(ret_path, X_OK) == 0)
-                        return true;
-        return false;
-}
 
 /* The descriptors at their numbers, nothing else open, nobody's session: the program lives on its own. */
 static void become(const char *path, const int fds[PASSED], int report_fd)
@@ -78,7 +60,7 @@ static void carry_out(const int fds[PASSED], struct answer *ret_answer)
         pid_t pid;
         ssize_t n;
 
-        if (!find_program(path, sizeof path)) {
+        if (!own_program_find(PROGRAM, path)) {
                 ret_answer->errnum = ENOENT;
                 return;
         }

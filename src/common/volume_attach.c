@@ -173,6 +173,8 @@ int volume_detach(struct volume_call *call, struct error *error)
                 attached = call->kind->look(call, error);
         if (attached < 0)
                 return attached;
+        if (attached == 0 && call->kind->wakes && (r = call->kind->detach(call, error)) < 0)
+                return r;
         unformatted = call->record.formatting[0] == '\0';
         if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)
                 return r;

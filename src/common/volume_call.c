@@ -11,12 +11,12 @@
 
 #include "filesystem.h"
 #include "log.h"
-#include "lvm.h"
 #include "text.h"
-#include "tool.h"
+#include "volume_begin.h"
 #include "worker.h"
 
 #define STATE_SORT "volumes"
+#define ERASE_SECONDS (24 * 3600U)
 
 struct job {
         struct volume_call *call;
@@ -36,7 +36,13 @@ static int run_in_worker(void *argument, struct error *error)
 /* Verbs that may have to wait for commands have that much more time. */
 static unsigned seconds_of(const struct volume_call *call)
 {
+        if (call->erases)
+                return ERASE_SECONDS;
         switch (call->request->verb) {
+        case VERB_MOUNT:
+                if (json_object_get(call->request->options, "ephemeral") == NULL)
+                        return call->config.call_seconds + call->config.unmount_seconds;
+                return call->config.call_seconds + call->config.device_seconds + (2 * call->config.command_seconds);
         case VERB_MOUNTDEVICE:
         case VERB_EXPANDFS:
                 return call->config.call_seconds + call->config.command_seconds;
@@ -83,11 +89,29 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
                 r = fail_because(error, EAGAIN, "lock", call->request->name,
                                  "another call for this volume has been at it for %u s, and is not done",
                                  seconds_of(call));
-        tool_end();
-        lvm_end();
+        volume_end();
         policy_release(&call->policy);
         state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
         return r;
+}
+
+void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
+                              struct volume_call *ret_call)
+{
+        *ret_request = (struct volume_request){ .verb = outer->request->verb };
+        *ret_call = (struct volume_call){
+                .request = ret_request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
+        };
+        (void)text_copy(ret_call->boot_id, sizeof ret_call->boot_id, outer->boot_id);
+        (void)text_copy(ret_call->driver, sizeof ret_call->driver, outer->driver);
+}
+
+void volume_call_end_within(struct volume_request *request, struct volume_call *call)
+{
+        volume_record_release(&call->record);
+        state_release(&call->state);
+        json_decref(request->options);
+        request->options = NULL;
 }
 
 int volume_call_name(struct volume_call *call, struct error *error)

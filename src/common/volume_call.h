@@ -21,7 +21,10 @@ struct volume_call;
 /* A sort of volume. Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
-        bool foreign; /* the device is not of our making: somebody else may use it at any time */
+        bool direct;           /* where its memory can be mapped itself (DAX), it is */
+        uint64_t offset_bytes; /* where in its image what is on the device begins */
+        bool wakes;            /* a call that was killed may have left the device awake, and the record without it */
+        bool foreign;          /* the device is not of our making: somebody else may use it at any time */
         /* ensure that the device is on this node, and that the record names it */
         int (*attach)(struct volume_call *call, struct error *error);
         /* whether it is: 1 or 0, by the kernel; nothing is changed but the record in memory */
@@ -38,6 +41,14 @@ struct volume_kind {
         int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
         /* without a device: a detached mount for a pod's directory; returns its fd */
         int (*make)(struct volume_call *call, struct error *error);
+};
+
+/* What makes ephemeral volumes, and takes them away again; with the programs that do (ephemeral.h). */
+struct volume_ephemeral {
+        /* for request->dir; a detached mount, owned by the caller */
+        int (*make)(struct volume_call *call, struct error *error);
+        /* ensure that what was made for a directory is gone; nothing is mounted there any more */
+        int (*unmake)(const struct volume_call *call, const char *dir, struct error *error);
 };
 
 /* What the reply says beyond its status; only what is kubelet's. */
@@ -59,8 +70,10 @@ struct volume_call {
         char driver[VOLUME_DRIVER_MAX];
         const struct volume_kind *kind; /* NULL until it is known */
         struct volume_record record;
-        bool recorded; /* the record is on the disk */
-        bool waits;    /* for another call, on the same volume */
+        bool recorded;                            /* the record is on the disk */
+        bool waits;                               /* for another call, on the same volume */
+        bool erases;                              /* a volume is overwritten, perhaps: that takes as long as it takes */
+        const struct volume_ephemeral *ephemeral; /* NULL: this program makes none */
         struct volume_answer answer;
 };
 
@@ -82,6 +95,15 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
  * no process of ours is left, unless it hangs in the kernel.
  */
 int volume_call_run(struct volume_call *call, volume_function *function, struct error *error);
+
+/*
+ * volume_call_begin_within() - a call on another volume, that this one is made of: the same configuration, policy
+ * (which is borrowed) and driver, and a request that has a name and the verb alone. volume_call_end_within() ends it,
+ * with its locks; request->options are released, too.
+ */
+void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
+                              struct volume_call *ret_call);
+void volume_call_end_within(struct volume_request *request, struct volume_call *call);
 
 /* volume_call_name() - getvolumename: one volume, one name, whoever asks; kubelet's own. */
 int volume_call_name(struct volume_call *call, struct error *error);

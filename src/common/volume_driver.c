@@ -23,7 +23,7 @@ static const char *const words[VERBS] = {
 static const struct ability {
         const char *name;
         bool owned; /* the filesystem is the volume's alone: kubelet may give it a label and a group */
-} without_device[] = { { "tmpfs", true }, { "bind", false }, { "nfs", false } };
+} without_device[] = { { "tmpfs", true }, { "bind", false }, { "nfs", false }, { "ephemeral", true } };
 
 #define CAPABILITIES(device, owned)                                                                                    \
         "{\"status\":\"Success\",\"capabilities\":{\"attach\":" device ",\"selinuxRelabel\":" owned                    \

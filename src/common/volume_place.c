@@ -133,7 +133,8 @@ void volume_place_unmake(const char *dir, unsigned made)
         char path[PATH_MAX];
 
         (void)text_copy(path, sizeof path, dir); /* as long as it */
-        while (made-- > 0 && unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0)
+        /* one that is missing was never made: a call was killed before it */
+        while (made-- > 0 && (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
                 *strrchr(path, '/') = '\0';
 }
 
@@ -217,6 +218,9 @@ int volume_take_off(struct volume_call *call, struct error *error)
                                "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
                                call->config.unmount_seconds);
         }
+        if (call->ephemeral != NULL && (!call->recorded || strcmp(call->record.kind, "ephemeral") == 0) &&
+            (r = call->ephemeral->unmake(call, dir, error)) < 0)
+                return r; /* remembered still, for the next call */
         place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
         if (place != NULL) {
                 volume_place_unmake(dir, place->made);

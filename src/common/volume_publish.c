@@ -106,16 +106,22 @@ static int check_attached(struct volume_call *call, struct error *error)
 
 int volume_publish(struct volume_call *call, struct error *error)
 {
-        cleanup_close int mount_fd = -EBADF;
-        unsigned made;
         int r;
 
         if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        if (call->kind->attach != NULL)
-                r = check_attached(call, error);
-        else
+        return volume_publish_attached(call, error);
+}
+
+int volume_publish_attached(struct volume_call *call, struct error *error)
+{
+        cleanup_close int mount_fd = -EBADF;
+        unsigned made;
+        int r;
+
+        r = call->kind->attach != NULL ? check_attached(call, error) : 0;
+        if (call->kind->attach == NULL)
                 volume_call_begin_record(call);
         if (r < 0 || (r = look(call, &made, error)) < 0)
                 return r;

@@ -12,4 +12,7 @@
 /* volume_publish() - with this pod's attributes, nosuid and nodev among them; read-only for this pod alone. */
 int volume_publish(struct volume_call *call, struct error *error);
 
+/* volume_publish_attached() - the same, of a call that is open, with its kind. */
+int volume_publish_attached(struct volume_call *call, struct error *error);
+
 #endif

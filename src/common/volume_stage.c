@@ -2,127 +2,37 @@
 #include "volume_stage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mount.h>
 
 #include "any_volume.h"
 #include "fd.h"
-#include "filesystem.h"
-#include "superblock.h"
+#include "volume_filesystem.h"
 #include "volume_place.h"
-
-/*
- * How well the record must be written that a filesystem is being made, or was. What mkfs, or a pod, writes into an
- * image is on the disk for sure when the journal of the image's filesystem is; where the record is in the same one it
- * was there first.
- */
-static enum file_durability durability(const struct volume_call *call)
-{
-        return volume_call_shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
-}
-
-/* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs,
- * also over a power cut, until what it made is whole. */
-static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
-{
-        const char *preallocate;
-        int r;
-
-        if (call->request->read_only)
-                return fail_because(error, EROFS, "make filesystem", device->path,
-                                    "the device is blank, and a read-only volume is not formatted");
-        if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
-                return r;
-        if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
-            (r = volume_call_save(call, durability(call), error)) < 0)
-                return r;
-        return filesystem_make(device, type, preallocate != NULL && strcmp(preallocate, "true") == 0,
-                               call->config.command_seconds, error);
-}
-
-/* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
-static int prepare(struct volume_call *call, const struct block_device *device, char *ret_type, bool *ret_formatted,
-                   struct error *error)
-{
-        int r;
-
-        *ret_formatted = call->record.formatting[0] != '\0';
-        if ((r = volume_call_unformat(call, error)) < 0)
-                return r;
-        if (call->kind->is_untouched != NULL && call->kind->is_untouched(call) > 0)
-                r = filesystem_choose(device, call->request->fs_type, ret_type, error);
-        else
-                r = filesystem_find(device, call->request->fs_type, ret_type, error);
-        if (r < 0)
-                return r;
-        if (r == 0) {
-                if ((r = format(call, device, ret_type, error)) < 0)
-                        return r;
-                *ret_formatted = true;
-        } else if (!call->request->read_only &&
-                   (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
-                return r;
-        call->record.formatting[0] = '\0';
-        return 0;
-}
-
-static int make_mount(const struct volume_call *call, const struct block_device *device, const char *type,
-                      struct error *error)
-{
-        const struct mount_options *options = &call->request->mount_options;
-        cleanup_close int context_fd = superblock_begin(type, error);
-        int r;
-
-        if (context_fd < 0)
-                return context_fd;
-        r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error);
-        if (r < 0)
-                return r;
-        return superblock_mount(context_fd, device->path, (unsigned)(options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY),
-                                error);
-}
 
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
 {
-        char type[FILESYSTEM_TYPE_SIZE];
-        cleanup_close int mount_fd = -EBADF;
-        cleanup_close int held_fd = -EBADF;
-        struct block_device device;
-        bool formatted;
-        int r;
+        enum file_durability durability;
+        cleanup_close int mount_fd = volume_filesystem_mount(call, &durability, error);
 
-        volume_call_device(call, &device);
-        /* as long as somebody has it open, what was read of it is not read again */
-        held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (call->kind->foreign && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
-                return r;
-        if ((r = prepare(call, &device, type, &formatted, error)) < 0)
-                return r;
-        mount_fd = make_mount(call, &device, type, error);
-        if (mount_fd < 0) {
-                struct error ignored; /* the first failure is the one to tell */
-
-                if (formatted) /* it is made, whatever kept it from being mounted */
-                        (void)volume_call_save(call, FILE_DURABLE, &ignored);
-                return mount_fd;
-        }
-        call->record.read_only = call->request->read_only;
-        return volume_place_put(call, mount_fd, made, /* staged= */ true, formatted ? durability(call) : FILE_ORDERED,
-                                error);
+        return mount_fd < 0 ? mount_fd : volume_place_put(call, mount_fd, made, /* staged= */ true, durability, error);
 }
 
 int volume_stage(struct volume_call *call, struct error *error)
 {
-        const char *dir = call->request->dir;
-        unsigned made;
         int r;
 
         if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        if (call->kind->attach == NULL)
-                return 0;
+        return call->kind->attach != NULL ? volume_stage_attached(call, error) : 0;
+}
+
+int volume_stage_attached(struct volume_call *call, struct error *error)
+{
+        const char *dir = call->request->dir;
+        unsigned made;
+        int r;
+
         if ((r = call->kind->attach(call, error)) < 0 || (r = volume_place_look(call, dir, &made, error)) < 0)
                 return r;
         if (r == PLACE_TAKEN)

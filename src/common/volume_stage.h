@@ -15,4 +15,7 @@
  */
 int volume_stage(struct volume_call *call, struct error *error);
 
+/* volume_stage_attached() - the same, of a call that is open, with its kind. */
+int volume_stage_attached(struct volume_call *call, struct error *error);
+
 #endif

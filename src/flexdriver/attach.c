@@ -2,19 +2,17 @@
 /* attach JSON NODE - make the volume's device exist on the node. */
 #include "privileges/attach.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
 #include "common/program.h"
 #include "common/volume_attach.h"
+#include "common/volume_begin.h"
 
 static const char help[] = "\n"
                            "Attach a volume and say which device it is. For another node nothing is changed here.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = { .name = "attach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON NODE",
-                                        .before_drop = lvm_volume_begin };
+static const struct program program = {
+        .name = "attach", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON NODE", .before_drop = volume_begin
+};
 
 int main(int argc, char **argv)
 {

@@ -2,19 +2,17 @@
 /* detach NAME NODE - let the volume's device go. */
 #include "privileges/detach.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
 #include "common/program.h"
 #include "common/volume_attach.h"
+#include "common/volume_begin.h"
 
 static const char help[] = "\n"
                            "Let the device of a volume go, by the name of the volume alone.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = { .name = "detach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "NAME NODE",
-                                        .before_drop = lvm_volume_begin };
+static const struct program program = {
+        .name = "detach", .help = help, .privileges = &PRIVILEGES, .arguments = "NAME NODE", .before_drop = volume_begin
+};
 
 int main(int argc, char **argv)
 {

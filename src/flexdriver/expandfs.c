@@ -2,8 +2,8 @@
 /* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - make its filesystem larger, while it is mounted. */
 #include "privileges/expandfs.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
 #include "common/program.h"
+#include "common/volume_begin.h"
 #include "common/volume_expand.h"
 
 static const char help[] =
@@ -15,7 +15,7 @@ static const struct program program = { .name = "expandfs",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = lvm_volume_begin_with_tools };
+                                        .before_drop = volume_begin_with_tools };
 
 int main(int argc, char **argv)
 {

@@ -2,8 +2,8 @@
 /* expandvolume JSON DIR NEW_SIZE OLD_SIZE - make the volume larger. */
 #include "privileges/expandvolume.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
 #include "common/program.h"
+#include "common/volume_begin.h"
 #include "common/volume_expand.h"
 
 static const char help[] = "\n"
@@ -14,7 +14,7 @@ static const struct program program = { .name = "expandvolume",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = lvm_volume_begin };
+                                        .before_drop = volume_begin };
 
 int main(int argc, char **argv)
 {

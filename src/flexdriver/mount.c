@@ -2,26 +2,29 @@
 /* mount DIR JSON - publish a volume to a pod. */
 #include "privileges/mount.h"
 #include "common/driver_status.h"
+#include "common/ephemeral.h"
+#include "common/kata.h"
 #include "common/program.h"
-#include "common/volume_publish.h"
 
 static const char help[] = "\n"
                            "Put a volume on the directory DIR of a pod.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = {
-        .name = "mount", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR JSON"
-};
+static const struct program program = { .name = "mount",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "DIR JSON",
+                                        .before_drop = ephemeral_begin_mount };
 
 int main(int argc, char **argv)
 {
         static struct volume_request request;
-        static struct volume_call call;
+        static struct volume_call call = { .ephemeral = &ephemeral };
         static struct error error;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_MOUNT, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_publish, &error) < 0)
+            volume_call_run(&call, kata_publish, &error) < 0)
                 return driver_status_failure(&request, &error);
         return driver_status_success(&call);
 }

@@ -2,9 +2,9 @@
 /* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
 #include "privileges/mountdevice.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
+#include "common/kata.h"
 #include "common/program.h"
-#include "common/volume_stage.h"
+#include "common/volume_begin.h"
 
 static const char help[] =
         "\n"
@@ -15,7 +15,7 @@ static const struct program program = { .name = "mountdevice",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DIR DEVICE JSON",
-                                        .before_drop = lvm_volume_begin_with_tools };
+                                        .before_drop = volume_begin_with_tools };
 
 int main(int argc, char **argv)
 {
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_MOUNTDEVICE, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_stage, &error) < 0)
+            volume_call_run(&call, kata_stage, &error) < 0)
                 return driver_status_failure(&request, &error);
         return driver_status_success(&call);
 }

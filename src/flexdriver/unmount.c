@@ -2,6 +2,7 @@
 /* unmount DIR - unpublish it. */
 #include "privileges/unmount.h"
 #include "common/driver_status.h"
+#include "common/ephemeral.h"
 #include "common/program.h"
 #include "common/volume_place.h"
 
@@ -9,18 +10,22 @@ static const char help[] = "\n"
                            "Unmount whatever is mounted on DIR and below it.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = {
-        .name = "unmount", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR"
-};
+static const struct program program = { .name = "unmount",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "DIR",
+                                        .before_drop = ephemeral_begin_unmount };
 
 int main(int argc, char **argv)
 {
         static struct volume_request request;
-        static struct volume_call call;
+        static struct volume_call call = { .ephemeral = &ephemeral };
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0 ||
-            volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
+        if (program_begin(&program, argc, argv, &error) < 0)
+                return driver_status_failure(&request, &error);
+        call.erases = ephemeral_begun();
+        if (volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_take_off, &error) < 0)
                 return driver_status_failure(&request, &error);
         return driver_status_success(&call);

@@ -2,8 +2,8 @@
 /* unmountdevice DIR - unstage it. */
 #include "privileges/unmountdevice.h"
 #include "common/driver_status.h"
+#include "common/kata.h"
 #include "common/program.h"
-#include "common/volume_place.h"
 
 static const char help[] = "\n"
                            "Unmount whatever is mounted on DIR and below it.\n"
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_UNMOUNTDEVICE, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_take_off, &error) < 0)
+            volume_call_run(&call, kata_take_off, &error) < 0)
                 return driver_status_failure(&request, &error);
         return driver_status_success(&call);
 }

@@ -2,9 +2,9 @@
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
 #include "common/driver_status.h"
-#include "common/lvm_volume.h"
 #include "common/program.h"
 #include "common/volume_attach.h"
+#include "common/volume_begin.h"
 
 static const char help[] = "\n"
                            "Wait until a volume has its device on this node; attach it, if nobody did.\n"
@@ -14,7 +14,7 @@ static const struct program program = { .name = "waitforattach",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DEVICE JSON",
-                                        .before_drop = lvm_volume_begin };
+                                        .before_drop = volume_begin };
 
 int main(int argc, char **argv)
 {

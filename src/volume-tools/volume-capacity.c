@@ -2,7 +2,6 @@
 /* volume-capacity [REQUEST] - how much room there is, per pool and profile. */
 #include <string.h>
 
-#include "common/lvm.h"
 #include "common/program.h"
 #include "common/provision.h"
 #include "common/provision_metrics.h"
@@ -27,7 +26,7 @@ static const struct program program = { .name = "volume-capacity",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "[--format prometheus | json] [REQUEST | -]",
-                                        .before_drop = lvm_begin };
+                                        .before_drop = provision_begin };
 
 int main(int argc, char **argv)
 {

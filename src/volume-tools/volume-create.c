@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-create REQUEST - make a volume in a pool, or adopt a disk that is there. */
 #include "privileges/volume-create.h"
-#include "common/lvm.h"
 #include "common/program.h"
 #include "common/provision.h"
 #include "common/provision_status.h"
@@ -19,7 +18,8 @@ static const char help[] =
         "  targetType     mount (default) or block\n"
         "  fsType         of the filesystem that it gets when it is first used\n"
         "  parameters     an object of strings; loop: preallocate (true, false); lvm: type (linear, striped, mirror,\n"
-        "                 raid1, raid5, raid6, raid10, thin), stripes, mirrors, stripesize, thinpool\n"
+        "                 raid1, raid5, raid6, raid10, thin), stripes, mirrors, stripesize, thinpool;\n"
+        "                 pmem: usage (AppDirect, FileIO)\n"
         "  eraseAfter     false: volume-delete need not overwrite what was on it\n"
         "  id             adopt this disk of the pool (volume-list shows them), with what is on it\n"
         "  match          true: adopt the smallest blank disk that is large enough; make one if there is none\n"
@@ -30,7 +30,7 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "volume-create", .help = help, .privileges = &PRIVILEGES, .before_drop = lvm_begin
+        .name = "volume-create", .help = help, .privileges = &PRIVILEGES, .before_drop = provision_begin
 };
 
 int main(int argc, char **argv)

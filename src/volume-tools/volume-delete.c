@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-delete REQUEST - give a volume back to its pool. */
 #include "privileges/volume-delete.h"
-#include "common/lvm.h"
 #include "common/program.h"
 #include "common/provision.h"
 #include "common/provision_status.h"
@@ -23,7 +22,7 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "volume-delete", .help = help, .privileges = &PRIVILEGES, .before_drop = lvm_begin
+        .name = "volume-delete", .help = help, .privileges = &PRIVILEGES, .before_drop = provision_begin
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-list [REQUEST] - pools, disks that could be adopted, and volumes. */
 #include "privileges/volume-list.h"
-#include "common/lvm.h"
 #include "common/program.h"
 #include "common/provision.h"
 #include "common/provision_status.h"
@@ -23,7 +22,7 @@ static const struct program program = { .name = "volume-list",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "[REQUEST | -]",
-                                        .before_drop = lvm_begin };
+                                        .before_drop = provision_begin };
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-reconcile [REQUEST] - after a crash or a reboot: make the node and the records agree. */
 #include "privileges/volume-reconcile.h"
-#include "common/lvm.h"
 #include "common/program.h"
+#include "common/provision.h"
 #include "common/reconcile.h"
 
 static const char help[] =
@@ -15,11 +15,10 @@ static const char help[] =
         "Taken away are: loop devices, mounts and records of before the last boot; what a call that was killed had\n"
         "begun and never answered; records of volumes that are not there any more, and of mounts in containers that "
         "are\n"
-        "gone; idle loop devices of flexgraft's that no record knows; what is attached and has been mounted nowhere "
+        "gone; idle loop devices of flexgraft's that no record knows; volumes of pools that were half made or half\n"
+        "deleted, and ephemeral ones that are not mounted any more; what is attached and has been mounted nowhere "
         "for ten\n"
-        "minutes. What others made is never touched, what is in "
-        "use\n"
-        "only reported.\n"
+        "minutes. What others made is never touched, what is in use only reported.\n"
         "\n"
         "Example: volume-reconcile '{\"dryRun\": true}'\n"
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
@@ -28,7 +27,7 @@ static const struct program program = { .name = "volume-reconcile",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "[REQUEST | -]",
-                                        .before_drop = lvm_begin };
+                                        .before_drop = provision_begin };
 
 int main(int argc, char **argv)
 {

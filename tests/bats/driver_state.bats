@@ -488,7 +488,11 @@ torn_records() {
         echo '{"name": "ssd", "type": "lvm", "volumeGroup": "vg"}' >"$FLEXGRAFT_POOLS/ssd.json"
         call attach "$(spec data type=loop size=8Mi pool=ssd)" "$NODE"
         assert_refused ssd "type lvm"
-        for text in '{"name": "ssd", "type": "pmem", "region": "region0"}' '{"name": "ssd", "type": "lvm"}' '{"name": "ssd", "type": "loop"}' \
+        echo '{"name": "ssd", "type": "pmem", "region": "region0"}' >"$FLEXGRAFT_POOLS/ssd.json"
+        call attach "$(spec data type=loop size=8Mi pool=ssd)" "$NODE"
+        assert_refused ssd "type pmem"
+        for text in '{"name": "ssd", "type": "pmem", "region": "../x"}' '{"name": "ssd", "type": "pmem", "region": "region0", "mode": "x"}' \
+                '{"name": "ssd", "type": "pmem", "region": "region0", "volumeGroup": "vg"}' '{"name": "ssd", "type": "lvm"}' '{"name": "ssd", "type": "loop"}' \
                 '{"name": "ssd", "type": "loop", "path": "relative"}' '{"name": "disk", "type": "loop", "path": "/x"}' \
                 '{"name": "ssd", "type": "loop", "path": 7}' '{"name": "ssd", "type": "loop", "path": "/x", "colour": 1}' '[]'; do
                 echo "$text" >"$FLEXGRAFT_POOLS/ssd.json"

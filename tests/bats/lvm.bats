@@ -7,6 +7,7 @@
 
 load helpers
 load driver_helpers
+load lvm_helpers
 bats_require_minimum_version 1.5.0
 
 EXTENT=$((4 << 20))
@@ -42,16 +43,8 @@ teardown() {
         driver_teardown
 }
 
-# quietly COMMAND ARG...: one of lvm's, in this machine without udev.
-quietly() {
-        lvm "$1" --yes --quiet --config 'devices{use_devicesfile=0 obtain_device_list_from_udev=0}
-                activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}' "${@:2}" >"$BATS_TEST_TMPDIR/lvm.log" 2>&1
-}
-
-# volumes: NAME TYPE of what is in the group, sorted.
 volumes() {
-        quietly lvs --noheadings --options lv_name,segtype "$GROUP"
-        sed -n "s/^ *\([^ ]*\) *\([a-z0-9-]*\) *$/\1 \2/p" "$BATS_TEST_TMPDIR/lvm.log" | grep -v WARNING | sort
+        lvm_volumes "$GROUP"
 }
 
 create() { # NAME SIZE [MEMBERS]
@@ -240,6 +233,12 @@ profile() { # NAME PARAMETERS
         delete data '"reclaimPolicy": "recycle"'
         assert_success
         is "$(volumes)" 'data linear'
+        profile safe '{"type": "raid1"}'
+        helper volume-create "{\"name\": \"twice\", \"size\": $EXTENT, \"profile\": \"safe\", \"match\": true}"
+        assert_success
+        assert_field .volume.id twice           # not one that lies elsehow
+        delete twice
+        assert_success
         create other "$EXTENT" '"match": true'
         assert_success
         assert_field .volume.id data
@@ -316,27 +315,31 @@ profile() { # NAME PARAMETERS
         assert_success
 }
 
-@test "killed anywhere and called again, one volume is made and one is taken away" {
-        local after pid
-        for after in 0.02 0.05 0.1 0.2 0.3 0.4 0.6 0.8; do
-                setsid "$(program volume-create)" "{\"name\": \"data\", \"size\": $EXTENT, \"pool\": \"big\"}" >/dev/null 2>&1 3>&- &
-                pid=$!
-                sleep "$after"
-                kill -KILL -- "-$pid" 2>/dev/null || :
-                wait "$pid" 2>/dev/null || :
-                create data "$EXTENT"
-                assert_success
-                is "$(volumes)" 'data linear'
-                setsid "$(program volume-delete)" '{"name": "data"}' >/dev/null 2>&1 3>&- &
-                pid=$!
-                sleep "$after"
-                kill -KILL -- "-$pid" 2>/dev/null || :
-                wait "$pid" 2>/dev/null || :
-                delete data
-                assert_success
-                is "$(volumes)" ''
-        done
-        is "$(dmsetup ls | grep -c "^$GROUP")" 0 "devices"
+@test "volume-reconcile puts a volume to sleep that is of before a reboot, and leaves one that is in use" {
+        create data $((16 << 20))
+        assert_success
+        kubelet_attach data
+        helper volume-reconcile
+        assert_field '.actions | length' 0
+        edit_record data '.bootId = "of before"'
+        helper volume-reconcile
+        assert_success
+        [[ ! -e /dev/mapper/$GROUP-data ]]
+        is "$(volume_records)" ''
+        kubelet_attach data
+        kubelet_stage data
+        edit_record data '.bootId = "of before"'
+        exec {busy}>"$(global_dir data)/busy"
+        helper volume-reconcile
+        assert_success
+        is "$(jq '.problems | length' <<<"$json")" 1
+        [[ -e /dev/mapper/$GROUP-data ]]
+        exec {busy}>&-
+        helper volume-reconcile
+        assert_success
+        [[ ! -e /dev/mapper/$GROUP-data ]]
+        rmdir "$(global_dir data)"
+        assert_nothing_left
 }
 
 @test "volumes made at a time are all made, and of the last room one gets it" {

@@ -87,9 +87,10 @@ check_privileges() {
         is "$(status_field CapAmb)" 0000000000000000 CapAmb
         is "$(status_field Seccomp)" 2 Seccomp
         is "$(status_field NoNewPrivs)" 1 NoNewPrivs
-        # Nothing is open but standard input, output and error, and the way to whoever would start a translator, or run lvm.
+        # Nothing is open but standard input, output and error, and the ways to who would start a translator, or run lvm and pmem-namespaces.
         local open="0 1 2 "
         [[ ! $1 =~ ^(mount-(bind|block|nfs|batch)|volume-.*)$ ]] || open+="3 "
+        [[ $1 != volume-* ]] || open+="4 "
         is "$(find "/proc/$WAITING/fd" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "$open" "open files of $1"
         exec 8>&-
         wait "$WAITING" || :

@@ -104,18 +104,12 @@ make_runc_config() {
 END
 }
 
-# blocks SECTION: the fenced blocks of a section of the README, each after a line that says only "block".
-blocks() {
-        awk -v section="## $1" '/^## / { inside = $0 == section } inside && /^```/ { open = !open; if (open) print "block"; next } inside && open' \
-                "$FLEXGRAFT_REPO/README.md"
-}
-
 @test "the README's pool, its profile and its volumes are as they stand there" {
         local command
         needs volume-create volume-delete volume-list volume-capacity
         export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools.d FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
         mkdir -m 0755 "$FLEXGRAFT_POOLS" "$BATS_TEST_TMPDIR/srv" "$BATS_TEST_TMPDIR/srv/fast"
-        blocks "Volumes from pools" | sed "s,/srv/,$BATS_TEST_TMPDIR/srv/," | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
+        readme_blocks "Volumes from pools" | sed "s,/srv/,$BATS_TEST_TMPDIR/srv/," | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
         cp "$BATS_TEST_TMPDIR/block.1" "$FLEXGRAFT_POOLS/fast.json"
         cp "$BATS_TEST_TMPDIR/block.2" "$FLEXGRAFT_PROFILES"
         while read -r command; do

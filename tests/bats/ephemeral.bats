@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Ephemeral volumes: made by a pod's options alone when it is mounted, gone when it is unmounted, and another for each pod.
+
+load helpers
+load driver_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        needs volume-list volume-reconcile
+        make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"
+        make_dir "$KUBELET/pods/pod-2/volumes/$DRIVER_NAME"
+        SPEC=$(spec scratch ephemeral=true size=8Mi)
+        DIR=$(pod_dir scratch)
+}
+
+teardown() {
+        driver_teardown
+}
+
+provisioned() {
+        find "$STATE_DIR/provisioned" -name '*.json' -printf '%f\n' 2>/dev/null | sort
+}
+
+nothing_is_left() {
+        assert_nothing_left && is "$(provisioned)" '' 'provisioned volumes' && is "$(ls "$POOL" 2>/dev/null)" '' images
+}
+
+@test "through all of kubelet's calls it is there from mount to unmount, and nowhere before or after" {
+        local verb
+        call attach "$SPEC" "$NODE"
+        assert_reply '{"status": "Success", "device": ""}'
+        call waitforattach '' "$SPEC"
+        succeeded
+        call mountdevice "$(global_dir scratch)" '' "$SPEC"
+        succeeded
+        is "$(provisioned)" ''
+        call mount "$DIR" "$SPEC"
+        succeeded
+        is "$(node_mount_type "$DIR")" ext4
+        echo hello >"$DIR/file"
+        is "$(provisioned | wc -l)" 1
+        call mount "$DIR" "$SPEC"
+        succeeded
+        is "$(cat "$DIR/file")" hello
+        for verb in 1 2; do
+                call unmount "$DIR"
+                succeeded
+                nothing_is_left
+        done
+        call unmountdevice "$(global_dir scratch)"
+        succeeded
+        call detach scratch "$NODE"
+        succeeded
+        nothing_is_left
+}
+
+@test "a driver named ephemeral has such volumes alone, and only mount and unmount" {
+        install_driver flexgraft~ephemeral
+        call init
+        assert_field .capabilities.attach false
+        call mount "$KUBELET/pods/pod-1/volumes/scratch" "$(spec scratch size=8Mi)"
+        succeeded
+        is "$(provisioned | wc -l)" 1
+        call unmount "$KUBELET/pods/pod-1/volumes/scratch"
+        succeeded
+        nothing_is_left
+}
+
+@test "volumes of one name in two pods are two" {
+        local other
+        POD=pod-2
+        other=$(pod_dir scratch)
+        call mount "$DIR" "$SPEC"
+        succeeded
+        echo one >"$DIR/file"
+        call mount "$other" "$SPEC"
+        succeeded
+        [[ ! -e $other/file ]]
+        call unmount "$DIR"
+        succeeded
+        is "$(provisioned | wc -l)" 1
+        is "$(node_mount_type "$other")" ext4
+        call unmount "$other"
+        succeeded
+        nothing_is_left
+}
+
+@test "what cannot be made or mounted leaves nothing" {
+        local options
+        for options in 'ephemeral=true' 'ephemeral=true size=8Mi pool=none' 'ephemeral=true size=8Mi profile=none' 'ephemeral=yes size=8Mi' \
+                'ephemeral=true size=8Mi @readwrite=ro' 'ephemeral=true size=8Mi @fsType=nofs' 'ephemeral=true size=8Mi usage=Other' \
+                'ephemeral=true size=8Mi type=pmem' 'ephemeral=true size=8Mi type=tmpfs' 'ephemeral=true size=8Mi mountOptions=nonsense' \
+                'ephemeral=true size=900000Gi'; do
+                # shellcheck disable=SC2086 # the words of the options
+                call mount "$DIR" "$(spec scratch $options)"
+                assert_refused
+                nothing_is_left
+        done
+}
+
+@test "a volume of a profile has its filesystem" {
+        grep -qw xfs /proc/filesystems || modprobe --quiet xfs || skip "this kernel has no xfs"
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        echo '{"profile_matrix": {"fast": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"}, "volume_capabilities":
+                {"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {}}}}' >"$FLEXGRAFT_PROFILES"
+        call mount "$DIR" "$(spec scratch ephemeral=true size=300Mi profile=fast)"
+        succeeded
+        is "$(node_mount_type "$DIR")" xfs
+        call unmount "$DIR"
+        succeeded
+        nothing_is_left
+}
+
+@test "a policy's kinds name ephemeral, and the type of its pool" {
+        write_policy '"kinds": ["loop"]'
+        call mount "$DIR" "$SPEC"
+        assert_refused ephemeral
+        write_policy '"kinds": ["ephemeral"]'
+        call mount "$DIR" "$SPEC"
+        assert_refused loop
+        nothing_is_left
+        write_policy '"kinds": ["ephemeral", "loop"]'
+        call mount "$DIR" "$SPEC"
+        succeeded
+        call unmount "$DIR"
+        succeeded
+}
+
+@test "while it cannot be deleted unmount fails, and again deletes it" {
+        local image
+        call mount "$DIR" "$SPEC"
+        succeeded
+        image=$(echo "$POOL"/*.img)
+        chattr +i "$image" 2>/dev/null || mount --bind "$image" "$image"
+        call unmount "$DIR"
+        assert_refused
+        is "$(provisioned | wc -l)" 1
+        chattr -i "$image" 2>/dev/null || umount "$image"
+        call unmount "$DIR"
+        succeeded
+        nothing_is_left
+}
+
+@test "volume-reconcile deletes one whose mount is gone, or was never made" {
+        call mount "$DIR" "$SPEC"
+        succeeded
+        umount "$DIR"
+        helper volume-reconcile
+        assert_success
+        [[ $json == *'deleted an ephemeral volume'* ]]
+        rmdir "$DIR" 2>/dev/null || :
+        nothing_is_left
+        at_syscall --at move_mount --kill "$DRIVER" mount "$DIR" "$SPEC"
+        is "$AT_REACHED" 1
+        is "$(provisioned | wc -l)" 1
+        helper volume-reconcile
+        assert_success
+        nothing_is_left
+}
+
+@test "volume-reconcile ends what a volume-create or a volume-delete that was killed had begun" {
+        local dry
+        at_syscall --at fallocate --kill "$(program volume-create)" '{"name": "data", "size": 1048576}'
+        is "$(provisioned)" data.json
+        helper volume-create '{"name": "other", "size": 1048576}'
+        assert_success
+        at_syscall --at unlinkat --kill "$(program volume-delete)" '{"name": "other"}'
+        for dry in true false; do
+                helper volume-reconcile "{\"dryRun\": $dry}"
+                assert_success
+                is "$(jq -r '[.actions[] | select(.action | test("half made")) | .subject] | sort | join(" ")' <<<"$json")" "data other"
+        done
+        nothing_is_left
+        helper volume-reconcile
+        assert_field '.actions | length' 0
+}
+
+# sweep VERB: killed at every STRIDE'th system call and called again, it does its work; then unmount leaves nothing.
+sweep() {
+        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-5} tried=0 arguments
+        for ((number = 1 + BATS_ROOT_PID % stride; ; number += stride)); do
+                arguments=("$DIR" "$SPEC")
+                if [[ $verb == unmount ]]; then
+                        call mount "$DIR" "$SPEC"
+                        succeeded || return 1
+                        arguments=("$DIR")
+                fi
+                at_syscall --timeout 60 --at "$number" --kill "$DRIVER" "$verb" "${arguments[@]}"
+                [[ $AT_REACHED == 1 ]] || break
+                tried=$((tried + 1))
+                if ((number % 2)); then
+                        call "$verb" "${arguments[@]}"
+                        succeeded || { echo "again, after call $number, $AT_NAME"; return 1; }
+                        [[ $verb == unmount || $(node_mount_type "$DIR") == ext4 ]] || { echo "no mount after call $number, $AT_NAME"; return 1; }
+                fi
+                call unmount "$DIR"
+                succeeded && call detach scratch "$NODE" && succeeded && nothing_is_left || { echo "unmount, after call $number, $AT_NAME"; return 1; }
+        done
+        call unmount "$DIR"
+        echo "# $verb: points tried $tried (every $stride.)" >&3
+        ((tried > 10)) && nothing_is_left
+}
+
+@test "mount killed at any call: again mounts it, and unmount leaves nothing" {
+        sweep mount
+}
+
+@test "unmount killed at any call: again leaves nothing" {
+        sweep unmount
+}

@@ -1,0 +1,205 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Volumes for containers in virtual machines: an image in the volume, which the machine's kernel takes for persistent memory.
+
+load helpers
+load driver_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        needs volume-reconcile
+        SPEC=$(spec vm type=loop size=64Mi kataContainers=true)
+        SPECS[vm]=$SPEC
+        GLOBAL=$(global_dir vm)
+        DIR=$(pod_dir vm)
+        make_dir "${DIR%/*}"
+}
+
+teardown() {
+        driver_teardown
+}
+
+up() {
+        call attach "$SPEC" "$NODE" && succeeded || return 1
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC" && succeeded || return 1
+        IMAGE=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
+        call mount "$DIR" "$SPEC" && succeeded
+}
+
+down() {
+        call unmount "$DIR" && succeeded || return 1
+        call unmountdevice "$GLOBAL" && succeeded || return 1
+        call detach vm "$NODE" && succeeded
+}
+
+nothing_is_left() {
+        assert_nothing_left && [[ ! -e $STATE_DIR/kata ]]
+}
+
+@test "pods get the filesystem in the image, and mountdevice tells where that is" {
+        up
+        [[ $IMAGE == "$STATE_DIR"/kata/*/kata.img ]]
+        is "$(losetup --noheadings --output OFFSET --associated "$IMAGE" | tr -d ' ')" $((4 << 20))
+        is "$(node_mount_type "$DIR")" ext4
+        echo hello >"$DIR/file"
+        down
+        nothing_is_left
+        up
+        is "$(cat "$DIR/file")" hello
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+        assert_field .message "kataContainers: the image for the virtual machine is $IMAGE"
+        call mount "$DIR" "$SPEC"
+        succeeded
+        down
+        nothing_is_left
+}
+
+@test "the kernel of a virtual machine finds memory in the image, with the filesystem on its partition, and maps files with MAP_SYNC" {
+        local memory=$FLEXGRAFT_REPO/build/kata.$BASHPID
+        [[ ! -e /run/guest-run ]] || skip "this is a virtual machine already"
+        up
+        echo hello >"$DIR/file"
+        call unmount "$DIR"
+        succeeded
+        call unmountdevice "$GLOBAL"
+        succeeded
+        mkdir "$BATS_TEST_TMPDIR/own"
+        mount -o ro "$(loop_of "$(image_of vm)")" "$BATS_TEST_TMPDIR/own"
+        cp "$BATS_TEST_TMPDIR/own/kata.img" "$memory"
+        umount "$BATS_TEST_TMPDIR/own"
+        # as large as a module may be: the rest of it, and its labels, are empty
+        truncate -s $((66 << 20)) "$memory"
+        run "$FLEXGRAFT_REPO/scripts/guest-run" --timeout 200 --nvdimm "$memory" bash -c '
+                modprobe --all nfit nd_pmem ext4
+                for i in {1..50}; do [[ -b /dev/pmem0p1 ]] && break; sleep 0.1; done
+                echo "mode: $(cat /sys/bus/nd/devices/pfn0.*/mode | sort | tail -n 1)"
+                mkdir /tmp/m && mount -o dax=always /dev/pmem0p1 /tmp/m && cat /tmp/m/file && '"$FLEXGRAFT_TOOLS"'/map-sync /tmp/m/mapped && echo synced'
+        rm -f "$memory"
+        is "$status" 0
+        [[ $output == *'mode: ram'*hello*synced* ]]
+}
+
+@test "what is no volume for a virtual machine is refused, and leaves nothing" {
+        local options
+        for options in 'type=loop size=64Mi kataContainers=maybe' 'type=loop size=9Mi kataContainers=true' 'type=tmpfs kataContainers=true' 'type=kata' 'type=loop size=64Mi ephemeral=true kataContainers=true'; do
+                # shellcheck disable=SC2086 # the words of the options
+                SPEC=$(spec vm $options)
+                call attach "$SPEC" "$NODE"
+                call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+                assert_refused
+                call unmountdevice "$GLOBAL"
+                succeeded
+                call detach vm "$NODE"
+                succeeded
+                nothing_is_left
+                rm -f "$(image_of vm)"
+        done
+}
+
+@test "an image that is a link of somebody's is not followed, and nothing stays mounted" {
+        mkdir -p "$POOL" "$BATS_TEST_TMPDIR/content"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
+        echo precious >"$BATS_TEST_TMPDIR/precious"
+        ln -s "$BATS_TEST_TMPDIR/precious" "$BATS_TEST_TMPDIR/content/kata.img"
+        truncate -s 64M "$(image_of vm)"
+        mkfs.ext4 -q -F -d "$BATS_TEST_TMPDIR/content" "$(image_of vm)"
+        call attach "$SPEC" "$NODE"
+        succeeded
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+        assert_refused kata.img
+        is "$(mounts_here)" ''
+        call detach vm "$NODE"
+        succeeded
+        nothing_is_left
+        is "$(cat "$BATS_TEST_TMPDIR/precious")" precious
+}
+
+@test "an image that was not finished is made anew, and one that is there is kept" {
+        up
+        echo hello >"$DIR/file"
+        down
+        SPEC=$(spec other type=loop size=64Mi kataContainers=true) GLOBAL=$(global_dir other)
+        call attach "$SPEC" "$NODE"
+        succeeded
+        at_syscall --own --at fallocate --kill "$DRIVER" mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+        is "$AT_REACHED" 1
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+        succeeded
+        is "$(find "$STATE_DIR/kata" -name 'kata.img*' | wc -l)" 1
+        call unmountdevice "$GLOBAL"
+        succeeded
+        call detach other "$NODE"
+        succeeded
+        nothing_is_left
+}
+
+@test "volume-reconcile takes all of it away after a reboot" {
+        local name
+        up
+        for name in "$STATE_DIR"/volumes/*.json; do
+                edit_record "$(basename "$name" .json)" '.bootId = "00000000-0000-0000-0000-000000000000"'
+        done
+        helper volume-reconcile
+        assert_success
+        helper volume-reconcile
+        assert_success
+        assert_field '.problems | length' 0
+        rmdir "$GLOBAL" "$DIR" 2>/dev/null || :
+        nothing_is_left
+}
+
+@test "mountdevice killed before any record is in its place, and not called again: unmountdevice and detach leave nothing" {
+        local number tried=0
+        for ((number = 1; ; number++)); do
+                call attach "$SPEC" "$NODE"
+                succeeded
+                at_syscall --own --at "renameat:$number" --kill "$DRIVER" mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+                call unmountdevice "$GLOBAL"
+                succeeded
+                call detach vm "$NODE"
+                succeeded
+                nothing_is_left
+                [[ $AT_REACHED == 1 ]] || break
+                tried=$((tried + 1))
+        done
+        ((tried > 2))
+}
+
+# sweep VERB: killed at every STRIDE'th system call and called again, it does its work, and what follows leaves nothing.
+sweep() {
+        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-7} tried=0 arguments
+        for ((number = 1 + EPOCHSECONDS % stride; ; number += stride)); do
+                call attach "$SPEC" "$NODE"
+                succeeded || return 1
+                arguments=("$GLOBAL" /dev/loop0 "$SPEC")
+                if [[ $verb == unmountdevice ]]; then
+                        call mountdevice "${arguments[@]}"
+                        succeeded || return 1
+                        arguments=("$GLOBAL")
+                fi
+                at_syscall --timeout 60 --at "$number" --kill "$DRIVER" "$verb" "${arguments[@]}"
+                [[ $AT_REACHED == 1 ]] || break
+                tried=$((tried + 1))
+                if ((number % 2)); then
+                        call "$verb" "${arguments[@]}"
+                        succeeded || { echo "again, after call $number, $AT_NAME"; return 1; }
+                        [[ $verb == unmountdevice || $(node_mount_type "$GLOBAL") == ext4 ]] || { echo "no mount after call $number, $AT_NAME"; return 1; }
+                fi
+                call unmountdevice "$GLOBAL"
+                succeeded && call detach vm "$NODE" && succeeded && nothing_is_left || { echo "after call $number, $AT_NAME"; return 1; }
+        done
+        call unmountdevice "$GLOBAL"
+        call detach vm "$NODE"
+        echo "# $verb: points tried $tried (every $stride.)" >&3
+        ((tried > 10)) && nothing_is_left
+}
+
+@test "mountdevice killed at any call: again mounts it, and the rest leaves nothing" {
+        sweep mountdevice
+}
+
+@test "unmountdevice killed at any call: again leaves nothing" {
+        sweep unmountdevice
+}

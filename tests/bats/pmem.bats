@@ -1,0 +1,383 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Volumes of persistent memory: one namespace each, mapped by pods and containers without a copy.
+#
+# A machine without persistent memory skips all of this; scripts/guest-run --nvdimm has one with emulated modules.
+# bats file_tags=kernel,pmem
+
+load helpers
+load driver_helpers
+load lvm_helpers
+bats_require_minimum_version 1.5.0
+
+ALIGN=$((16 << 20))
+EXTENT=$((4 << 20))
+GROUP=flexgraft-region0
+
+setup() {
+        DRIVER=''
+        modprobe --quiet --all nfit nd_pmem dm_mod dm_thin_pool 2>/dev/null || :
+        [[ -e /sys/bus/nd/devices/region0 && -n $(type -P ndctl) ]] || skip "this machine has no persistent memory"
+        bed_setup
+        needs volume-create volume-delete volume-list volume-capacity verbs/pmem-namespaces
+        driver_setup flexgraft~pmem
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        empty_regions
+        echo '{"type": "pmem", "region": "region0"}' >"$FLEXGRAFT_POOLS/memory.json"
+        TOTAL=$(cat /sys/bus/nd/devices/region0/size)
+} >/dev/null 2>&1
+
+teardown() {
+        [[ -n ${TOTAL:-} ]] || return 0
+        driver_teardown
+        empty_regions
+}
+
+empty_regions() {
+        local group
+        for group in flexgraft-region0 flexgraft-region1 others; do
+                quietly vgremove --force "$group" || :
+        done
+        stores_empty
+} >/dev/null 2>&1
+
+# use_group [MEMBERS]: the pool is in mode lvm from now on.
+use_group() {
+        echo "{\"type\": \"pmem\", \"region\": \"region0\", \"mode\": \"lvm\"${1:+, $1}}" >"$FLEXGRAFT_POOLS/memory.json"
+}
+
+create() { # NAME SIZE [MEMBERS]
+        helper volume-create "{\"name\": \"$1\", \"size\": $2, \"pool\": \"memory\"${3:+, $3}}"
+}
+
+delete() { # NAME [MEMBERS]
+        helper volume-delete "{\"name\": \"$1\"${2:+, $2}}"
+}
+
+capacity() { # FIELD
+        helper volume-capacity '{"pool": "memory"}' && assert_success || return 1
+        jq -r ".pools[0].$1" <<<"$json"
+}
+
+namespaces() { # [REGION]
+        ndctl list --namespaces --region "${1:-region0}" | jq -r 'if type == "array" then .[] else . end | "\(.name) \(.mode)"' | sort
+}
+
+@test "a volume is made, mounted with DAX, mapped by a pod, given back, and the room is what it was" {
+        local dir
+        is "$(capacity available)" "$TOTAL"
+        create data $((60 << 20))
+        assert_success
+        assert_field .volume.size $((4 * ALIGN))
+        is "$(namespaces)" "data fsdax"
+        is "$(capacity available)" $((TOTAL - 4 * ALIGN))
+        kubelet_attach data
+        kubelet_stage data
+        kubelet_publish data
+        dir=$(pod_dir data)
+        [[ $(findmnt --noheadings --output OPTIONS "$dir") == *dax=always* ]]
+        "$FLEXGRAFT_TOOLS/map-sync" "$dir/file"
+        is "$(head -c 6 "$dir/file")" mapped
+        delete data
+        assert_failure EBUSY
+        kubelet_unpublish data
+        kubelet_unstage data
+        delete data
+        assert_failure EBUSY            # it is attached still
+        kubelet_detach data
+        delete data
+        assert_success
+        is "$(namespaces)" ''
+        is "$(capacity available)" "$TOTAL"
+}
+
+@test "a volume for FileIO is of sectors, and not mounted with DAX" {
+        create data $((60 << 20)) '"parameters": {"usage": "FileIO"}'
+        assert_success
+        is "$(namespaces)" "data sector"
+        kubelet_attach data usage=FileIO
+        kubelet_stage data
+        [[ $(findmnt --noheadings --output OPTIONS "$(global_dir data)") != *dax* ]]
+        run "$FLEXGRAFT_TOOLS/map-sync" "$(global_dir data)/file"
+        is "$status" 1
+        kubelet_unstage data
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "a volume of sectors is as large as the kernel needs it to be" {
+        create data 1 '"parameters": {"usage": "FileIO"}'
+        assert_success
+        assert_field .volume.size $((2 * ALIGN))
+        create rest $((TOTAL - 3 * ALIGN))
+        assert_success
+        create more 1 '"parameters": {"usage": "FileIO"}'
+        assert_failure ENOSPC
+        create more 1
+        assert_success
+}
+
+@test "of a fragmented region the largest extent is told, and a request above it fails with it named" {
+        local rest
+        create a $((63 << 20))
+        assert_success
+        create b 1
+        assert_success
+        create c $((64 << 20))
+        assert_success
+        rest=$((TOTAL - 9 * ALIGN))
+        delete b
+        assert_success
+        is "$(capacity available)" $((rest + ALIGN))
+        is "$(capacity largest)" "$rest"
+        create d $((rest + 1))
+        assert_failure ENOSPC "$rest"
+        create d "$rest"
+        assert_success
+        is "$(capacity largest)" "$ALIGN"
+}
+
+@test "what was on a volume is erased, and a signature on memory that is used again is wiped" {
+        local device
+        create data "$ALIGN"
+        assert_success
+        device=$(jq -r .volume.path <<<"$json")
+        mkfs.ext4 -q -b 4096 "$device"
+        yes secret | dd of="$device" bs=1M seek=4 count=2 iflag=fullblock conv=fsync status=none
+        delete data
+        assert_success
+        ndctl create-namespace --region region0 --mode fsdax --size "$ALIGN" --name other >/dev/null 2>&1
+        device=/dev/$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .blockdev')
+        is "$(grep -c secret "$device" || :)" 0
+        mkfs.ext4 -q -b 4096 "$device"
+        ndctl destroy-namespace --force all >/dev/null 2>&1
+        create data "$ALIGN"
+        assert_success
+        is "$(blkid -p -o value -s TYPE "$(jq -r .volume.path <<<"$json")" || :)" '' signature
+}
+
+@test "namespaces of others are never touched" {
+        ndctl create-namespace --region region0 --mode fsdax --size "$ALIGN" --name others >/dev/null 2>&1
+        create others "$ALIGN"
+        assert_failure EEXIST
+        delete others
+        assert_success
+        assert_field .existed false
+        create data "$ALIGN"
+        assert_success
+        delete data
+        assert_success
+        is "$(namespaces)" "others fsdax"
+        helper volume-list '{"pool": "memory"}'
+        assert_field '[.disks[].id] | join(" ")' others
+}
+
+@test "names of 128 bytes and with odd characters are volumes, too" {
+        local name
+        for name in "$(printf 'x%.0s' {1..128})" 'a b/c' 'ä' '"'; do
+                helper volume-create "$(jq -nc --arg name "$name" '{name: $name, size: 1, pool: "memory"}')"
+                assert_success
+                helper volume-delete "$(jq -nc --arg name "$name" '{name: $name}')"
+                assert_success
+        done
+        is "$(namespaces)" ''
+}
+
+@test "a volume is injected into a running container, which maps it" {
+        create data $((60 << 20))
+        assert_success
+        kubelet_attach data
+        kubelet_stage data
+        kubelet_unstage data
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/data\", \"options\": \"dax=always\"}"
+        assert_success
+        cp "$FLEXGRAFT_TOOLS/map-sync" "/proc/$CONTAINER_PID/root/bin/map-sync"
+        in_container map-sync /data/file
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+# ---- a volume group of the region's
+
+@test "in mode lvm the region becomes a volume group, whose volumes are mapped by pods, and the room is what it was" {
+        local dir before
+        use_group
+        before=$(capacity available)
+        create data $((60 << 20))
+        assert_success
+        assert_field .volume.size $((60 << 20))
+        assert_field .volume.path "/dev/$GROUP/data"
+        is "$(namespaces)" 'flexgraft fsdax'
+        is "$(lvm_volumes "$GROUP")" 'data linear'
+        is "$(capacity available)" $((before - (60 << 20)))
+        kubelet_attach data
+        is "${DEVICES[data]}" /dev/mapper/flexgraft--region0-data
+        kubelet_stage data
+        kubelet_publish data
+        dir=$(pod_dir data)
+        [[ $(findmnt --noheadings --output OPTIONS "$dir") == *dax=always* ]]
+        "$FLEXGRAFT_TOOLS/map-sync" "$dir/file"
+        delete data
+        assert_failure EBUSY
+        kubelet_unpublish data
+        kubelet_unstage data
+        kubelet_detach data
+        [[ ! -e /dev/mapper/flexgraft--region0-data ]]
+        delete data
+        assert_success
+        is "$(lvm_volumes "$GROUP")" ''
+        is "$(capacity available)" "$before"
+}
+
+@test "in mode lvm the largest volume that is told before there is a group can be made, and no larger one" {
+        local largest
+        ndctl create-namespace --region region0 --mode fsdax --size $((3 * ALIGN)) --name others >/dev/null 2>&1
+        use_group
+        largest=$(capacity largest)
+        is "$(capacity total)" "$largest"
+        create data $((largest + 1))
+        assert_failure ENOSPC "$largest"
+        is "$(namespaces)" 'others fsdax'
+        create data "$largest"
+        assert_success
+        is "$(capacity available)" 0
+        is "$(capacity total)" "$largest"
+        is "$(namespaces)" $'flexgraft fsdax\nothers fsdax'
+}
+
+@test "in mode lvm a fragmented region gives all its pieces, and volumes lie over several" {
+        local largest id
+        create a "$((4 * ALIGN))"
+        create b "$ALIGN"
+        create c "$((4 * ALIGN))"
+        create d "$ALIGN"
+        delete a
+        delete c
+        use_group
+        largest=$(capacity largest)
+        create data "$largest"
+        assert_success
+        is "$(namespaces | grep -c flexgraft)" 3
+        kubelet_attach data
+        kubelet_stage data
+        "$FLEXGRAFT_TOOLS/map-sync" "$(global_dir data)/file"
+        kubelet_unstage data
+        kubelet_detach data
+        delete data
+        assert_success
+        is "$(capacity largest)" "$largest"
+}
+
+@test "in mode lvm the pool takes no more of its region than its share, and grows when that does" {
+        use_group '"maxPercent": 50'
+        create data "$EXTENT"
+        assert_success
+        (($(cat /sys/bus/nd/devices/region0/available_size) >= TOTAL / 2))
+        use_group
+        create more $((TOTAL / 2 + ALIGN))
+        assert_success
+        is "$(namespaces | grep -c flexgraft)" 2
+}
+
+@test "a group or a namespace of somebody else's is not filled, and not taken" {
+        local device
+        ndctl create-namespace --region region0 --mode fsdax --size $((3 * ALIGN)) --name flexgraft >/dev/null 2>&1
+        device=/dev/$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .blockdev')
+        quietly vgcreate others "$device"
+        use_group
+        create data "$EXTENT"
+        assert_success
+        is "$(lvm_volumes others)" ''
+        quietly pvs --noheadings --options pv_name,vg_name "$device"
+        grep -q ' others' "$BATS_TEST_TMPDIR/lvm.log"
+        delete data
+        assert_success
+        quietly vgremove --force "$GROUP"
+        quietly vgrename others "$GROUP"
+        create data "$EXTENT"
+        assert_failure EEXIST "not of our making"
+}
+
+@test "a label of lvm's that was left on memory that is used again is wiped, in both modes" {
+        local device
+        use_group
+        create old "$EXTENT"
+        assert_success
+        ndctl destroy-namespace --force all >/dev/null 2>&1     # and nobody told lvm
+        create old "$EXTENT"
+        assert_failure ENOENT           # the record is there; its volume is not
+        delete old
+        assert_success
+        create data "$EXTENT"
+        assert_success
+        is "$(lvm_volumes "$GROUP")" 'data linear'
+        delete data
+        assert_success
+        ndctl destroy-namespace --force all >/dev/null 2>&1
+        echo '{"type": "pmem", "region": "region0"}' >"$FLEXGRAFT_POOLS/memory.json"
+        create data "$TOTAL"
+        assert_success
+        is "$(blkid -p -o value -s TYPE "$(jq -r .volume.path <<<"$json")" || :)" '' signature
+}
+
+@test "an ephemeral volume is a pod's while it is mounted, in both modes" {
+        local dir before mode
+        dir=$(pod_dir scratch)
+        make_dir "${dir%/*}"
+        for mode in direct lvm; do
+                [[ $mode == direct ]] || use_group
+                before=$(capacity available)
+                call mount "$dir" "$(spec scratch ephemeral=true pool=memory size=60Mi)"
+                succeeded
+                "$FLEXGRAFT_TOOLS/map-sync" "$dir/file"
+                call unmount "$dir"
+                succeeded
+                assert_nothing_left
+                is "$(capacity available)" "$before"
+                helper volume-list
+                assert_field '.volumes | length' 0
+        done
+}
+
+@test "the README's pools of persistent memory, and their volumes, are as they stand there" {
+        local command
+        rm -f "$FLEXGRAFT_POOLS/memory.json"
+        readme_blocks "Persistent memory" | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
+        cp "$BATS_TEST_TMPDIR/block.1" "$FLEXGRAFT_POOLS/memory.json"
+        cp "$BATS_TEST_TMPDIR/block.2" "$FLEXGRAFT_POOLS/shared.json"
+        [[ -e /sys/bus/nd/devices/region1 ]] || skip "this machine has one region"
+        while read -r command; do
+                run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -c "$command"
+                is "$status" 0 "exit status of $command: $output"
+                is "$(jq -r .status <<<"$output")" Success "status of $command"
+        done <"$BATS_TEST_TMPDIR/block.3"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/block.3")" 8 commands
+        is "$(namespaces)$(namespaces region1)" 'flexgraft fsdax'
+}
+
+@test "an image for a virtual machine lies in a volume of persistent memory, which maps it" {
+        local image
+        create vm $((96 << 20))
+        assert_success
+        SPECS[vm]=$(spec vm kataContainers=true)
+        call attach "${SPECS[vm]}" "$NODE"
+        succeeded
+        call mountdevice "$(global_dir vm)" "$(jq -r .device <<<"$json")" "${SPECS[vm]}"
+        succeeded
+        image=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
+        [[ $(findmnt --noheadings --output OPTIONS --target "$image") == *dax=always* ]]
+        is "$(findmnt --noheadings --output SOURCE "$(global_dir vm)")" "$(loop_of "$image")"
+        call unmountdevice "$(global_dir vm)"
+        succeeded
+        call detach vm "$NODE"
+        succeeded
+        assert_nothing_left
+        delete vm
+        assert_success
+        is "$(capacity available)" "$TOTAL"
+}
