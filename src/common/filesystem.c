@@ -144,6 +144,22 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
         return r < 0 ? r : 0; /* above: it could not look, and the mount will tell */
 }
 
+int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error)
+{
+        char output[TOOL_OUTPUT_SIZE];
+        size_t i = index_of(type);
+        int r;
+
+        if (i == FILESYSTEMS || !filesystems[i].repaired)
+                return fail(error, EBADMSG, "check filesystem", device->path);
+        r = tool_run(TOOL_DEBUGFS_DIRTY, device->path, false, timeout_seconds, output, error);
+        if (r != 0)
+                return r < 0 ? r
+                             : fail_because(error, EBADMSG, "check filesystem", device->path, "debugfs: %s", output);
+        log_say("the checksum of the superblock on %s was wrong: all of the filesystem is checked", device->path);
+        return filesystem_repair(device, type, timeout_seconds, error);
+}
+
 int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
                     struct error *error)
 {

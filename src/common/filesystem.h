@@ -52,6 +52,15 @@ int filesystem_unmake(const struct block_device *device, bool same_device, struc
 int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
                       struct error *error);
 
+/*
+ * filesystem_mend() - after the kernel refused to mount it with EBADMSG: the superblock's checksum is wrong. e2fsprogs
+ * writes a superblock in words of two bytes, the checksum as the last (lib/ext2fs/closefs.c, write_primary_superblock),
+ * and where it was killed between two of them, e2fsck -p cannot open what is there. It gets a checksum by debugfs, and
+ * e2fsck -p checks all of it.
+ * Errors: EBADMSG it is no filesystem of that sort; what filesystem_repair() has; ENOENT debugfs is not installed.
+ */
+int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error);
+
 /* filesystem_grow() - to all of its device, while it is mounted at dir. */
 int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
                     struct error *error);

@@ -36,6 +36,7 @@ static const struct {
                                    {},
                                    true },
         [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
+        [TOOL_DEBUGFS_DIRTY] = { "debugfs", { "-n", "-w", "-R", "dirty" }, {}, false },
         [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
         [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },
         [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, true },

@@ -8,6 +8,7 @@
 
 #include "fd.h"
 #include "filesystem.h"
+#include "log.h"
 #include "superblock.h"
 #include "text.h"
 
@@ -101,6 +102,16 @@ static int make_mount(const struct volume_call *call, const struct block_device 
                                 error);
 }
 
+static bool mend(const struct volume_call *call, const struct block_device *device, const char *type)
+{
+        struct error ignored; /* that it cannot be mounted is the one to tell */
+        int r = filesystem_mend(device, type, call->config.command_seconds, &ignored);
+
+        if (r < 0)
+                log_say("%s cannot be mended: %s", device->path, error_why(&ignored));
+        return r == 0;
+}
+
 int volume_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error)
 {
         char type[FILESYSTEM_TYPE_SIZE];
@@ -118,6 +129,8 @@ int volume_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
         mount_fd = make_mount(call, &device, type, error);
+        if (mount_fd == -EBADMSG && !call->request->read_only && mend(call, &device, type))
+                mount_fd = make_mount(call, &device, type, error);
         if (mount_fd < 0) {
                 struct error ignored; /* the first failure is the one to tell */
 

@@ -446,6 +446,21 @@ with_instead() {
         assert_nothing_left
 }
 
+# bats test_tags=kernel
+@test "an ext4 superblock that e2fsck was killed in the midst of writing is mended, and all of it is checked" {
+        make_device ext4
+        debugfs -w -R 'set_bg 0 free_blocks_count 7' "$DEVICE" 2>/dev/null
+        debugfs -w -R 'set_bg 0 checksum calc' "$DEVICE" 2>/dev/null
+        # what was written to it ever, in KiB: a word of many, and the checksum is still that of before
+        printf '\x77\x01' | dd of="$DEVICE" bs=1 seek=$((1024 + 0x178)) conv=notrunc status=none
+        run -8 e2fsck -p "$DEVICE"
+        up_block disk
+        is "$(<"$(pod_dir disk)/file")" "from the device"
+        lifecycle_down disk
+        run -0 e2fsck -fn "$DEVICE"
+        assert_nothing_left
+}
+
 @test "a filesystem that cannot be repaired without asking is not mounted" {
         make_device ext4
         debugfs -w -R 'clri <2>' "$DEVICE" 2>/dev/null
