@@ -14,6 +14,7 @@
 #include "pmem_volume.h"
 #include "text.h"
 #include "tmpfs_volume.h"
+#include "volume_promise.h"
 
 static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume,     &bind_volume,
                                                    &tmpfs_volume, &nfs_volume,       &lvm_volume,
@@ -122,6 +123,16 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         if (call->request->verb == VERB_ATTACH || call->request->verb == VERB_MOUNT)
                 tell_unknown(call->request);
         return 0;
+}
+
+int any_volume_open(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        return volume_promise_apply(call, error);
 }
 
 const struct volume_kind *any_volume_of_lost_record(void)

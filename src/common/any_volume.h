@@ -13,6 +13,12 @@
  */
 int any_volume_choose(struct volume_call *call, struct error *error);
 
+/*
+ * any_volume_open() - what mountdevice and mount begin with: the volume's lock and record, its kind, whether that is
+ * allowed, and what volume-create promised of it.
+ */
+int any_volume_open(struct volume_call *call, struct error *error);
+
 /* any_volume_of_lost_record() - the kind whose devices can be found by the volume's name alone. */
 const struct volume_kind *any_volume_of_lost_record(void);
 

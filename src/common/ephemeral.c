@@ -16,6 +16,7 @@
 #include "text.h"
 #include "tool.h"
 #include "volume_filesystem.h"
+#include "volume_promise.h"
 
 #define NAME_SIZE 32 /* terminated */
 
@@ -163,8 +164,11 @@ static int use(const struct volume_call *call, const char *name, json_t *paramet
 
         if (r < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find record", name) : r;
-        if ((r = check_type(call, record.pool_type, error)) < 0)
+        if ((r = check_type(call, record.pool_type, error)) < 0 ||
+            (r = volume_promise_keep(call->request, &record, error)) < 0)
                 return r;
+        if (json_object_get(record.parameters, "usage") != NULL)
+                (void)json_object_set(parameters, "usage", json_object_get(record.parameters, "usage"));
         begin_inner(&inner, call, call->request->dir);
         inner.request.options = json_incref(parameters);
         inner.request.mount_options = call->request->mount_options;

@@ -90,10 +90,11 @@ static int stage_inner(struct inner *inner, const char *dir, struct error *error
         return volume_stage_attached(call, error);
 }
 
+/* After any_volume_open(). */
 static int stage_volume(struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_request request; /* static, for its size */
-        const struct volume_request *given = call->request;
+        struct volume_request *given = call->request;
         int r;
 
         request = *given;
@@ -101,7 +102,7 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
         request.read_only = false; /* likewise */
         (void)text_copy(request.dir, sizeof request.dir, dir);
         call->request = &request;
-        r = volume_stage(call, error);
+        r = volume_stage_attached(call, error);
         call->request = given;
         return r;
 }
@@ -139,9 +140,8 @@ int kata_stage(struct volume_call *call, struct error *error)
                 return r;
         if (!wanted)
                 return volume_stage(call, error);
-        if ((r = put_dir(call, call->request->name, dir, error)) < 0 || (r = stage_volume(call, dir, error)) < 0)
-                return r;
-        if ((r = check_kind(call, error)) < 0)
+        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0 ||
+            (r = put_dir(call, call->request->name, dir, error)) < 0 || (r = stage_volume(call, dir, error)) < 0)
                 return r;
         if ((r = kata_image_make(dir, error)) < 0) {
                 struct error ignored; /* the first failure is the one to tell */
@@ -170,8 +170,7 @@ int kata_publish(struct volume_call *call, struct error *error)
                 return r;
         if (!wanted)
                 return volume_publish(call, error);
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0 || (r = check_kind(call, error)) < 0 ||
+        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0 ||
             (r = put_dir(call, call->request->name, dir, error)) < 0)
                 return r;
         begin_inner(&inner, call, dir, call->request->dir);

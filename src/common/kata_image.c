@@ -18,6 +18,7 @@
 #define NEW_NAME KATA_IMAGE_NAME ".new"
 #define ALIGN_BYTES ((uint64_t)2 << 20) /* of the machine's mapping */
 #define MIN_BYTES ((uint64_t)16 << 20)
+#define MAX_BYTES ((uint64_t)2 << 40) /* a partition table of this sort counts sectors in 32 bits */
 #define SECTOR_BYTES 512U
 #define PAGE_BYTES 4096U
 #define NOTES_AT PAGE_BYTES
@@ -150,6 +151,8 @@ int kata_image_make(const char *dir, struct error *error)
         /* a little is left for what the filesystem notes of the file */
         size_bytes = (uint64_t)space.f_bavail * (uint64_t)space.f_bsize;
         size_bytes = (size_bytes - size_bytes / 100) / ALIGN_BYTES * ALIGN_BYTES;
+        if (size_bytes > MAX_BYTES)
+                size_bytes = MAX_BYTES;
         if (size_bytes < MIN_BYTES)
                 return fail_because(error, ENOSPC, "make image", KATA_IMAGE_NAME,
                                     "the volume has room for an image of %llu bytes, and %llu are needed",

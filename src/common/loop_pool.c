@@ -302,12 +302,10 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 }
 
 /* Its blocks go back to the filesystem, which shows nobody what was in them. */
-static int remove_image(const struct config *config, const struct pool *pool, const char *id, bool erase,
-                        struct error *error)
+static int remove_image(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
 
-        (void)erase;
         if (pool_fd < 0)
                 return pool_fd;
         if (unlinkat(pool_fd, id, 0) < 0 && errno != ENOENT)

@@ -13,9 +13,9 @@
 #include "log.h"
 #include "loop_device.h"
 #include "pool.h"
-#include "provision_record.h"
 #include "text.h"
 #include "volume_place.h"
+#include "volume_promise.h"
 
 #define SUFFIX ".img"
 #define SIZE_STEP_BYTES 4096U /* what is asked for is rounded up to whole pages */
@@ -88,10 +88,10 @@ static int locate(const struct volume_call *call, struct image *image, struct er
         if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
                 return locate_recorded(call, image, error);
         if (pool == NULL && name == NULL) {
-                r = provision_record_find(call->config.state_dir, call->request->name, &made, error);
+                r = volume_promise_find(call, "loop", &made, error);
                 if (r < 0 && r != -ENOENT)
                         return r;
-                if (r == 0 && strcmp(made.pool_type, "loop") == 0) {
+                if (r == 0) {
                         pool = made.pool;
                         name = made.id;
                 }

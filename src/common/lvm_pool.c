@@ -12,6 +12,8 @@
 #include "volume_record.h"
 
 #define DISKS_MAX 64
+#define STRIPE_MIN_KIB 4 /* a page; powers of two only (lvcreate(8)) */
+#define STRIPE_MAX_KIB (1 << 20)
 #define MAPPER_NAME_MAX 100 /* of group and volume; DM_NAME_LEN is 128, and parts of volumes have suffixes */
 
 /* How volumes of some type lie on disks. */
@@ -61,9 +63,9 @@ static int check_parameters(const json_t *parameters, struct error *error)
 {
         static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5",
                                              "raid6",  "raid10",  "thin",   NULL };
-        static const char *const numbers[] = { "stripes", "mirrors", NULL };
+        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
+        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
         const struct layout layout = layout_of(parameters);
-        bool stripes = strcmp(layout.type, "linear") != 0 && strcmp(layout.type, "thin") != 0;
         const char *key;
         const json_t *value;
         uint64_t number;
@@ -72,8 +74,13 @@ static int check_parameters(const json_t *parameters, struct error *error)
                 const char *text = json_string_value(value) ?: "";
                 bool good =
                         (strcmp(key, "type") == 0 && text_among(text, types)) ||
-                        (text_among(key, numbers) && stripes && text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "stripesize") == 0 && stripes && text_number(text, 1 << 20, &number)) ||
+                        (strcmp(key, "stripes") == 0 && text_among(layout.type, striped) &&
+                         text_number(text, DISKS_MAX, &number) && number > 0) ||
+                        (strcmp(key, "mirrors") == 0 && text_among(layout.type, mirrored) &&
+                         text_number(text, DISKS_MAX, &number) && number > 0) ||
+                        (strcmp(key, "stripesize") == 0 && text_among(layout.type, striped) &&
+                         text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
+                         (number & (number - 1)) == 0) ||
                         (strcmp(key, "thinpool") == 0 && strcmp(layout.type, "thin") == 0 && lvm_name_is_valid(text));
 
                 if (!good)
@@ -88,9 +95,24 @@ static int check_parameters(const json_t *parameters, struct error *error)
         return 0;
 }
 
+/* The type, and over how many images it lies, or in which thin pool. POOL_LAYOUT_SIZE bytes. */
+static void describe(const char *type, unsigned images, const char *thin_pool, char *ret_layout)
+{
+        if (thin_pool != NULL && thin_pool[0] != '\0')
+                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s in %s", type, thin_pool);
+        else if (images > 1)
+                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s of %u", type, images);
+        else
+                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s", type);
+}
+
 static bool fits(const struct pool_item *item, const json_t *parameters)
 {
-        return strcmp(item->layout, layout_of(parameters).type) == 0;
+        const struct layout layout = layout_of(parameters);
+        char wanted[POOL_LAYOUT_SIZE];
+
+        describe(layout.type, (layout.stripes * layout.copies) + layout.parity, layout.thin_pool, wanted);
+        return strcmp(item->layout, wanted) == 0;
 }
 
 static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
@@ -306,7 +328,7 @@ static void item_of(const struct pool *pool, const struct lvm_volume *volume, st
         *ret_item = (struct pool_item){ .size_bytes = volume->size_bytes };
         (void)text_copy(ret_item->id, sizeof ret_item->id, volume->name);
         (void)text_copy(ret_item->identity, sizeof ret_item->identity, volume->uuid);
-        (void)text_copy(ret_item->layout, sizeof ret_item->layout, volume->type);
+        describe(volume->type, volume->stripes, volume->thin_pool, ret_item->layout);
         ret_item->ours = volume->ours;
         lvm_path(pool->volume_group, volume->name, ret_item->path);
 }
@@ -397,24 +419,31 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         return r;
 }
 
-static int remove_volume(const struct config *config, const struct pool *pool, const char *id, bool erase,
-                         struct error *error)
+/* Most thin pools give their blocks to others zeroed. */
+static int erase(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
+        int r = lvm_find(pool->volume_group, id, &volume, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (volume.thin_pool[0] != '\0' && (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
+        return thin_pool.zeroes ? 0 : wipe(config, pool, id, error);
+}
+
+static int remove_volume(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct lvm_volume volume;
         int r = check_id(pool, id, error);
 
+        (void)config;
         if (r < 0)
                 return r;
         r = lvm_find(pool->volume_group, id, &volume, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (erase && volume.thin_pool[0] != '\0' &&
-            (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
-                return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
-        /* most thin pools give their blocks to others zeroed */
-        if (erase && !thin_pool.zeroes && (r = wipe(config, pool, id, error)) < 0)
-                return r;
         return lvm_remove(pool->volume_group, id, error);
 }
 
@@ -455,5 +484,6 @@ const struct pool_kind lvm_pool = { .type = "lvm",
                                     .check_unused = check_unused,
                                     .is_blank = is_blank,
                                     .wipe = wipe,
+                                    .erase = erase,
                                     .remove = remove_volume,
                                     .each = each };

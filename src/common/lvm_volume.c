@@ -11,9 +11,9 @@
 #include "log.h"
 #include "lvm.h"
 #include "pool.h"
-#include "provision_record.h"
 #include "text.h"
 #include "volume_place.h"
+#include "volume_promise.h"
 
 struct names {
         char group[LVM_NAME_MAX];
@@ -42,7 +42,7 @@ static int take_made(const struct volume_call *call, struct names *ret_names, st
 {
         cleanup_provision_record struct provision_record record = {};
         struct pool pool;
-        int r = provision_record_find(call->config.state_dir, call->request->name, &record, error);
+        int r = volume_promise_find(call, "lvm", &record, error);
 
         if (r < 0)
                 return r;

@@ -18,7 +18,7 @@
 
 #define RETRY_NS (50L * 1000 * 1000)
 
-static const char *const known[] = { "list", "create", "destroy", "tidy", NULL };
+static const char *const known[] = { "list", "create", "destroy", "lay-open", "tidy", NULL };
 static const struct reporter reporter = { .name = "pmem-namespaces", .own = true, .known = known };
 
 static void run_orders(int fd)
@@ -157,6 +157,11 @@ int pmem_wait_for(const struct pmem_namespace *namespace, unsigned timeout_secon
         return r;
 }
 
+bool pmem_is_reserved(const char *name)
+{
+        return strcmp(name, PMEM_DISK) == 0 || strcmp(name, PMEM_MAKING) == 0;
+}
+
 uint64_t pmem_usable_bytes(uint64_t size_bytes)
 {
         const uint64_t huge = (uint64_t)2 << 20;
@@ -206,6 +211,11 @@ int pmem_create(const char *region, const char *name, uint64_t size_bytes, const
 int pmem_destroy(const char *device_name, struct error *error)
 {
         return reporter_run(&runner, &reporter, (const char *const[]){ "destroy", device_name, NULL }, NULL, error);
+}
+
+int pmem_lay_open(const char *device_name, struct error *error)
+{
+        return reporter_run(&runner, &reporter, (const char *const[]){ "lay-open", device_name, NULL }, NULL, error);
 }
 
 int pmem_tidy(const char *region, struct error *error)

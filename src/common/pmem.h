@@ -9,6 +9,7 @@
 #define FLEXGRAFT_PMEM_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,9 @@ struct pmem_namespace {
         char uuid[40];
         uint64_t size_bytes; /* of the region */
 };
+
+/* pmem_is_reserved() - a name that no volume has: of a volume group's disks, and of what is being made. */
+bool pmem_is_reserved(const char *name);
 
 /* pmem_begin() and pmem_end() - the runner; before privileges_drop(). */
 int pmem_begin(int argc, char **argv, struct error *error);
@@ -79,6 +83,10 @@ int pmem_create(const char *region, const char *name, uint64_t size_bytes, const
 
 /* pmem_destroy() - by its device's name. Gone already is a success; one that somebody has open is refused. */
 int pmem_destroy(const char *device_name, struct error *error);
+
+/* pmem_lay_open() - take off the mode that a namespace has, by its device's name: it is memory and nothing else, and
+ * what is on it stays. One that somebody has open is refused. */
+int pmem_lay_open(const char *device_name, struct error *error);
 
 /* pmem_tidy() - take away what a pmem_create() that was killed left. */
 int pmem_tidy(const char *region, struct error *error);

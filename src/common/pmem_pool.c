@@ -164,7 +164,7 @@ static int look(const struct config *config, const struct pool *pool, const char
                 struct error *error)
 {
         struct pmem_namespace namespace;
-        int r = pmem_find(pool->region, id, &namespace, error);
+        int r = pmem_is_reserved(id) ? -ENOENT : pmem_find(pool->region, id, &namespace, error);
 
         (void)config;
         if (r == 0)
@@ -202,19 +202,30 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         return r < 0 ? r : disk_content_erase(&device, error);
 }
 
-static int remove_namespace(const struct config *config, const struct pool *pool, const char *id, bool erase,
-                            struct error *error)
+/* In mode sector what is overwritten stays as it was elsewhere (drivers/nvdimm/btt.c): the memory itself is erased. */
+static int erase(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct pmem_namespace namespace;
         struct block_device device;
         int r = pmem_find(pool->region, id, &namespace, error);
 
+        if (r == 0 && strcmp(namespace.mode, "sector") == 0 && (r = pmem_lay_open(namespace.device_name, error)) == 0)
+                r = pmem_find(pool->region, id, &namespace, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if ((r = pmem_wait_for(&namespace, config->device_seconds, &device, error)) < 0)
+                return r;
+        return disk_content_erase(&device, error);
+}
+
+static int remove_namespace(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct pmem_namespace namespace;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
         (void)config;
         if (r < 0)
                 return r == -ENOENT ? pmem_tidy(pool->region, error) : r;
-        if (erase &&
-            ((r = pmem_find_device(&namespace, &device, error)) < 0 || (r = disk_content_erase(&device, error)) < 0))
-                return r;
         return pmem_destroy(namespace.device_name, error);
 }
 
@@ -228,7 +239,7 @@ static int pass_on(const struct pmem_namespace *namespace, void *argument, struc
         const struct walk *walk = argument;
         struct pool_item item;
 
-        if (text_among(namespace->name, (const char *const[]){ PMEM_DISK, PMEM_MAKING, NULL }))
+        if (pmem_is_reserved(namespace->name))
                 return 0; /* a volume group's; nobody's */
         item_of(namespace, &item);
         return walk->function(&item, walk->argument, error);
@@ -244,6 +255,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 const struct pool_kind pmem_pool = { .type = "pmem",
+                                     .unmarked = true,
                                      .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,
@@ -255,5 +267,6 @@ const struct pool_kind pmem_pool = { .type = "pmem",
                                      .check_unused = check_unused,
                                      .is_blank = is_blank,
                                      .wipe = wipe,
+                                     .erase = erase,
                                      .remove = remove_namespace,
                                      .each = each };

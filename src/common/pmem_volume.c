@@ -12,9 +12,9 @@
 #include "lvm_volume.h"
 #include "pmem.h"
 #include "pool.h"
-#include "provision_record.h"
 #include "text.h"
 #include "volume_place.h"
+#include "volume_promise.h"
 
 /* Pool and id of what is meant; PROVISION_ID_MAX bytes for the id. */
 static int find_pool(const struct volume_call *call, struct pool *ret_pool, char *ret_id, struct error *error)
@@ -28,8 +28,8 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
             (r = volume_request_option(call->request, "volumeID", &id, error)) < 0)
                 return r;
         if (pool_name == NULL) {
-                r = provision_record_find(call->config.state_dir, call->request->name, &record, error);
-                if (r == -ENOENT || (r == 0 && strcmp(record.pool_type, "pmem") != 0))
+                r = volume_promise_find(call, "pmem", &record, error);
+                if (r == -ENOENT)
                         return fail_because(error, EINVAL, "find namespace", call->request->name,
                                             "the volume does not say its \"pool\" and \"volumeID\", and none of this "
                                             "name was made by volume-create");
@@ -51,7 +51,7 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
 static int find_namespace(const struct pool *pool, const char *id, struct pmem_namespace *ret_namespace,
                           struct error *error)
 {
-        int r = pmem_find(pool->region, id, ret_namespace, error);
+        int r = pmem_is_reserved(id) ? -ENOENT : pmem_find(pool->region, id, ret_namespace, error);
 
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "find namespace", id, "there is no namespace \"%.64s\" in %s", id,

@@ -23,13 +23,14 @@ struct pool_measure {
 };
 
 #define POOL_PLACE_SIZE 160
+#define POOL_LAYOUT_SIZE 192
 
 /* Something that is in a pool. */
 struct pool_item {
         char id[PROVISION_ID_MAX];
         char path[PATH_MAX]; /* where it is found on the node */
         uint64_t size_bytes;
-        char layout[32];                       /* how it lies there, in the pool's words; "" */
+        char layout[POOL_LAYOUT_SIZE];         /* how it lies there, in the pool's words; "" */
         bool ours;                             /* it looks like something that flexgraft made */
         char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
 };
@@ -39,6 +40,7 @@ typedef int pool_item_function(const struct pool_item *item, void *argument, str
 /* Functions return 0 or negative errno. Whoever calls one that changes a pool holds the pool's lock. */
 struct pool_kind {
         const char *type;
+        bool unmarked; /* nothing there tells whether flexgraft made it: item.ours is always true */
         /* what tells the pool from others, whatever their names: two of one directory are one; POOL_PLACE_SIZE bytes */
         int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
         /* how much is left for volumes with such parameters (an object of strings, or NULL) */
@@ -65,9 +67,11 @@ struct pool_kind {
         int (*is_blank)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* take everything away that is on it */
         int (*wipe)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
-        /* ensure that it is gone; erase: and what was on it is not to be read by whoever gets its room next */
-        int (*remove)(const struct config *config, const struct pool *pool, const char *id, bool erase,
-                      struct error *error);
+        /* overwrite what whoever gets its room next could read, without the pool's lock: it may take hours; NULL:
+         * nobody could */
+        int (*erase)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* ensure that it is gone */
+        int (*remove)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* everything in the pool that could be a volume, until function() answers other than 0, which is the result */
         int (*each)(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
                     struct error *error);

@@ -16,6 +16,7 @@
 #define DEFAULT_PATH "/etc/flexgraft/profiles.json"
 #define KEPT "profiles.set" /* beside the records, and no name of one */
 #define NAME_BYTES_MAX (PROVISION_NAME_MAX - 1)
+#define FLAGS_BYTES_MAX 4096U
 
 static const char *path_of_file(void)
 {
@@ -31,7 +32,7 @@ static const json_t *capabilities_of(const json_t *profile)
 
 bool profile_is_block(const json_t *profile)
 {
-        return json_object_get(capabilities_of(profile), "block") != NULL;
+        return json_is_object(json_object_get(capabilities_of(profile), "block"));
 }
 
 const char *profile_fs_type(const json_t *profile)
@@ -96,6 +97,35 @@ static bool all_strings(const json_t *array)
         return json_is_array(array);
 }
 
+/* CSI lets them have 4 KiB altogether. */
+static bool is_too_long(const json_t *flags)
+{
+        const json_t *flag;
+        size_t bytes = 0;
+        size_t i;
+
+        json_array_foreach (flags, i, flag)
+                bytes += json_string_length(flag);
+        return bytes > FLAGS_BYTES_MAX;
+}
+
+/* What is null is not set: as protobuf's JSON has it. */
+static void drop_nulls(json_t *value)
+{
+        const char *key;
+        json_t *member;
+        void *next;
+
+        json_object_foreach_safe (value, next, key, member) {
+                if (json_is_null(member))
+                        (void)json_object_del(value, key);
+                else
+                        drop_nulls(member);
+        }
+        for (size_t i = 0; i < json_array_size(value); i++)
+                drop_nulls(json_array_get(value, i));
+}
+
 static const char *wrong_with_selector(const json_t *profile)
 {
         const json_t *plugin = json_object_get(profile, "csi_plugin_type_selector");
@@ -107,11 +137,12 @@ static const char *wrong_with_selector(const json_t *profile)
         if ((plugin != NULL) == (provider != NULL))
                 return "has not one of \"resource_provider_selector\" and \"csi_plugin_type_selector\"";
         if (plugin != NULL)
-                return json_is_string(json_object_get(plugin, "plugin_type")) ? NULL : "has no \"plugin_type\"";
-        if (json_array_size(list) == 0)
+                return json_string_length(json_object_get(plugin, "plugin_type")) > 0 ? NULL : "has no \"plugin_type\"";
+        if (!json_is_array(list))
                 return "has no \"resource_providers\"";
         json_array_foreach (list, i, item)
-                if (!json_is_string(json_object_get(item, "type")) || !json_is_string(json_object_get(item, "name")))
+                if (json_string_length(json_object_get(item, "type")) == 0 ||
+                    json_string_length(json_object_get(item, "name")) == 0)
                         return "has a resource provider without \"type\" and \"name\"";
         return NULL;
 }
@@ -131,8 +162,8 @@ static const char *wrong_with_capabilities(const json_t *profile)
                 return "has not one of \"mount\" and \"block\" in \"volume_capabilities\"";
         if (fs_type != NULL && (!json_is_string(fs_type) || json_string_length(fs_type) > 31))
                 return "has an \"fs_type\" that is no filesystem's name";
-        if (flags != NULL && !all_strings(flags))
-                return "has \"mount_flags\" that are no array of strings";
+        if (flags != NULL && (!all_strings(flags) || is_too_long(flags)))
+                return "has \"mount_flags\" that are no array of strings, or too long a one";
         if (mode == NULL || !text_among(mode, modes))
                 return "has no \"access_mode\" with a \"mode\" as CSI has them";
         return NULL;
@@ -184,6 +215,7 @@ static int read_file(json_t **ret_matrix, struct error *error)
         matrix = json_object_get(file, "profile_matrix");
         if (!json_is_object(matrix))
                 return fail_because(error, EBADMSG, "read profiles", path, "there is no \"profile_matrix\"");
+        drop_nulls(matrix);
         json_object_foreach (matrix, name, profile) {
                 const char *wrong = wrong_with(name, profile);
 
@@ -247,10 +279,10 @@ static void merge(const json_t *matrix, const struct profiles *kept, const json_
                 (void)json_object_set(ret_profiles->active, name, stays ? was : profile);
         }
         json_object_foreach (kept->active, name, profile)
-                if (json_object_get(matrix, name) == NULL && json_object_get(used, name) != NULL)
+                if (json_object_get(matrix, name) == NULL)
                         (void)json_object_set(ret_profiles->inactive, name, profile);
         json_object_foreach (kept->inactive, name, profile)
-                if (json_object_get(matrix, name) == NULL && json_object_get(used, name) != NULL)
+                if (json_object_get(matrix, name) == NULL)
                         (void)json_object_set(ret_profiles->inactive, name, profile);
 }
 

@@ -13,7 +13,7 @@
  * are passed over.
  *
  * What was read last is kept beside the records: one bad profile rejects the file, and the set before it stays; a
- * profile that a volume was made with does not change, and is inactive, not gone, when the file has it no more.
+ * profile that a volume was made with does not change, and any is inactive, not gone, when the file has it no more.
  */
 #ifndef FLEXGRAFT_PROFILE_H
 #define FLEXGRAFT_PROFILE_H

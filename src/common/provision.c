@@ -18,6 +18,7 @@
 #include "pool_kind.h"
 #include "profile.h"
 #include "provision_record.h"
+#include "released.h"
 #include "reply.h"
 #include "state.h"
 #include "text.h"
@@ -25,7 +26,8 @@
 #include "worker.h"
 
 #define ERASE_SECONDS (24 * 3600U)
-#define MATCHES_MAX 8 /* how often somebody else may be quicker */
+#define TIDY_ERASE_MAX_BYTES ((uint64_t)16 << 30) /* so much as is done while a node starts */
+#define MATCHES_MAX 8                             /* how often somebody else may be quicker */
 
 struct job {
         const struct provision_request *request;
@@ -56,6 +58,13 @@ static const struct pool_kind *kind_of(const struct pool *pool)
         return kinds[i];
 }
 
+static void unlock_pool(struct job *job)
+{
+        if (job->pool_locked)
+                state_unlock(&job->state, job->pool_key);
+        job->pool_locked = false;
+}
+
 /* One at a time: two calls could wait for each other's, and would for ever. */
 static int lock_pool(struct job *job, struct error *error)
 {
@@ -68,9 +77,7 @@ static int lock_pool(struct job *job, struct error *error)
         key = text_hash(TEXT_HASH_SEED, place, strlen(place));
         if (job->pool_locked && job->pool_key == key)
                 return 0;
-        if (job->pool_locked)
-                state_unlock(&job->state, job->pool_key);
-        job->pool_locked = false;
+        unlock_pool(job);
         if ((r = state_lock(&job->state, key, error)) < 0)
                 return r;
         job->pool_key = key;
@@ -164,6 +171,8 @@ static void put_key(const struct job *job, const char *pool_name, const char *id
         if (known == NULL && (pool_find(&job->config, pool_name, &pool, &ignored) < 0 ||
                               kind_of(&pool)->place(&job->config, &pool, place, &ignored) < 0))
                 (void)snprintf(place, sizeof place, "pool:%s", pool_name);
+        else if (known == NULL && pool.volume_group[0] != '\0') /* be it of a region or not */
+                (void)snprintf(place, sizeof place, "lvm:%s", pool.volume_group);
         if (known == NULL)
                 (void)json_object_set_new(job->places, pool_name,
                                           json_string(place)); /* else looked at again next time */
@@ -388,6 +397,22 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         return 0;
 }
 
+/* Whose disk is adopted. */
+static int choose_holder(const struct pool *pool, void *argument, struct error *error)
+{
+        struct choice *choice = argument;
+        const struct job *job = choice->job;
+        struct pool_item item;
+
+        if (pool->type == NULL || !profile_selects(job->profile, pool))
+                return 0;
+        choice->selected = true;
+        if (kind_of(pool)->look(&job->config, pool, job->request->id, &item, error) < 0)
+                return 0; /* it is not in this one */
+        choice->pool = *pool;
+        return 1;
+}
+
 static int find_pool(struct job *job, struct error *error)
 {
         const struct provision_request *request = job->request;
@@ -403,7 +428,7 @@ static int find_pool(struct job *job, struct error *error)
                                             request->pool);
                 return 0;
         }
-        r = pool_each(&job->config, choose_pool, &choice, error);
+        r = pool_each(&job->config, request->id != NULL ? choose_holder : choose_pool, &choice, error);
         if (r < 0)
                 return r;
         if (r > 0)
@@ -411,6 +436,10 @@ static int find_pool(struct job *job, struct error *error)
         if (!choice.selected)
                 return fail_because(error, ENOENT, "find pool", request->profile,
                                     "no pool is of the profile \"%.200s\"", request->profile);
+        if (request->id != NULL)
+                return fail_because(error, ENOENT, "find pool", request->id,
+                                    "there is no \"%.200s\" in the pools of profile \"%.200s\"", request->id,
+                                    request->profile);
         return fail_because(error, ENOSPC, "find pool", request->profile,
                             "the largest volume that a pool of profile \"%.200s\" has room for is of %llu bytes, and "
                             "%llu were asked for",
@@ -465,6 +494,11 @@ static int adopt(struct job *job, const char *id, struct provision_record *ret_r
         if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
                 return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and %llu were asked for",
                                     (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
+        if (job->profile != NULL && job->kind->fits != NULL &&
+            !job->kind->fits(&item, profile_parameters(job->profile)))
+                return fail_because(error, EINVAL, "adopt", id,
+                                    "it lies there as \"%s\", and not as the profile \"%.200s\" asks for", item.layout,
+                                    job->request->profile);
         begin_record(job, ret_record);
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);
         (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
@@ -473,7 +507,9 @@ static int adopt(struct job *job, const char *id, struct provision_record *ret_r
         ret_record->adopted = true;
         ret_record->size_bytes = item.size_bytes;
         ret_record->stage = PROVISION_CREATED;
-        return provision_record_write(&job->state, ret_record, error);
+        if ((r = provision_record_write(&job->state, ret_record, error)) < 0)
+                return r;
+        return released_remove(&job->state, item.identity, error);
 }
 
 struct match {
@@ -490,6 +526,7 @@ static int match_item(const struct pool_item *item, void *argument, struct error
         struct error ignored;
         int r;
 
+        (void)error;
         if (item->size_bytes < job->request->size_bytes ||
             (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
                 return 0;
@@ -498,9 +535,13 @@ static int match_item(const struct pool_item *item, void *argument, struct error
                 return 0;
         if (check_free(job, &match->pool, item->id, &ignored) < 0)
                 return 0; /* somebody's */
-        r = kind_of(&match->pool)->is_blank(&job->config, &match->pool, item->id, error);
+        if (job->kind->unmarked && !released_has(&job->state, item->identity))
+                return 0; /* likewise: nothing says that it was ever ours */
+        r = job->kind->is_blank(&job->config, &match->pool, item->id, &ignored);
+        if (r < 0 && r != -ENOENT)
+                log_say("%s of pool %s is passed over: %s", item->id, match->pool.name, error_why(&ignored));
         if (r <= 0)
-                return r == -ENOENT ? 0 : r; /* somebody's data; or it went */
+                return 0; /* somebody's data; or it went */
         match->best = *item;
         match->best_pool = match->pool;
         return 0;
@@ -518,7 +559,13 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
         job->pool = *pool;
         job->kind = kind_of(pool);
         r = lock_pool(job, error); /* to look into a disk may wake it */
-        return r < 0 ? r : job->kind->each(&job->config, pool, match_item, match, error);
+        if (r == 0)
+                r = job->kind->each(&job->config, pool, match_item, match, error);
+        if (r < 0 && job->request->pool == NULL) {
+                log_say("the pool %s is passed over: %s", pool->name, error_why(error));
+                return 0;
+        }
+        return r;
 }
 
 /* The smallest blank disk that is large enough: 1 adopted; 0 there is none. */
@@ -560,7 +607,7 @@ static void unmake(struct job *job, const struct provision_record *record)
 
         /* what is somebody else's is not ours to remove */
         if (r == -ENOENT || (r == 0 && is_it(record, &item)))
-                r = job->kind->remove(&job->config, &job->pool, record->id, /* erase= */ false, &ignored);
+                r = job->kind->remove(&job->config, &job->pool, record->id, &ignored);
         if (r == 0)
                 (void)provision_record_remove(&job->state, record->name, &ignored);
 }
@@ -630,13 +677,33 @@ static int find_unused(const struct job *job, const struct provision_record *rec
         return r < 0 ? r : 1;
 }
 
+/* With the locks of name and pool; without the pool's while everything is overwritten, which may take hours. */
+static int give_back(struct job *job, const struct provision_record *record, bool erase, struct error *error)
+{
+        int r;
+
+        if (strcmp(record->reclaim_policy, "retain") == 0)
+                return released_add(&job->state, record->identity, error);
+        if (strcmp(record->reclaim_policy, "recycle") == 0) {
+                unlock_pool(job);
+                r = job->kind->wipe(&job->config, &job->pool, record->id, error);
+                return r < 0 ? r : released_add(&job->state, record->identity, error);
+        }
+        if (erase && job->kind->erase != NULL) {
+                unlock_pool(job);
+                if ((r = job->kind->erase(&job->config, &job->pool, record->id, error)) < 0 ||
+                    (r = lock_pool(job, error)) < 0 || (r = find_unused(job, record, error)) <= 0)
+                        return r;
+        }
+        return job->kind->remove(&job->config, &job->pool, record->id, error);
+}
+
 /* What was begun is gone through with; with the locks of name and pool. */
 static int take_away(struct job *job, struct provision_record *record, struct error *error)
 {
+        const enum provision_stage was = record->stage;
         /* what was never finished is nobody's to keep */
-        const bool made = record->stage != PROVISION_CREATING;
-        const char *policy =
-                record->stage == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
+        const char *policy = was == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
         int r = find_unused(job, record, error);
 
         if (r < 0)
@@ -649,10 +716,13 @@ static int take_away(struct job *job, struct provision_record *record, struct er
         /* on a full disk it makes room; cut short now, the volume would be there without its disk, and deleted again */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        if (strcmp(record->reclaim_policy, "delete") == 0)
-                r = job->kind->remove(&job->config, &job->pool, record->id, made && !record->keeps_content, error);
-        else if (strcmp(record->reclaim_policy, "recycle") == 0)
-                r = job->kind->wipe(&job->config, &job->pool, record->id, error);
+        r = give_back(job, record, was != PROVISION_CREATING && !record->keeps_content, error);
+        if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED) {
+                struct error ignored; /* the first failure is the one to tell */
+
+                record->stage = was; /* nothing was taken from it, and whoever has it may go on */
+                (void)provision_record_write(&job->state, record, &ignored);
+        }
         if (r < 0 && r != -ENOENT)
                 return r;
         log_say("gave the volume %s back to pool %s (%s)", record->name, record->pool, record->reclaim_policy);
@@ -781,6 +851,11 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
                 if (!profile_selects(profile, pool) ||
                     (job->request->profile != NULL && strcmp(job->request->profile, name) != 0))
                         continue;
+                if (kind_of(pool)->check_parameters(profile_parameters(profile), error) < 0) {
+                        (void)json_array_append_new(list, json_pack("{s:o, s:o}", "profile", reply_printable(name),
+                                                                    "problem", reply_printable(error_why(error))));
+                        continue;
+                }
                 r = kind_of(pool)->measure(&job->config, pool, profile_parameters(profile), &measure, error);
                 if (r < 0)
                         return r;
@@ -817,7 +892,10 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                 struct disks disks = { .job = job, .pool = pool, .list = json_object_get(job->reply, "disks") };
 
                 (void)json_object_set_new(object, "targetType", json_string("raw"));
-                return kind_of(pool)->each(&job->config, pool, add_disk, &disks, error);
+                r = kind_of(pool)->each(&job->config, pool, add_disk, &disks, error);
+                if (r < 0 && job->request->pool == NULL)
+                        (void)json_object_set_new(object, "problem", reply_printable(error_why(error)));
+                return r < 0 && job->request->pool == NULL ? 0 : r;
         }
         (void)json_object_set_new(object, "profiles", json_array());
         return add_profiles(job, pool, json_object_get(object, "profiles"), error);
@@ -936,6 +1014,61 @@ int provision_unmake(const struct config *config, const char *name, struct error
         return run_here(config, &request, error);
 }
 
+/* With the lock of its name. Returns 1: it is one, and there is room for it. */
+static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, struct error *error)
+{
+        struct pool_measure measure = {};
+        struct pool_item item;
+        int r;
+
+        if (record->stage != PROVISION_CREATED)
+                return fail_because(error, EBUSY, "grow volume", record->name,
+                                    "the volume is half made, or half deleted");
+        if ((r = use_pool(job, record->pool, error)) < 0 || (r = lock_pool(job, error)) < 0 ||
+            (r = look_again(job, record, &item, error)) < 0 ||
+            (r = job->kind->measure(&job->config, &job->pool, record->parameters, &measure, error)) < 0)
+                return r;
+        if (size_bytes > item.size_bytes && size_bytes - item.size_bytes > measure.available_bytes)
+                return fail_because(error, ENOSPC, "grow volume", record->name,
+                                    "pool \"%.128s\" has room for it to grow by %llu bytes, to %llu", record->pool,
+                                    (unsigned long long)measure.available_bytes,
+                                    (unsigned long long)(item.size_bytes + measure.available_bytes));
+        return 1;
+}
+
+static int grow(struct job *job, const char *name, uint64_t size_bytes, provision_grow_function *function,
+                void *argument, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        uint64_t got_bytes;
+        int r = provision_record_open(job->config.state_dir, /* create= */ false, &job->state, error);
+
+        if (r == 0 && (r = state_lock(&job->state, volume_record_key(name), error)) == 0)
+                r = provision_record_read(&job->state, name, &record, error);
+        if (r == 0)
+                r = check_growth(job, &record, size_bytes, error);
+        if (r == -ENOENT)
+                return function(argument, &got_bytes, error);
+        if (r < 0 || (r = function(argument, &got_bytes, error)) < 0)
+                return r;
+        if (got_bytes <= record.size_bytes)
+                return 0;
+        record.size_bytes = got_bytes;
+        return provision_record_write(&job->state, &record, error);
+}
+
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes,
+                   provision_grow_function *function, void *argument, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        int r;
+
+        job = (struct job){ .config = *config, .state = STATE_NONE };
+        r = grow(&job, name, size_bytes, function, argument, error);
+        release(&job);
+        return r;
+}
+
 struct tidying {
         struct job *job;
         bool dry_run;
@@ -954,7 +1087,14 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                 return r == -ENOENT ? 0 : r;
         if (tidying->dry_run)
                 return 1;
-        if ((r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0)
+        if ((r = use_pool(job, record.pool, error)) < 0)
+                return r;
+        if (record.stage == PROVISION_DELETING && !record.keeps_content && job->kind->erase != NULL &&
+            record.size_bytes > TIDY_ERASE_MAX_BYTES)
+                return fail_because(error, EBUSY, "delete volume", name,
+                                    "%llu bytes are still to be overwritten, which volume-delete has the time for",
+                                    (unsigned long long)record.size_bytes);
+        if ((r = lock_pool(job, error)) < 0)
                 return r;
         r = take_away(job, &record, error);
         return r < 0 ? r : 1;

@@ -29,6 +29,15 @@ int provision_make(const struct config *config, const struct provision_request *
 int provision_unmake(const struct config *config, const char *name, struct error *error);
 
 /*
+ * provision_grow() - have a volume grow by function(), which gives how large it is then: one that volume-create has
+ * made no further than its pool allows, and its record says so. Errors: ENOSPC, with how far it could; EBUSY it is half
+ * made, or half deleted; those of function().
+ */
+typedef int provision_grow_function(void *argument, uint64_t *ret_size_bytes, struct error *error);
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes,
+                   provision_grow_function *function, void *argument, struct error *error);
+
+/*
  * provision_tidy() - end what calls that were killed had begun, and nobody called again: what was half made, or half
  * given back, goes. What another call is at is left alone.
  *

@@ -67,6 +67,27 @@ static void put_pools(struct text *text, const json_t *pools, const char *metric
         }
 }
 
+/* A pool that cannot be looked at has no other line. */
+static void put_problems(struct text *text, const json_t *reply)
+{
+        const json_t *pool;
+        size_t i;
+
+        put(text, "# HELP flexgraft_pool_problem Whether a pool cannot be looked at.\n"
+                  "# TYPE flexgraft_pool_problem gauge\n");
+        json_array_foreach (json_object_get(reply, "pools"), i, pool) {
+                char name[600];
+
+                put(text, "flexgraft_pool_problem{pool=\"%s\"} %d\n", label(pool, "name", name, sizeof name),
+                    json_object_get(pool, "problem") != NULL);
+        }
+        put(text,
+            "# HELP flexgraft_profiles_rejected Whether the file of profiles was not taken.\n"
+            "# TYPE flexgraft_profiles_rejected gauge\n"
+            "flexgraft_profiles_rejected %d\n",
+            json_object_get(reply, "profilesProblem") != NULL);
+}
+
 static void put_profiles(struct text *text, const json_t *pools, const char *metric, const char *key, const char *help)
 {
         const json_t *pool;
@@ -82,6 +103,8 @@ static void put_profiles(struct text *text, const json_t *pools, const char *met
                         char name[600];
                         char of[600];
 
+                        if (json_object_get(profile, key) == NULL)
+                                continue; /* it has a problem */
                         put(text, "flexgraft_profile_%s_bytes{pool=\"%s\",profile=\"%s\"} %lld\n", metric,
                             label(pool, "name", name, sizeof name), label(profile, "profile", of, sizeof of),
                             (long long)json_integer_value(json_object_get(profile, key)));
@@ -101,6 +124,7 @@ int provision_metrics_say(const json_t *reply)
         put_profiles(&text, pools, "available", "available", "What is left in a pool for volumes of a profile.");
         put_profiles(&text, pools, "largest_volume", "largest",
                      "The largest volume of a profile that a pool has room for.");
+        put_problems(&text, reply);
         r = text.bytes != NULL ? file_write_all(STDOUT_FILENO, text.bytes, text.length) : -1;
         free(text.bytes);
         return r < 0 ? EXIT_FAILED : EXIT_DONE;

@@ -473,9 +473,9 @@ static int run_round(void *argument, struct error *error)
         if ((r = reconcile_volumes(round, error)) < 0)
                 return r;
         reconcile_injected(round);
-        if ((r = provision_tidy(&round->config, round->reconcile->dry_run, tell_tidied, round, error)) < 0)
+        if ((r = loop_device_each(reconcile_loop, round, error)) < 0)
                 return r;
-        return loop_device_each(reconcile_loop, round, error);
+        return provision_tidy(&round->config, round->reconcile->dry_run, tell_tidied, round, error);
 }
 
 int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, struct error *error)

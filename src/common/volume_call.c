@@ -40,7 +40,8 @@ static unsigned seconds_of(const struct volume_call *call)
                 return ERASE_SECONDS;
         switch (call->request->verb) {
         case VERB_MOUNT:
-                if (json_object_get(call->request->options, "ephemeral") == NULL)
+                if (json_object_get(call->request->options, "ephemeral") == NULL &&
+                    !text_ends(call->driver, "~ephemeral"))
                         return call->config.call_seconds + call->config.unmount_seconds;
                 return call->config.call_seconds + call->config.device_seconds + (2 * call->config.command_seconds);
         case VERB_MOUNTDEVICE:

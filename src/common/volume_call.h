@@ -62,7 +62,7 @@ struct volume_answer {
 };
 
 struct volume_call {
-        const struct volume_request *request;
+        struct volume_request *request;
         struct config config;
         struct policy policy;
         struct state state;

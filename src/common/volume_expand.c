@@ -5,7 +5,18 @@
 
 #include "any_volume.h"
 #include "filesystem.h"
+#include "provision.h"
 #include "volume_place.h"
+#include "volume_promise.h"
+
+static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
+{
+        struct volume_call *call = argument;
+        int r = call->kind->grow(call, call->request->new_size_bytes, ret_size_bytes, error);
+
+        call->answer.new_size_bytes = r < 0 ? 0 : *ret_size_bytes;
+        return r;
+}
 
 static int grow_device(struct volume_call *call, struct error *error)
 {
@@ -17,7 +28,10 @@ static int grow_device(struct volume_call *call, struct error *error)
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
                                     "volumes of type %s are not expanded", call->kind->word);
-        return call->kind->grow(call, call->request->new_size_bytes, &call->answer.new_size_bytes, error);
+        if (volume_promise_is_by_name(call))
+                return provision_grow(&call->config, call->request->name, call->request->new_size_bytes, grow, call,
+                                      error);
+        return grow(call, &call->answer.new_size_bytes, error);
 }
 
 int volume_expand(struct volume_call *call, struct error *error)

@@ -106,12 +106,9 @@ static int check_attached(struct volume_call *call, struct error *error)
 
 int volume_publish(struct volume_call *call, struct error *error)
 {
-        int r;
+        int r = any_volume_open(call, error);
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0)
-                return r;
-        return volume_publish_attached(call, error);
+        return r < 0 ? r : volume_publish_attached(call, error);
 }
 
 int volume_publish_attached(struct volume_call *call, struct error *error)

@@ -81,8 +81,9 @@ static void drop_secrets(json_t *options)
         json_t *value;
         void *next;
 
-        json_object_foreach_safe(options, next, key, value) if (text_starts(key, SECRET_PREFIX))(void)
-                json_object_del(options, key); /* it is there */
+        json_object_foreach_safe (options, next, key, value)
+                if (text_starts(key, SECRET_PREFIX))
+                        (void)json_object_del(options, key); /* it is there */
 }
 
 /* In broken JSON a value may stand where a key does, and could be a secret: only the place is told. */

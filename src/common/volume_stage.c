@@ -19,12 +19,9 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
 
 int volume_stage(struct volume_call *call, struct error *error)
 {
-        int r;
+        int r = any_volume_open(call, error);
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0)
-                return r;
-        return call->kind->attach != NULL ? volume_stage_attached(call, error) : 0;
+        return r == 0 && call->kind->attach != NULL ? volume_stage_attached(call, error) : r;
 }
 
 int volume_stage_attached(struct volume_call *call, struct error *error)

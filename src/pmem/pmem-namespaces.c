@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pmem-namespaces list | create REGION NAME BYTES fsdax|sector UUID | destroy NAMESPACE | tidy REGION - namespaces of
- * persistent memory.
+ * pmem-namespaces list | create REGION NAME BYTES fsdax|sector UUID | destroy NAMESPACE | lay-open NAMESPACE |
+ * tidy REGION - namespaces of persistent memory.
  *
  * The only program that is linked with libndctl, which there is for dynamic programs alone: the volume tools and the
  * driver's verbs are static, and have it run by a runner (pmem.c), with no privileges but those of that. What it says
@@ -229,6 +229,21 @@ static int destroy(struct ndctl_ctx *context, const char *name)
         return namespace != NULL ? destroy_namespace(namespace) : 0;
 }
 
+/* What is over the namespace goes, and it is enabled as it is. */
+static int lay_open(struct ndctl_ctx *context, const char *name)
+{
+        struct ndctl_namespace *namespace = find_namespace(context, name);
+        int r;
+
+        if (namespace == NULL)
+                return complain("find namespace", name, ENOENT);
+        if ((r = ndctl_namespace_disable_safe(namespace)) < 0)
+                return complain("disable", name, r);
+        if ((r = ndctl_namespace_set_raw_mode(namespace, 1)) < 0 || (r = ndctl_namespace_enable(namespace)) < 0)
+                return complain("lay open", name, r);
+        return 0;
+}
+
 /* What a call that was killed left. */
 static int tidy(struct ndctl_region *region)
 {
@@ -236,8 +251,7 @@ static int tidy(struct ndctl_region *region)
         struct ndctl_namespace *next;
         int r = 0;
 
-        ndctl_namespace_foreach_safe(region, namespace, next)
-        {
+        ndctl_namespace_foreach_safe (region, namespace, next) {
                 const char *name = ndctl_namespace_get_alt_name(namespace);
 
                 if (r == 0 && name != NULL && strcmp(name, MAKING) == 0)
@@ -472,12 +486,13 @@ int main(int argc, char **argv)
                 r = create(context, argv + 2);
         else if (argc == 3 && strcmp(argv[1], "destroy") == 0)
                 r = destroy(context, argv[2]);
+        else if (argc == 3 && strcmp(argv[1], "lay-open") == 0)
+                r = lay_open(context, argv[2]);
         else if (argc == 3 && strcmp(argv[1], "tidy") == 0)
                 r = tidy_region(context, argv[2]);
         else {
                 (void)fputs("Usage: pmem-namespaces list | create REGION NAME BYTES fsdax|sector UUID | destroy "
-                            "NAMESPACE | "
-                            "tidy REGION\n",
+                            "NAMESPACE | lay-open NAMESPACE | tidy REGION\n",
                             stderr);
                 r = 2;
         }

@@ -34,7 +34,7 @@ teardown() {
 # A sweep is a row of rounds. A round is one life of a volume, each verb as kubelet calls it; the swept verb is acted upon (killed, or
 # refused) at its AT_NUMBER'th call, then called again. The next round has the next number, until that is past the last call.
 # Kills of all processes are tried at every call (where libblkid looks for signatures, every second). The other sweeps try every
-# SWEEP_STRIDE'th, each errno other ones, and each run, too; FLEXGRAFT_SWEEP_STRIDE=1 tries all. What a round looks at, it looks at
+# SWEEP_STRIDE'th, each errno other ones, and each commit, too; FLEXGRAFT_SWEEP_STRIDE=1 tries all. What a round looks at, it looks at
 # without processes of its own, for the sake of time; and a sweep is done by SHARDS rows of rounds at once, each with directories of its own.
 
 # volume formatted|blank|blank-xfs|blank-btrfs|xfs: what the volume of the sweep is at the beginning of each round.
@@ -426,7 +426,7 @@ sweep_failures() {
         [[ ${1:-} != long || $stride == 1 ]] || stride=$((stride * 2))
         AFTER=after_failure
         for errno in EIO ENOMEM ENOSPC EINTR; do
-                sweep --own $((1 + (BATS_ROOT_PID + i++ * stride / 4) % stride)) "$stride" --fail "$errno" || bad=1
+                sweep --own $((1 + (FLEXGRAFT_SWEEP_SEED + i++ * stride / 4) % stride)) "$stride" --fail "$errno" || bad=1
         done
         return "$bad"
 }

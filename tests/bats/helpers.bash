@@ -7,7 +7,7 @@
 # bed_setup found it, or when a process of the programs under test is still there.
 
 bed_setup() {
-        SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((BATS_ROOT_PID % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
+        SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((FLEXGRAFT_SWEEP_SEED % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
         chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
         STATE_DIR=$BATS_TEST_TMPDIR/state
         export FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json

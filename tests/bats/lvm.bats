@@ -295,6 +295,48 @@ profile() { # NAME PARAMETERS
         kubelet_detach data
 }
 
+@test "a volume grows no further than its pool may, nor than its thin pool" {
+        local thin="\"parameters\": {\"type\": \"thin\", \"thinpool\": \"tp\"}"
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\", \"maxPercent\": 25}" >"$FLEXGRAFT_POOLS/big.json"
+        create data "$EXTENT"
+        assert_success
+        kubelet_attach data
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((100 << 20)) "$EXTENT"
+        assert_refused room
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((2 * EXTENT)) "$EXTENT"
+        succeeded
+        kubelet_detach data
+        delete data
+        assert_success
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        create thin $((24 << 20)) "$thin"
+        assert_success
+        kubelet_attach thin
+        call expandvolume "${SPECS[thin]}" "${DEVICES[thin]}" $((1 << 30)) $((24 << 20))
+        assert_refused room
+        call expandvolume "${SPECS[thin]}" "${DEVICES[thin]}" $((40 << 20)) $((24 << 20))
+        succeeded
+        kubelet_detach thin
+        delete thin
+        assert_success
+}
+
+@test "a disk is adopted with a profile only where it lies as that asks for" {
+        quietly lvcreate --size 8M --name plain "$GROUP"
+        quietly lvcreate --type raid1 --mirrors 1 --size 8M --name two "$GROUP"
+        quietly lvchange --activate n "$GROUP/plain" "$GROUP/two"
+        profile safe '{"type": "raid1"}'
+        helper volume-create '{"name": "data", "id": "plain", "profile": "safe"}'
+        assert_failure EINVAL linear
+        profile safer '{"type": "raid1", "mirrors": "2"}'
+        helper volume-create '{"name": "data", "id": "two", "profile": "safer"}'
+        assert_failure EINVAL
+        profile safe '{"type": "raid1"}'
+        helper volume-create '{"name": "data", "id": "two", "profile": "safe"}'
+        assert_success
+        assert_field .volume.adopted true
+}
+
 @test "a volume is injected into a running container by mount-block" {
         create data $((16 << 20))
         assert_success

@@ -95,13 +95,85 @@ namespaces() { # [REGION]
         create data $((60 << 20)) '"parameters": {"usage": "FileIO"}'
         assert_success
         is "$(namespaces)" "data sector"
-        kubelet_attach data usage=FileIO
+        kubelet_attach data
         kubelet_stage data
         [[ $(findmnt --noheadings --output OPTIONS "$(global_dir data)") != *dax* ]]
         run "$FLEXGRAFT_TOOLS/map-sync" "$(global_dir data)/file"
         is "$status" 1
         kubelet_unstage data
         kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "a volume for FileIO of a volume group is not mounted with DAX, either" {
+        use_group
+        create data "$ALIGN" '"parameters": {"usage": "FileIO"}'
+        assert_success
+        kubelet_attach data
+        kubelet_stage data
+        [[ $(findmnt --noheadings --output OPTIONS "$(global_dir data)") != *dax* ]]
+        kubelet_unstage data
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "of a volume of sectors nothing is left in the memory itself" {
+        local device
+        create data "$((2 * ALIGN))" '"parameters": {"usage": "FileIO"}'
+        assert_success
+        device=$(jq -r .volume.path <<<"$json")
+        yes secret | dd of="$device" bs=1M count=8 iflag=fullblock oflag=direct status=none
+        yes secret | dd of="$device" bs=1M count=8 iflag=fullblock oflag=direct status=none
+        delete data
+        assert_success
+        ndctl create-namespace --region region0 --mode raw --size "$((2 * ALIGN))" >/dev/null 2>&1
+        device=/dev/$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .blockdev')
+        is "$(grep -c secret "$device" || :)" 0
+}
+
+@test "a volume whose namespace is disabled is not deleted, and goes on when that is enabled" {
+        local name
+        create data "$ALIGN"
+        assert_success
+        name=$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .dev')
+        ndctl disable-namespace "$name" >/dev/null 2>&1
+        delete data
+        assert_failure
+        helper volume-list
+        assert_field '.volumes[0].state' created
+        ndctl enable-namespace "$name" >/dev/null 2>&1
+        kubelet_attach data
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "match takes a namespace that was a volume, and never one of others" {
+        ndctl create-namespace --region region0 --mode fsdax --size "$ALIGN" --name others >/dev/null 2>&1
+        create one "$ALIGN" '"match": true'
+        assert_success
+        assert_field '.volume | [.id, .adopted] | join(" ")' "one false"
+        delete one '"reclaimPolicy": "recycle"'
+        assert_success
+        create two "$ALIGN" '"match": true'
+        assert_success
+        assert_field '.volume | [.id, .adopted] | join(" ")' "one true"
+        delete two '"reclaimPolicy": "delete"'
+        assert_success
+        is "$(namespaces)" "others fsdax"
+}
+
+@test "the disk of a volume group is no volume, whoever names it" {
+        echo '{"type": "pmem", "region": "region0", "maxPercent": 50}' >"$FLEXGRAFT_POOLS/direct.json"
+        use_group '"maxPercent": 50'
+        create data "$EXTENT"
+        assert_success
+        helper volume-create '{"name": "stolen", "pool": "direct", "id": "flexgraft"}'
+        assert_failure ENOENT
+        call attach "$(spec stolen pool=direct volumeID=flexgraft)" "$NODE"
+        assert_refused
         delete data
         assert_success
 }

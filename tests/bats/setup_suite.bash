@@ -15,6 +15,12 @@ setup_suite() {
                 return 1
         }
 
+        # Which points the sweeps try: other ones for each commit, and the same ones whenever one is tried.
+        if [[ -z ${FLEXGRAFT_SWEEP_SEED:-} ]]; then
+                read -r FLEXGRAFT_SWEEP_SEED _ < <(git -C "$repo" -c "safe.directory=$repo" rev-parse 'HEAD^{tree}' 2>/dev/null | cksum)
+        fi
+        export FLEXGRAFT_SWEEP_SEED
+
         # Container roots must be able to walk to their root directories.
         chmod 0711 "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR"
 

@@ -495,7 +495,7 @@ kill_tools() {
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
                 victim=\$AT_PID
-                ((RANDOM % 2 == 0)) || victim="\$(awk '{print \$4}' /proc/\$AT_PID/stat)"
+                ((number % 2 == 0)) || victim="\$(awk '{print \$4}' /proc/\$AT_PID/stat)"
                 "$MAKE"
                 at_syscall --timeout 60 --others --at "$number" --run "kill -KILL $victim" "$(program "$swept")" "$request"
                 [[ $AT_REACHED == 1 ]] || continue
@@ -512,8 +512,8 @@ kill_tools() {
         ((tried > 0 && tried == recovered))
 }
 
-# points_of COUNT: some numbers up to COUNT, other ones each run; FLEXGRAFT_SWEEP_STRIDE=1 has all. Not by the number of a process: in a
-# virtual machine that is the same each time, and low. The last calls may be less in another run: not the only ones that are tried.
+# points_of COUNT: some numbers up to COUNT, other ones each commit; FLEXGRAFT_SWEEP_STRIDE=1 has all. The last calls may be less in another
+# run: not the only ones that are tried.
 points_of() {
         local count=$1 stride=1 number
         if ((SWEEP_STRIDE > 1)); then
@@ -521,7 +521,7 @@ points_of() {
                 stride=$((count * SWEEP_STRIDE / ${POINTS:-8} + 1))
                 ((stride < count)) || stride=$count
         fi
-        for ((number = 1 + (RANDOM * 32768 + RANDOM) % stride; number <= count; number += stride)); do
+        for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; number <= count; number += stride)); do
                 echo "$number"
         done
 }

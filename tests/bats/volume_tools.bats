@@ -259,6 +259,75 @@ teardown() {
         assert_no_volume
 }
 
+@test "a volume gets the filesystem and the mount flags of its profile, and a pod's own options come last" {
+        local dir
+        write_profiles "\"db\": $(profile_for default '"fs_type": "btrfs", "mount_flags": ["noatime", "noexec", "ssd"]')"
+        created '{"name": "data", "size": "120m", "profile": "db"}'
+        kubelet_attach data type=loop
+        kubelet_stage data
+        dir=$(global_dir data)
+        is "$(node_mount_type "$dir")" btrfs
+        [[ $(node_mount_options "$dir") == *noexec*noatime* && $(findmnt --noheadings --output OPTIONS "$dir") == *ssd* ]]
+        kubelet_publish data
+        [[ $(node_mount_options "$(pod_dir data)") == *noexec*noatime* ]]
+        kubelet_unpublish data
+        kubelet_publish data "$POD" mountOptions=exec
+        [[ $(node_mount_options "$(pod_dir data)") != *noexec* ]]
+        DRIVER_ATTACHES=true lifecycle_down data
+        removed '{"name": "data"}'
+}
+
+@test "what contradicts a volume's promise is not mounted" {
+        created '{"name": "data", "size": "120m", "fsType": "btrfs"}'
+        kubelet_attach data type=loop @fsType=ext4
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        assert_refused btrfs
+        kubelet_detach data
+        removed '{"name": "data"}'
+        created '{"name": "data", "size": "8m", "targetType": "block"}'
+        kubelet_attach data type=loop
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        assert_refused block
+        is_all_zero "$POOL/data.img"
+        rmdir "$(global_dir data)"
+        kubelet_detach data
+        removed '{"name": "data"}'
+}
+
+@test "a volume that is half made or half deleted is nobody's to attach, and ends as it was begun" {
+        local stage
+        for stage in creating deleting; do
+                created '{"name": "data", "size": "8m"}'
+                jq --arg stage "$stage" '.stage = $stage' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+                cat "$BATS_TEST_TMPDIR/record" >"$STATE_DIR/provisioned/data.json"
+                call attach "$(spec data type=loop)" "$NODE"
+                assert_refused volume-
+                is "$(loops_of_driver)$(volume_records)" ''
+                removed '{"name": "data"}'
+                assert_no_volume
+        done
+}
+
+@test "a volume grows as far as its pool has room, and its record with it" {
+        make_pool_in_memory fast 32m
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        kubelet_attach data type=loop pool=fast
+        kubelet_stage data
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((64 << 20)) $((8 << 20))
+        assert_refused room
+        is "$(stat --format %s "$POOL_DIR/data.img")" $((8 << 20))
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((16 << 20)) $((8 << 20))
+        succeeded
+        listed
+        assert_field '.volumes[0].size' $((16 << 20))
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        existed true
+        kubelet_unstage data
+        kubelet_detach data
+        removed '{"name": "data"}'
+}
+
 @test "a volume is deleted as it was told when it was made, unless told otherwise" {
         created '{"name": "kept", "size": "1m", "reclaimPolicy": "retain"}'
         assert_field .volume.reclaimPolicy retain
@@ -749,6 +818,30 @@ match() { # NAME SIZE
         assert_field .volume.adopted false
 }
 
+@test "match passes over a pool that cannot be looked at, unless that is asked for" {
+        make_pool fast
+        make_disk "$POOL_DIR" disk.img 4m
+        echo '{"type": "loop", "path": "/nowhere"}' >"$FLEXGRAFT_POOLS/away.json"
+        created '{"name": "one", "size": "1m", "match": true}'
+        assert_field '.volume | [.pool, .id] | join(" ")' "fast disk.img"
+        create '{"name": "two", "size": "1m", "match": true, "pool": "away"}'
+        refused ENOENT
+        listed
+        assert_field '[.volumes[].name] | join(" ")' one
+}
+
+@test "a disk with an id is looked for in each pool of its profile, however full they are" {
+        make_pool_in_memory a 2m
+        make_pool_in_memory b 8m
+        make_disk "$POOL_DIR" disk.img 7m
+        write_profiles '"any": {"csi_plugin_type_selector": {"plugin_type": "loop"},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
+        create '{"name": "none", "profile": "any", "id": "nothing.img"}'
+        refused ENOENT nothing.img any
+        created '{"name": "data", "profile": "any", "id": "disk.img", "size": "7m"}'
+        assert_field '.volume | [.pool, .id, .adopted] | join(" ")' "b disk.img true"
+}
+
 @test "two matches at once never get the same disk" {
         local round
         matching() { echo "{\"name\": \"data $1\", \"size\": \"1m\", \"pool\": \"fast\", \"match\": true}"; }
@@ -856,6 +949,8 @@ broken_profiles() {
                 "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good/'"mount": {}'/'"mount": {"mount_flags": "noatime"}'}}}=mount_flags" \
                 "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good/'"resource_providers"'/'"providers"'}}}=resource_providers" \
                 "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good/'"name": "default"'/'"name": 1'}}}=name" \
+                "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good/'"name": "default"'/'"name": ""'}}}=name" \
+                "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good/'"mount": {}'/"\"mount\": {\"mount_flags\": [\"$(printf 'x%.0s' {1..4097})\"]}"}}}=mount_flags" \
                 "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good%\}}, \"csi_plugin_type_selector\": {\"plugin_type\": \"loop\"}}}}=selector" \
                 "{\"profile_matrix\": {\"new\": $good, \"bad\": ${good%\}}, \"create_parameters\": {\"preallocate\": true}}}}=create_parameters"
 }
@@ -879,6 +974,13 @@ broken_profiles() {
         measured
         assert_field .profilesProblem null
         assert_field '[.pools[].profiles[].profile] | join(" ")' new
+}
+
+@test "what is null in a profile is not set" {
+        write_profiles "\"files\": $(profile_for default '"fs_type": null, "mount_flags": null' '"create_parameters": null, "csi_plugin_type_selector": null' |
+                sed 's/"mount":/"block": null, "mount":/')"
+        created '{"name": "data", "size": 4096, "profile": "files"}'
+        assert_field '.volume | [.targetType, has("fsType"), has("mountFlags")] | join(" ")' "mount false false"
 }
 
 @test "what is no file where the profiles should be is a problem that is told, not one that hangs" {
@@ -921,19 +1023,19 @@ broken_profiles() {
         assert_field .volume.fsType xfs
 }
 
-@test "a used profile that vanished is inactive, and its volumes go on" {
+@test "a profile that vanished is inactive, and its volumes go on" {
         local both
         both="\"used\": $(profile_for default '"fs_type": "ext4"'), \"unused\": $(profile_for default)"
         write_profiles "$both"
         created '{"name": "one", "size": 4096, "profile": "used"}'
         write_profiles ''
         measured
-        assert_field '.inactiveProfiles | join(" ")' used
+        assert_field '.inactiveProfiles | sort | join(" ")' "unused used"
         assert_field '[.pools[].profiles[]] | length' 0
         create '{"name": "two", "size": 4096, "profile": "used"}'
         refused ESTALE used inactive
         create '{"name": "two", "size": 4096, "profile": "unused"}'
-        refused ENOENT unused
+        refused ESTALE unused inactive
         created '{"name": "one", "size": 4096, "profile": "used"}'
         existed true
         assert_field '.volume | [.profile, .fsType] | join(" ")' "used ext4"
@@ -942,18 +1044,18 @@ broken_profiles() {
         # it comes back as it was
         write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
         measured
-        assert_field '.inactiveProfiles | length' 0
+        assert_field '.inactiveProfiles | join(" ")' unused
         created '{"name": "two", "size": 4096, "profile": "used"}'
         assert_field .volume.fsType ext4
         write_profiles ''
         removed '{"name": "one"}'
-        measured
-        assert_field '.inactiveProfiles | join(" ")' used
         removed '{"name": "two"}'
-        measured
-        assert_field '.inactiveProfiles | length' 0
         create '{"name": "three", "size": 4096, "profile": "used"}'
-        refused ENOENT
+        refused ESTALE
+        # nobody uses it: it may come back as another
+        write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
+        created '{"name": "three", "size": 4096, "profile": "used"}'
+        assert_field .volume.fsType xfs
 }
 
 @test "the file of profiles that is gone altogether makes the used one inactive" {
@@ -1350,7 +1452,8 @@ newer() {
                         "flexgraft_pool_largest_volume_bytes\($labels) \(.largest)"),
                 (.pools[] | .name as $pool | .profiles[] | "{pool=\"\($pool)\",profile=\"\(.profile | escaped)\"}" as $labels |
                         "flexgraft_profile_available_bytes\($labels) \(.available)",
-                        "flexgraft_profile_largest_volume_bytes\($labels) \(.largest)")' <<<"$json" | sort)
+                        "flexgraft_profile_largest_volume_bytes\($labels) \(.largest)"),
+                (.pools[] | "flexgraft_pool_problem{pool=\"\(.name)\"} 0"), "flexgraft_profiles_rejected 0"' <<<"$json" | sort)
         helper volume-capacity --format prometheus
         is "$status" 0
         is "$stderr" ''
@@ -1360,7 +1463,16 @@ newer() {
         [[ $output == *$'\n' ]]
         is "$(awk '/^# HELP / { help[$3]++ } /^# TYPE / { type[$3]++; if ($4 != "gauge") bad = 1 }
                 !/^#/ { name = $0; sub(/[{ ].*/, "", name); if (help[name] != 1 || type[name] != 1) bad = 1; seen[name] = 1 }
-                END { print bad + 0, length(seen) }' <<<"${output%$'\n'}")" "0 5"
+                END { print bad + 0, length(seen) }' <<<"${output%$'\n'}")" "0 7"
+}
+
+@test "metrics tell of a pool that cannot be looked at, and of a file of profiles that was not taken" {
+        echo '{"type": "loop", "path": "/nowhere"}' >"$FLEXGRAFT_POOLS/away.json"
+        echo nonsense >"$FLEXGRAFT_PROFILES"
+        helper volume-capacity --format prometheus
+        is "$status" 0
+        is "$(grep -E '^flexgraft_(pool_problem|profiles_rejected)|away' <<<"$output" | paste -s -d' ')" \
+                'flexgraft_pool_problem{pool="away"} 1 flexgraft_pool_problem{pool="default"} 0 flexgraft_profiles_rejected 1'
 }
 
 @test "metrics of one pool, and the JSON where that is asked for" {
@@ -1728,7 +1840,7 @@ cut_short() {
 # The sweeps: a round is one life of a volume, with the swept program acted upon at its AT_NUMBER'th system call, called again, and the
 # volume deleted; the next round has the next number, until that is past the last call. Kills are tried at every third call of volume-create,
 # the other sweeps at every SWEEP_STRIDE'th, or LONG_STRIDE'th where every loop device of the node is looked at; each errno other ones, and each
-# run, too. FLEXGRAFT_SWEEP_STRIDE=1 tries all.
+# commit, too. FLEXGRAFT_SWEEP_STRIDE=1 tries all.
 
 # sweep PROGRAM FIRST STRIDE ACTION...: CREATE and DELETE are the requests; MAKE is called before a round, AGAIN=no leaves the second call out.
 sweep() {
@@ -1847,7 +1959,7 @@ sweep_setup() {
 sweep_failures() { # PROGRAM STRIDE
         local errno i=0 bad=0
         for errno in EIO ENOSPC ENOMEM; do
-                sweep "$1" $((1 + (BATS_ROOT_PID + i++ * $2 / 3) % $2)) "$2" --fail "$errno" || bad=1
+                sweep "$1" $((1 + (FLEXGRAFT_SWEEP_SEED + i++ * $2 / 3) % $2)) "$2" --fail "$errno" || bad=1
         done
         return "$bad"
 }
@@ -1935,7 +2047,7 @@ sweep_failures() { # PROGRAM STRIDE
                 succeeded
                 FIRST_CALL=$(awk '$3 == "fcntl" { print $1; exit }' "$BATS_TEST_TMPDIR/calls")
                 for errno in EIO ENOMEM; do
-                        for ((AT_NUMBER = 1 + (BATS_ROOT_PID + i++) % SWEEP_STRIDE; ; AT_NUMBER += SWEEP_STRIDE)); do
+                        for ((AT_NUMBER = 1 + (FLEXGRAFT_SWEEP_SEED + i++) % SWEEP_STRIDE; ; AT_NUMBER += SWEEP_STRIDE)); do
                                 at_syscall --at "$AT_NUMBER" --fail "$errno" "$(program "$swept")"
                                 [[ $AT_REACHED == 1 ]] || break
                                 tried=$((tried + 1))
