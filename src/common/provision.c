@@ -698,19 +698,22 @@ static int give_back(struct job *job, const struct provision_record *record, boo
         return job->kind->remove(&job->config, &job->pool, record->id, error);
 }
 
-/* What was begun is gone through with; with the locks of name and pool. */
-static int take_away(struct job *job, struct provision_record *record, struct error *error)
+/* What was begun is gone through with; with the locks of name and pool. asked: a policy instead of its own, or NULL. */
+static int take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error)
 {
         const enum provision_stage was = record->stage;
-        /* what was never finished is nobody's to keep */
-        const char *policy = was == PROVISION_CREATING && !record->adopted ? "delete" : record->reclaim_policy;
+        char policy[sizeof record->reclaim_policy];
         int r = find_unused(job, record, error);
 
         if (r < 0)
                 return r;
         if (r == 0)
                 return provision_record_remove(&job->state, record->name, error);
-        (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
+        (void)text_copy(policy, sizeof policy, record->reclaim_policy);
+        if (was == PROVISION_CREATING && !record->adopted)
+                asked = "delete"; /* what was never finished is nobody's to keep */
+        if (asked != NULL)
+                (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
         record->stage = PROVISION_DELETING;
         r = provision_record_write(&job->state, record, error);
         /* on a full disk it makes room; cut short now, the volume would be there without its disk, and deleted again */
@@ -721,6 +724,7 @@ static int take_away(struct job *job, struct provision_record *record, struct er
                 struct error ignored; /* the first failure is the one to tell */
 
                 record->stage = was; /* nothing was taken from it, and whoever has it may go on */
+                (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
                 (void)provision_record_write(&job->state, record, &ignored);
         }
         if (r < 0 && r != -ENOENT)
@@ -745,9 +749,7 @@ static int delete_volume(struct job *job, struct error *error)
         }
         if (r < 0 || (r = use_pool(job, record.pool, error)) < 0 || (r = lock_pool(job, error)) < 0)
                 return r;
-        if (request->reclaim_policy != NULL)
-                (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, request->reclaim_policy);
-        if ((r = take_away(job, &record, error)) < 0)
+        if ((r = take_away(job, &record, request->reclaim_policy, error)) < 0)
                 return r;
         job->reply = json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
                                "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);
@@ -770,7 +772,7 @@ static int create_volume(struct job *job, struct error *error)
         /* somebody was killed at it: all of it once more, since its room may be another's by now */
         if ((r = lock_pool(job, error)) < 0)
                 return r;
-        if ((r = take_away(job, &record, error)) < 0)
+        if ((r = take_away(job, &record, /* asked= */ NULL, error)) < 0)
                 return r;
         return create_new(job, error);
 }
@@ -1090,13 +1092,13 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
         if ((r = use_pool(job, record.pool, error)) < 0)
                 return r;
         if (record.stage == PROVISION_DELETING && !record.keeps_content && job->kind->erase != NULL &&
-            record.size_bytes > TIDY_ERASE_MAX_BYTES)
+            strcmp(record.reclaim_policy, "retain") != 0 && record.size_bytes > TIDY_ERASE_MAX_BYTES)
                 return fail_because(error, EBUSY, "delete volume", name,
                                     "%llu bytes are still to be overwritten, which volume-delete has the time for",
                                     (unsigned long long)record.size_bytes);
         if ((r = lock_pool(job, error)) < 0)
                 return r;
-        r = take_away(job, &record, error);
+        r = take_away(job, &record, /* asked= */ NULL, error);
         return r < 0 ? r : 1;
 }
 

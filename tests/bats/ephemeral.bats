@@ -180,7 +180,7 @@ nothing_is_left() {
 
 # sweep VERB: killed at every STRIDE'th system call and called again, it does its work; then unmount leaves nothing.
 sweep() {
-        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-5} tried=0 arguments
+        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-9} tried=0 arguments
         for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; ; number += stride)); do
                 arguments=("$DIR" "$SPEC")
                 if [[ $verb == unmount ]]; then

@@ -169,7 +169,7 @@ nothing_is_left() {
 
 # sweep VERB: killed at every STRIDE'th system call and called again, it does its work, and what follows leaves nothing.
 sweep() {
-        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-7} tried=0 arguments
+        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-13} tried=0 arguments
         for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; ; number += stride)); do
                 call attach "$SPEC" "$NODE"
                 succeeded || return 1

@@ -1686,15 +1686,6 @@ broken_pools() {
         removed '{"name": "data"}'
 }
 
-@test "a profile's pools are looked at, and no others" {
-        make_pool good
-        make_pool broken
-        echo nonsense >"$FLEXGRAFT_POOLS/broken.json"
-        write_profiles "\"db\": $(profile_for good)"
-        created '{"name": "data", "size": 4096, "profile": "db"}'
-        assert_field .volume.pool good
-}
-
 @test "a pool whose directory is missing is refused" {
         make_pool fast
         rmdir "$POOL_DIR"
