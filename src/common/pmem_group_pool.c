@@ -30,27 +30,48 @@ static int find_group(const struct pool *pool, struct lvm_group *ret_group, stru
         return r < 0 ? r : 1;
 }
 
-static int add_disk_bytes(const struct pmem_namespace *namespace, void *argument, struct error *error)
+/* What a disk of so many bytes gives to the group. */
+static uint64_t given_by(uint64_t disk_bytes, uint64_t extent_bytes)
 {
-        uint64_t *bytes = argument;
+        uint64_t bytes = pmem_usable_bytes(disk_bytes);
+
+        return bytes > LVM_DATA_OFFSET_BYTES ? (bytes - LVM_DATA_OFFSET_BYTES) / extent_bytes * extent_bytes : 0;
+}
+
+struct use {
+        uint64_t extent_bytes;
+        uint64_t ours_bytes;  /* of the region */
+        uint64_t given_bytes; /* to the group, when all that are there have been added */
+        uint64_t making_bytes;
+};
+
+static int add_use(const struct pmem_namespace *namespace, void *argument, struct error *error)
+{
+        struct use *use = argument;
 
         (void)error;
-        if (strcmp(namespace->name, PMEM_DISK) == 0)
-                *bytes += namespace->size_bytes;
+        if (strcmp(namespace->name, PMEM_DISK) == 0) {
+                use->ours_bytes += namespace->size_bytes;
+                use->given_bytes += given_by(namespace->size_bytes, use->extent_bytes);
+        } else if (strcmp(namespace->name, PMEM_MAKING) == 0)
+                use->making_bytes = namespace->size_bytes; /* there is one, for the region's lock */
         return 0;
 }
 
-/* What the pool may still take of the region. */
-static int find_room(const struct pool *pool, struct pmem_region *ret_region, uint64_t *ret_bytes, struct error *error)
+/* What the pool may still take of the region. What a call that was killed was making is as good as free: it goes before
+ * anything is made. */
+static int find_room(const struct pool *pool, struct use *use, struct pmem_region *ret_region, uint64_t *ret_bytes,
+                     struct error *error)
 {
-        uint64_t ours_bytes = 0;
         uint64_t budget;
         int r;
 
-        if ((r = pmem_look(pool->region, ret_region, add_disk_bytes, &ours_bytes, error)) < 0)
+        if ((r = pmem_look(pool->region, ret_region, add_use, use, error)) < 0)
                 return r;
+        if (use->making_bytes > 0 && ret_region->extents_count < PMEM_EXTENTS_MAX)
+                ret_region->extents[ret_region->extents_count++] = use->making_bytes;
         budget = pool_share(pool, ret_region->size_bytes);
-        *ret_bytes = budget > ours_bytes ? budget - ours_bytes : 0;
+        *ret_bytes = budget > use->ours_bytes ? budget - use->ours_bytes : 0;
         return 0;
 }
 
@@ -70,12 +91,36 @@ static uint64_t next_disk(const struct pmem_region *region, uint64_t room_bytes,
         return bytes >= DISK_MIN_BYTES ? bytes : 0;
 }
 
-/* What a disk of so many bytes gives to the group. */
-static uint64_t given_by(uint64_t disk_bytes, uint64_t extent_bytes)
+/* What we made was wiped before it had its name: what is there on one that has it is somebody's, unless it is a label
+ * of ours. */
+static int holds_nothing(const struct block_device *device, struct error *error)
 {
-        uint64_t bytes = pmem_usable_bytes(disk_bytes);
+        char what[64]; /* as block_device_is_blank() gives it */
+        int r = block_device_is_blank(device, what, error);
 
-        return bytes > LVM_DATA_OFFSET_BYTES ? (bytes - LVM_DATA_OFFSET_BYTES) / extent_bytes * extent_bytes : 0;
+        if (r != 0 || strcmp(what, "LVM2_member") == 0)
+                return r < 0 ? r : 1;
+        log_say("%s is left alone: there is something on it (%s)", device->path, what);
+        return 0;
+}
+
+struct waiting {
+        uint64_t extent_bytes;
+        uint64_t bytes;
+};
+
+/* A disk of ours that is in no group, and will be in this one: whoever made it was killed. */
+static int add_waiting(const struct pmem_namespace *namespace, void *argument, struct error *error)
+{
+        struct waiting *waiting = argument;
+        struct block_device device;
+        char group[LVM_NAME_MAX];
+
+        if (strcmp(namespace->name, PMEM_DISK) == 0 && pmem_find_device(namespace, &device, error) == 0 &&
+            lvm_find_disk(namespace->device, group, error) == 0 && group[0] == '\0' &&
+            holds_nothing(&device, error) > 0)
+                waiting->bytes += given_by(namespace->size_bytes, waiting->extent_bytes);
+        return 0; /* what cannot be looked at is no room */
 }
 
 static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
@@ -83,16 +128,27 @@ static int measure(const struct config *config, const struct pool *pool, const j
 {
         struct pmem_region region;
         struct lvm_group group;
+        struct use use = {};
         uint64_t room_bytes;
         uint64_t disk_bytes;
-        uint64_t coming = 0; /* with the disks that are not made yet */
+        uint64_t coming = 0; /* with the disks that are not made, or not added, yet */
         size_t extent = 0;
         int r;
 
         (void)config;
         (void)parameters;
-        if ((r = find_group(pool, &group, error)) < 0 || (r = find_room(pool, &region, &room_bytes, error)) < 0)
+        if ((r = find_group(pool, &group, error)) < 0)
                 return r;
+        use.extent_bytes = group.extent_bytes;
+        if ((r = find_room(pool, &use, &region, &room_bytes, error)) < 0)
+                return r;
+        if (use.given_bytes > group.size_bytes) { /* else all of them are in it */
+                struct waiting waiting = { .extent_bytes = group.extent_bytes };
+
+                if ((r = pmem_look(pool->region, /* ret_region= */ NULL, add_waiting, &waiting, error)) < 0)
+                        return r;
+                coming = waiting.bytes;
+        }
         while ((disk_bytes = next_disk(&region, room_bytes, &extent)) > 0) {
                 coming += given_by(disk_bytes, group.extent_bytes);
                 region.extents[extent] -= disk_bytes;
@@ -111,19 +167,6 @@ struct filling {
         bool exists; /* the group */
         char cut_short[PMEM_NAME_MAX];
 };
-
-/* What we made was wiped before it had its name: what is there on one that has it is somebody's, unless it is a label
- * of ours. */
-static int holds_nothing(const struct block_device *device, struct error *error)
-{
-        char what[64]; /* as block_device_is_blank() gives it */
-        int r = block_device_is_blank(device, what, error);
-
-        if (r != 0 || strcmp(what, "LVM2_member") == 0)
-                return r < 0 ? r : 1;
-        log_say("%s is left alone: there is something on it (%s)", device->path, what);
-        return 0;
-}
 
 /* A disk of ours that is in no group yet, whoever was killed at it. */
 static int take_disk(const struct pmem_namespace *namespace, void *argument, struct error *error)
@@ -178,7 +221,9 @@ static int fill(const struct config *config, const struct pool *pool, struct err
         if (filling.cut_short[0] != '\0' && (r = pmem_destroy(filling.cut_short, error)) < 0)
                 return r;
         for (;;) {
-                if ((r = find_room(pool, &region, &room_bytes, error)) < 0)
+                struct use use = { .extent_bytes = group.extent_bytes };
+
+                if ((r = find_room(pool, &use, &region, &room_bytes, error)) < 0)
                         return r;
                 disk_bytes = next_disk(&region, room_bytes, &ignored);
                 if (disk_bytes == 0)

@@ -375,6 +375,26 @@ namespaces() { # [REGION]
         assert_failure EEXIST "not of our making"
 }
 
+@test "what a call that was killed left of making a group is room, and goes into it or away" {
+        local name before device
+        use_group
+        before=$(capacity available)
+        for name in flexgraft flexgraft-making; do
+                ndctl create-namespace --region region0 --mode fsdax --name "$name" >/dev/null 2>&1
+                device=/dev/$(ndctl list --namespaces --region region0 | jq -r 'if type == "array" then .[0] else . end | .blockdev')
+                dd if=/dev/zero of="$device" bs=4M status=none 2>/dev/null || :      # to its end
+                is "$(capacity available)" "$before" "with $name"
+                create data "$before"
+                assert_success
+                is "$(namespaces)" "flexgraft fsdax"
+                delete data
+                assert_success
+                is "$(capacity available)" "$before"
+                quietly vgremove --force "$GROUP"
+                ndctl destroy-namespace --force all >/dev/null 2>&1
+        done
+}
+
 @test "a label of lvm's that was left on memory that is used again is wiped, in both modes" {
         local device
         use_group
