@@ -420,12 +420,13 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
 }
 
 /* Most thin pools give their blocks to others zeroed. */
-static int erase(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
         int r = lvm_find(pool->volume_group, id, &volume, error);
 
+        (void)begun;
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (volume.thin_pool[0] != '\0' && (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)

@@ -202,14 +202,18 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         return r < 0 ? r : disk_content_erase(&device, error);
 }
 
-/* In mode sector what is overwritten stays as it was elsewhere (drivers/nvdimm/btt.c): the memory itself is erased. */
-static int erase(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+/*
+ * In mode sector what is overwritten stays as it was elsewhere (drivers/nvdimm/btt.c): the memory itself is erased. One
+ * that is disabled is somebody's doing, and left so; but whoever is killed at laying it open leaves it so, too.
+ */
+static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
 {
         struct pmem_namespace namespace;
         struct block_device device;
         int r = pmem_find(pool->region, id, &namespace, error);
 
-        if (r == 0 && strcmp(namespace.mode, "sector") == 0 && (r = pmem_lay_open(namespace.device_name, error)) == 0)
+        if (r == 0 && (namespace.device[0] == '\0' ? begun : strcmp(namespace.mode, "sector") == 0) &&
+            (r = pmem_lay_open(namespace.device_name, error)) == 0)
                 r = pmem_find(pool->region, id, &namespace, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;

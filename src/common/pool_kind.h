@@ -68,8 +68,9 @@ struct pool_kind {
         /* take everything away that is on it */
         int (*wipe)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* overwrite what whoever gets its room next could read, without the pool's lock: it may take hours; NULL:
-         * nobody could */
-        int (*erase)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+         * nobody could. begun: by an earlier call, which was perhaps killed at it */
+        int (*erase)(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                     struct error *error);
         /* ensure that it is gone */
         int (*remove)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* everything in the pool that could be a volume, until function() answers other than 0, which is the result */

@@ -678,7 +678,8 @@ static int find_unused(const struct job *job, const struct provision_record *rec
 }
 
 /* With the locks of name and pool; without the pool's while everything is overwritten, which may take hours. */
-static int give_back(struct job *job, const struct provision_record *record, bool erase, struct error *error)
+static int give_back(struct job *job, const struct provision_record *record, bool erase, bool begun,
+                     struct error *error)
 {
         int r;
 
@@ -691,7 +692,7 @@ static int give_back(struct job *job, const struct provision_record *record, boo
         }
         if (erase && job->kind->erase != NULL) {
                 unlock_pool(job);
-                if ((r = job->kind->erase(&job->config, &job->pool, record->id, error)) < 0 ||
+                if ((r = job->kind->erase(&job->config, &job->pool, record->id, begun, error)) < 0 ||
                     (r = lock_pool(job, error)) < 0 || (r = find_unused(job, record, error)) <= 0)
                         return r;
         }
@@ -719,7 +720,8 @@ static int take_away(struct job *job, struct provision_record *record, const cha
         /* on a full disk it makes room; cut short now, the volume would be there without its disk, and deleted again */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        r = give_back(job, record, was != PROVISION_CREATING && !record->keeps_content, error);
+        r = give_back(job, record, was != PROVISION_CREATING && !record->keeps_content, was == PROVISION_DELETING,
+                      error);
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED) {
                 struct error ignored; /* the first failure is the one to tell */
 

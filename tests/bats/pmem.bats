@@ -150,6 +150,20 @@ namespaces() { # [REGION]
         assert_success
 }
 
+@test "volume-delete ends what one had begun that was killed when it had disabled the namespace" {
+        local name
+        create data "$((2 * ALIGN))" '"parameters": {"usage": "FileIO"}'
+        assert_success
+        name=$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .dev')
+        jq '.stage = "deleting"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cat "$BATS_TEST_TMPDIR/record" >"$STATE_DIR/provisioned/data.json"
+        ndctl disable-namespace "$name" >/dev/null 2>&1
+        delete data
+        assert_success
+        is "$(namespaces)" ''
+        is "$(capacity available)" "$TOTAL"
+}
+
 @test "match takes a namespace that was a volume, and never one of others" {
         ndctl create-namespace --region region0 --mode fsdax --size "$ALIGN" --name others >/dev/null 2>&1
         create one "$ALIGN" '"match": true'
