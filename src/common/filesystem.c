@@ -9,7 +9,8 @@
 #include "tool.h"
 
 #define DEFAULT_TYPE "ext4"
-#define FSCK_CORRECTED 1 /* fsck(8)'s exit status, bit by bit */
+#define SMALL_BYTES ((uint64_t)1 << 30) /* for xfs */
+#define FSCK_CORRECTED 1                /* fsck(8)'s exit status, bit by bit */
 #define FSCK_UNCORRECTED 4
 
 static const struct {
@@ -94,11 +95,15 @@ int filesystem_make_direct(const struct block_device *device, const char *type, 
                            struct error *error)
 {
         enum tool tool = filesystems[index_of(type)].make;
+        uint64_t size_bytes;
+        int r = block_device_size(device, &size_bytes, error);
 
+        if (r < 0)
+                return r;
         if (tool == TOOL_MKFS_EXT4)
                 tool = TOOL_MKFS_EXT4_DIRECT;
         else if (tool == TOOL_MKFS_XFS)
-                tool = TOOL_MKFS_XFS_DIRECT;
+                tool = size_bytes < SMALL_BYTES ? TOOL_MKFS_XFS_SMALL_DIRECT : TOOL_MKFS_XFS_DIRECT;
         return make(tool, device, type, /* keep_blocks= */ false, timeout_seconds, error);
 }
 

@@ -22,11 +22,12 @@ enum tool {
         TOOL_MKFS_BTRFS,
         TOOL_MKFS_EXT4_DIRECT, /* files begin at multiples of 2 MiB, so that they are mapped by huge pages */
         TOOL_MKFS_XFS_DIRECT,
-        TOOL_E2FSCK,        /* repair what can be repaired without asking */
-        TOOL_DEBUGFS_DIRTY, /* sign an ext4 superblock anew, and ask for a check of all of it */
-        TOOL_RESIZE2FS,     /* of a device, mounted */
-        TOOL_XFS_GROWFS,    /* of a directory, mounted */
-        TOOL_BTRFS_GROW,    /* of a directory, mounted */
+        TOOL_MKFS_XFS_SMALL_DIRECT, /* below 1 GiB: in four groups, stripes leave no room for the log */
+        TOOL_E2FSCK,                /* repair what can be repaired without asking */
+        TOOL_DEBUGFS_DIRTY,         /* sign an ext4 superblock anew, and ask for a check of all of it */
+        TOOL_RESIZE2FS,             /* of a device, mounted */
+        TOOL_XFS_GROWFS,            /* of a directory, mounted */
+        TOOL_BTRFS_GROW,            /* of a directory, mounted */
         TOOLS
 };
 

@@ -29,6 +29,7 @@ setup() {
 
 teardown() {
         [[ -n ${TOTAL:-} ]] || return 0
+        umount -l "$BATS_TEST_TMPDIR/trace" 2>/dev/null || :
         driver_teardown
         empty_regions
 }
@@ -89,6 +90,33 @@ namespaces() { # [REGION]
         assert_success
         is "$(namespaces)" ''
         is "$(capacity available)" "$TOTAL"
+}
+
+@test "files of ext4 and of xfs are mapped by huge pages" {
+        local type trace=$BATS_TEST_TMPDIR/trace
+        (($(cat /sys/bus/nd/devices/region1/size 2>/dev/null || echo 0) >= 336 << 20)) || skip "this machine has no second region that has room for xfs"
+        echo '{"type": "pmem", "region": "region1"}' >"$FLEXGRAFT_POOLS/second.json"
+        mkdir "$trace"
+        mount -t tracefs tracefs "$trace"
+        echo 1 >"$trace/events/fs_dax/dax_pmd_fault_done/enable"
+        for type in ext4 xfs; do
+                helper volume-create "{\"name\": \"$type\", \"size\": $((336 << 20)), \"pool\": \"second\", \"fsType\": \"$type\"}"
+                assert_success
+                kubelet_attach "$type"
+                kubelet_stage "$type"
+                is "$(node_mount_type "$(global_dir "$type")")" "$type"
+                [[ $(findmnt --noheadings --output OPTIONS "$(global_dir "$type")") == *dax=always* ]]
+                : >"$trace/trace"
+                "$FLEXGRAFT_TOOLS/map-sync" "$(global_dir "$type")/file" $((8 << 20))
+                # the one fault is ended by a page of 2 MiB, whose mapping fsync would have to make durable (VM_FAULT_NEEDDSYNC)
+                is "$(grep -c 'dax_pmd_fault_done: .* NEEDDSYNC' "$trace/trace")" 1 "faults of $type"
+                kubelet_unstage "$type"
+                kubelet_detach "$type"
+                delete "$type"
+                assert_success
+        done
+        echo 0 >"$trace/events/fs_dax/dax_pmd_fault_done/enable"
+        umount "$trace"
 }
 
 @test "a volume for FileIO is of sectors, and not mounted with DAX" {
@@ -456,7 +484,7 @@ namespaces() { # [REGION]
         readme_blocks "Persistent memory" | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
         cp "$BATS_TEST_TMPDIR/block.1" "$FLEXGRAFT_POOLS/memory.json"
         cp "$BATS_TEST_TMPDIR/block.2" "$FLEXGRAFT_POOLS/shared.json"
-        [[ -e /sys/bus/nd/devices/region1 ]] || skip "this machine has one region"
+        [[ -e /sys/bus/nd/devices/region1 ]] || skip "this machine has no second region"
         while read -r command; do
                 run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -c "$command"
                 is "$status" 0 "exit status of $command: $output"
