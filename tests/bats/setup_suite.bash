@@ -17,7 +17,8 @@ setup_suite() {
 
         # Which points the sweeps try: other ones for each commit, and the same ones whenever one is tried.
         if [[ -z ${FLEXGRAFT_SWEEP_SEED:-} ]]; then
-                read -r FLEXGRAFT_SWEEP_SEED _ < <(git -C "$repo" -c "safe.directory=$repo" rev-parse 'HEAD^{tree}' 2>/dev/null | cksum)
+                FLEXGRAFT_SWEEP_SEED=$(git -C "$repo" -c "safe.directory=$repo" rev-parse 'HEAD^{tree}' 2>/dev/null | cksum)
+                FLEXGRAFT_SWEEP_SEED=${FLEXGRAFT_SWEEP_SEED%% *}
         fi
         export FLEXGRAFT_SWEEP_SEED
 
