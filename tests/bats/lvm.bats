@@ -15,7 +15,7 @@ EXTENT=$((4 << 20))
 setup() {
         DRIVER=''
         modprobe --quiet --all dm_mod dm_thin_pool dm_snapshot dm_raid dm_mirror 2>/dev/null || :
-        [[ -e /dev/mapper/control && -n $(type -P lvm) ]] || skip "this kernel has no device mapper"
+        has_device_mapper || skip "this kernel has no device mapper"
         bed_setup
         needs volume-create volume-delete volume-list volume-capacity
         driver_setup flexgraft~lvm
