@@ -184,8 +184,9 @@ two_regions() {
         is "$(namespaces_of region0)" $'one fsdax\nthree fsdax'
         is "$(namespaces_of region1)" 'two fsdax'
         is "$(largest near)" 0
-        create "{\"name\": \"four\", \"size\": $whole, \"profile\": \"it\"}"
-        refused ENOSPC "$(largest wide)"
+        whole=$(largest wide)
+        create "{\"name\": \"four\", \"size\": $((whole + 1)), \"profile\": \"it\"}"
+        refused ENOSPC "$whole"
 }
 
 @test "a profile that names a region's pool takes no other, and its volume is mapped from there" {
