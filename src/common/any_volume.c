@@ -62,8 +62,7 @@ static void tell_unknown(const struct volume_request *request)
 /* Of a pool, whatever type that is. */
 static bool is_of_pool(const struct volume_kind *kind)
 {
-        return kind == NULL || kind == &loop_volume || kind == &lvm_volume || kind == &pmem_volume ||
-               kind == &ephemeral_volume;
+        return kind == NULL || kind->of_pool || kind == &ephemeral_volume;
 }
 
 /* "ephemeral": "true" makes a volume of a pool another sort. */

@@ -148,14 +148,24 @@ int block_device_size(const struct block_device *device, uint64_t *ret_bytes, st
         return ioctl(fd, BLKGETSIZE64, ret_bytes) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
 }
 
+int block_device_attribute(uint64_t number, const char *name, char *ret_text, size_t size)
+{
+        char path[96];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s", major(number), minor(number), name);
+        n = file_read(AT_FDCWD, path, ret_text, size);
+        if (n < 0)
+                return (int)n;
+        ret_text[strcspn(ret_text, "\n")] = '\0';
+        return 0;
+}
+
 bool block_device_is_dax(const struct block_device *device)
 {
-        char path[64];
         char text[8];
 
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/queue/dax", major(device->number),
-                       minor(device->number));
-        return file_read(AT_FDCWD, path, text, sizeof text) > 0 && text[0] == '1';
+        return block_device_attribute(device->number, "queue/dax", text, sizeof text) == 0 && text[0] == '1';
 }
 
 int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error)

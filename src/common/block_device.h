@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -27,6 +28,9 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
+
+/* block_device_attribute() - a line of sysfs's about it, without its end: "dm/name". Returns 0 or negative errno. */
+int block_device_attribute(uint64_t number, const char *name, char *ret_text, size_t size);
 
 /* block_device_is_dax() - whether what is on it can be mapped without a copy in memory; false where it cannot be told.
  */

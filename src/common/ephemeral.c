@@ -63,11 +63,8 @@ static int detach_inner(struct inner *inner, struct error *error)
 
         if (r < 0)
                 return r;
-        if (!call->recorded) { /* what a killed call left of writing one */
-                (void)text_copy(call->record.name, sizeof call->record.name, call->request->name);
-                (void)text_copy(call->record.driver, sizeof call->record.driver, call->driver);
-                return volume_record_remove(&call->state, &call->record, error);
-        }
+        if (!call->recorded)
+                return volume_call_drop(call, error);
         call->kind = find_kind(call->record.kind);
         if (call->kind == NULL)
                 return fail_because(error, EPROTO, "detach", inner->request.name, "its record is of type %.15s",

@@ -116,10 +116,8 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
 
         begin_inner(&inner, call, dir, dir);
         if ((r = volume_call_open(&inner.call, error)) == 0 &&
-            (!inner.call.recorded || (r = inner.call.kind->detach(&inner.call, error)) == 0)) {
-                volume_call_begin_record(&inner.call); /* if none is there: what a killed call left of writing it */
-                r = volume_record_remove(&inner.call.state, &inner.call.record, error);
-        }
+            (!inner.call.recorded || (r = inner.call.kind->detach(&inner.call, error)) == 0))
+                r = volume_call_drop(&inner.call, error);
         end_inner(&inner);
         if (r < 0)
                 return r;
@@ -129,6 +127,18 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         return r;
 }
 
+/* Gives: where the volume's own filesystem is, if it is such a volume; PATH_MAX bytes. */
+static int begin(struct volume_call *call, bool *ret_wanted, char *ret_dir, struct error *error)
+{
+        int r = is_wanted(call, ret_wanted, error);
+
+        if (r < 0 || !*ret_wanted)
+                return r;
+        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0)
+                return r;
+        return put_dir(call, call->request->name, ret_dir, error);
+}
+
 int kata_stage(struct volume_call *call, struct error *error)
 {
         static struct inner inner; /* static, for its size */
@@ -136,12 +146,11 @@ int kata_stage(struct volume_call *call, struct error *error)
         bool wanted;
         int r;
 
-        if ((r = is_wanted(call, &wanted, error)) < 0)
+        if ((r = begin(call, &wanted, dir, error)) < 0)
                 return r;
         if (!wanted)
                 return volume_stage(call, error);
-        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0 ||
-            (r = put_dir(call, call->request->name, dir, error)) < 0 || (r = stage_volume(call, dir, error)) < 0)
+        if ((r = stage_volume(call, dir, error)) < 0)
                 return r;
         if ((r = kata_image_make(dir, error)) < 0) {
                 struct error ignored; /* the first failure is the one to tell */
@@ -166,13 +175,10 @@ int kata_publish(struct volume_call *call, struct error *error)
         bool wanted;
         int r;
 
-        if ((r = is_wanted(call, &wanted, error)) < 0)
+        if ((r = begin(call, &wanted, dir, error)) < 0)
                 return r;
         if (!wanted)
                 return volume_publish(call, error);
-        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0 ||
-            (r = put_dir(call, call->request->name, dir, error)) < 0)
-                return r;
         begin_inner(&inner, call, dir, call->request->dir);
         if ((r = volume_call_open(&inner.call, error)) == 0)
                 r = volume_publish_attached(&inner.call, error);

@@ -478,6 +478,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
 }
 
 const struct volume_kind loop_volume = { .word = "loop",
+                                         .of_pool = true,
                                          .attach = attach,
                                          .look = look,
                                          .detach = detach,

@@ -2,16 +2,13 @@
 #include "lvm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "privileges/lvm.h"
 
-#include "file.h"
 #include "json_file.h"
 #include "reporter.h"
 #include "text.h"
@@ -112,7 +109,6 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
         char found[sizeof expected + 1];
         char path[PATH_MAX];
         char *end = put_doubled(expected, group);
-        ssize_t n;
         int r;
 
         *end++ = '-';
@@ -120,12 +116,8 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
         lvm_path(group, volume, path);
         if ((r = block_device_find(path, ret_device, error)) < 0)
                 return r;
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/name", major(ret_device->number),
-                       minor(ret_device->number));
-        n = file_read(AT_FDCWD, path, found, sizeof found);
-        if (n >= 0)
-                found[strcspn(found, "\n")] = '\0';
-        if (n < 0 || strcmp(found, expected) != 0)
+        if (block_device_attribute(ret_device->number, "dm/name", found, sizeof found) < 0 ||
+            strcmp(found, expected) != 0)
                 return fail_because(error, ESTALE, "find device", volume,
                                     "/dev/%s/%s is not the device of that logical volume: it is %s", group, volume,
                                     ret_device->path);

@@ -2,10 +2,8 @@
 #include "lvm_volume.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "block_volume.h"
 #include "log.h"
@@ -199,16 +197,9 @@ static int detach(struct volume_call *call, struct error *error)
 /* The device mapper's own name for it, which holds the ids of group and volume. */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
-        char path[64];
-        ssize_t n;
+        int r = block_device_attribute(call->record.device_number, "dm/uuid", ret_identity, VOLUME_IDENTITY_SIZE);
 
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/uuid", major(call->record.device_number),
-                       minor(call->record.device_number));
-        n = file_read(AT_FDCWD, path, ret_identity, VOLUME_IDENTITY_SIZE);
-        if (n < 0)
-                return fail(error, (int)-n, "read", path);
-        ret_identity[strcspn(ret_identity, "\n")] = '\0';
-        return 0;
+        return r < 0 ? fail(error, -r, "read dm/uuid", call->record.device) : 0;
 }
 
 static int predict(struct volume_call *call, struct error *error)
@@ -247,6 +238,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
 }
 
 const struct volume_kind lvm_volume = { .word = "lvm",
+                                        .of_pool = true,
                                         .direct = true,
                                         .wakes = true,
                                         .attach = attach,

@@ -132,7 +132,7 @@ static int match(const struct pmem_namespace *namespace, void *argument, struct 
 int pmem_find(const char *region, const char *name, struct pmem_namespace *ret_namespace, struct error *error)
 {
         struct search search = { .name = name, .found = ret_namespace };
-        int r = pmem_look(region, /* ret_region= */ NULL, match, &search, error);
+        int r = pmem_is_reserved(name) ? -ENOENT : pmem_look(region, /* ret_region= */ NULL, match, &search, error);
 
         if (r == 0 && search.count > 1)
                 return fail_because(error, ENOTUNIQ, "find namespace", name, "there are %d namespaces \"%.64s\" in %s",

@@ -57,7 +57,8 @@ typedef int pmem_function(const struct pmem_namespace *namespace, void *argument
 int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function *function, void *argument,
               struct error *error);
 
-/* pmem_find() - by its given name, or where it has none by its device's. Errors: ENOENT, without words; ENOTUNIQ. */
+/* pmem_find() - by its given name, or where it has none by its device's; none has one that is reserved. Errors: ENOENT,
+ * without words; ENOTUNIQ. */
 int pmem_find(const char *region, const char *name, struct pmem_namespace *ret_namespace, struct error *error);
 
 /*

@@ -164,7 +164,7 @@ static int look(const struct config *config, const struct pool *pool, const char
                 struct error *error)
 {
         struct pmem_namespace namespace;
-        int r = pmem_is_reserved(id) ? -ENOENT : pmem_find(pool->region, id, &namespace, error);
+        int r = pmem_find(pool->region, id, &namespace, error);
 
         (void)config;
         if (r == 0)

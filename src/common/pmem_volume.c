@@ -2,13 +2,10 @@
 #include "pmem_volume.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "block_volume.h"
-#include "file.h"
 #include "lvm_volume.h"
 #include "pmem.h"
 #include "pool.h"
@@ -51,7 +48,7 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
 static int find_namespace(const struct pool *pool, const char *id, struct pmem_namespace *ret_namespace,
                           struct error *error)
 {
-        int r = pmem_is_reserved(id) ? -ENOENT : pmem_find(pool->region, id, ret_namespace, error);
+        int r = pmem_find(pool->region, id, ret_namespace, error);
 
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "find namespace", id, "there is no namespace \"%.64s\" in %s", id,
@@ -118,18 +115,12 @@ static int detach(struct volume_call *call, struct error *error)
 
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
-        char path[64];
-        ssize_t n;
+        int r;
 
         if (is_logical(call))
                 return lvm_volume.identify(call, ret_identity, error);
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/device/uuid", major(call->record.device_number),
-                       minor(call->record.device_number));
-        n = file_read(AT_FDCWD, path, ret_identity, VOLUME_IDENTITY_SIZE);
-        if (n < 0)
-                return fail(error, (int)-n, "read", path);
-        ret_identity[strcspn(ret_identity, "\n")] = '\0';
-        return 0;
+        r = block_device_attribute(call->record.device_number, "device/uuid", ret_identity, VOLUME_IDENTITY_SIZE);
+        return r < 0 ? fail(error, -r, "read device/uuid", call->record.device) : 0;
 }
 
 /* Which device a namespace gets, another node knows. */
@@ -167,6 +158,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
 }
 
 const struct volume_kind pmem_volume = { .word = "pmem",
+                                         .of_pool = true,
                                          .direct = true,
                                          .wakes = true,
                                          .attach = attach,

@@ -151,8 +151,7 @@ static int detach_lost(struct volume_call *call, struct error *error)
                                     dir);
         if ((r = call->kind->detach(call, error)) < 0)
                 return r;
-        volume_call_begin_record(call); /* what a killed call left of writing one */
-        return volume_record_remove(&call->state, &call->record, error);
+        return volume_call_drop(call, error);
 }
 
 int volume_detach(struct volume_call *call, struct error *error)

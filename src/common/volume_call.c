@@ -36,22 +36,19 @@ static int run_in_worker(void *argument, struct error *error)
 /* Verbs that may have to wait for commands have that much more time. */
 static unsigned seconds_of(const struct volume_call *call)
 {
-        if (call->erases)
-                return ERASE_SECONDS;
         switch (call->request->verb) {
         case VERB_MOUNT:
-                if (json_object_get(call->request->options, "ephemeral") == NULL &&
-                    !text_ends(call->driver, "~ephemeral"))
-                        return call->config.call_seconds + call->config.unmount_seconds;
-                return call->config.call_seconds + call->config.device_seconds + (2 * call->config.command_seconds);
+                return call->config.call_seconds +
+                       (call->provisions ? call->config.device_seconds + (2 * call->config.command_seconds)
+                                         : call->config.unmount_seconds);
         case VERB_MOUNTDEVICE:
         case VERB_EXPANDFS:
                 return call->config.call_seconds + call->config.command_seconds;
         case VERB_ATTACH:
         case VERB_WAITFORATTACH:
                 return call->config.call_seconds + call->config.device_seconds;
-        default:
-                return call->config.call_seconds + call->config.unmount_seconds;
+        default: /* what is overwritten takes as long as it takes */
+                return call->provisions ? ERASE_SECONDS : call->config.call_seconds + call->config.unmount_seconds;
         }
 }
 
@@ -282,8 +279,13 @@ bool volume_call_shares_disk(const struct volume_call *call)
 
 int volume_call_drop(struct volume_call *call, struct error *error)
 {
-        int r = call->recorded ? volume_record_remove(&call->state, &call->record, error) : 0;
+        int r;
 
+        if (!call->recorded) {
+                (void)text_copy(call->record.name, sizeof call->record.name, call->request->name);
+                (void)text_copy(call->record.driver, sizeof call->record.driver, call->driver);
+        }
+        r = volume_record_remove(&call->state, &call->record, error);
         call->recorded = call->recorded && r < 0;
         return r;
 }

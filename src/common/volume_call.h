@@ -21,6 +21,7 @@ struct volume_call;
 /* A sort of volume. Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
+        bool of_pool;          /* volume-create makes such volumes, too */
         bool direct;           /* where its memory can be mapped itself (DAX), it is */
         uint64_t offset_bytes; /* where in its image what is on the device begins */
         bool wakes;            /* a call that was killed may have left the device awake, and the record without it */
@@ -72,7 +73,7 @@ struct volume_call {
         struct volume_record record;
         bool recorded;                            /* the record is on the disk */
         bool waits;                               /* for another call, on the same volume */
-        bool erases;                              /* a volume is overwritten, perhaps: that takes as long as it takes */
+        bool provisions;                          /* a volume of a pool is made, or overwritten, perhaps */
         const struct volume_ephemeral *ephemeral; /* NULL: this program makes none */
         struct volume_answer answer;
 };
@@ -129,7 +130,7 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
  */
 bool volume_call_shares_disk(const struct volume_call *call);
 
-/* volume_call_drop() - remove the record. */
+/* volume_call_drop() - remove the record; where there is none, what a killed call left of writing it. */
 int volume_call_drop(struct volume_call *call, struct error *error);
 
 /* volume_call_is_here() - whether request's node is this one. */

@@ -83,13 +83,12 @@ int volume_promise_keep(struct volume_request *request, const struct provision_r
 
 bool volume_promise_is_by_name(const struct volume_call *call)
 {
-        static const char *const of_pools[] = { "loop", "lvm", "pmem", NULL };
         static const char *const places[] = { "image", "volumegroup", "volumeID" };
 
         for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
                 if (json_object_get(call->request->options, places[i]) != NULL)
                         return false;
-        return text_among(call->kind->word, of_pools);
+        return call->kind->of_pool;
 }
 
 int volume_promise_apply(struct volume_call *call, struct error *error)

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0)
                 return driver_status_failure(&request, &error);
-        call.erases = ephemeral_begun();
+        call.provisions = ephemeral_begun();
         if (volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_take_off, &error) < 0)
                 return driver_status_failure(&request, &error);
