@@ -6,10 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
+#include "hash.h"
 #include "log.h"
 #include "text.h"
 #include "volume_place.h"
-#include "worker.h"
 
 #define RETRY_NS (200L * 1000 * 1000)
 
@@ -37,11 +38,11 @@ int block_volume_wait_for(const char *source, unsigned timeout_seconds, struct b
                           struct error *error)
 {
         static const struct timespec pause = { .tv_nsec = RETRY_NS };
-        int64_t deadline_ms = worker_now_ms() + (int64_t)timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
         int r;
 
         while ((r = block_device_find(source, ret_device, error)) == -ENOENT || r == -ENXIO) {
-                if (worker_now_ms() >= deadline_ms)
+                if (clock_now_ms() >= deadline_ms)
                         return fail_because(error, -r, "find device", source,
                                             "the device %s did not appear within %u seconds", source, timeout_seconds);
                 (void)nanosleep(&pause, NULL);
@@ -73,7 +74,7 @@ static int match_claim(struct volume_record *record, const char *file, void *arg
 int block_volume_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
 {
         struct claim claim = { .call = call, .number = device->number };
-        int r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, &device->number, sizeof device->number), error);
+        int r = state_lock(&call->state, hash_bytes(HASH_SEED, &device->number, sizeof device->number), error);
 
         if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ false, match_claim, &claim, error)) < 0)
                 return r;

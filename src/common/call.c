@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "container_reference.h"
 #include "fd.h"
 #include "namespace.h"
 #include "ns_worker.h"
+#include "proc.h"
 #include "syscalls.h"
-#include "text.h"
 
 void call_begin(struct call *call, bool dry_run, const struct policy *policy, const char *created_root)
 {
@@ -74,7 +75,7 @@ int call_pin(struct call *call, const struct container_reference *reference, str
         int r;
 
         for (size_t i = 0; i < call->container_count; i++)
-                if (container_same_reference(call->references[i], reference)) {
+                if (container_reference_same(call->references[i], reference)) {
                         *ret_container = &call->containers[i];
                         return 0;
                 }
@@ -100,7 +101,7 @@ int call_open_state(struct call *call, struct error *error)
 
         if (call->state.dir_fd >= 0 || call->boot_id[0] != '\0')
                 return 0;
-        r = container_boot_id(call->boot_id);
+        r = proc_boot_id(call->boot_id);
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
         if ((r = config_load(&config, error)) < 0)

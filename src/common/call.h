@@ -12,6 +12,7 @@
 #include "container.h"
 #include "error.h"
 #include "policy.h"
+#include "proc.h"
 #include "state.h"
 
 #define CALL_CONTAINERS_MAX 16
@@ -21,7 +22,7 @@ struct call {
         const struct container_reference *references[CALL_CONTAINERS_MAX];
         size_t container_count;
         struct state state;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         bool dry_run;                /* only looking: nobody waits for it, and it waits for nobody */
         const struct policy *policy; /* NULL: root asked, who may do anything */
         const char *created_root;    /* NULL; else the root directory of a container that has not entered it yet */

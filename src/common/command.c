@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "privileges.h"
 #include "text.h"
 #include "worker.h"
@@ -43,7 +44,7 @@ static bool listen_to(int fd, int64_t deadline_ms, char *output)
 
         for (;;) {
                 struct pollfd wait = { .fd = fd, .events = POLLIN };
-                int64_t left_ms = deadline_ms - worker_now_ms();
+                int64_t left_ms = deadline_ms - clock_now_ms();
                 struct timespec timeout = { .tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000 };
                 char bytes[COMMAND_OUTPUT_SIZE / 2];
                 ssize_t n;
@@ -72,7 +73,7 @@ static bool listen_to(int fd, int64_t deadline_ms, char *output)
 
 void command_run(const struct command *command, struct command_end *ret_end)
 {
-        int64_t deadline_ms = worker_now_ms() + (int64_t)command->timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)command->timeout_seconds * 1000;
         char path[PATH_MAX] = "";
         bool in_time;
         int output[2];

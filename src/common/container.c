@@ -18,6 +18,7 @@
 #include "fd.h"
 #include "file.h"
 #include "id_ranges.h"
+#include "proc.h"
 #include "syscalls.h"
 #include "text.h"
 
@@ -28,37 +29,6 @@ static int fail_gone(const struct container *container, struct error *error)
 {
         (void)fail_because(error, ESRCH, "pin container", container->name, "the container is not running");
         return error_where(error, container->name);
-}
-
-int container_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
-{
-        char stat[1024];
-        char *field;
-        ssize_t n = file_read(proc_fd, "stat", stat, sizeof stat);
-
-        if (n < 0)
-                return n == -ENOENT ? -ESRCH : (int)n;
-        *ret_pid = (pid_t)strtol(stat, NULL, 10);
-        /* the second field, the program's name, may hold anything, parentheses and spaces included */
-        field = strrchr(stat, ')');
-        for (int i = 0; field != NULL && i < 20; i++)
-                field = strchr(field + 1, ' ');
-        if (field == NULL)
-                return -EIO;
-        *ret_start_time = strtoull(field + 1, NULL, 10);
-        return 0;
-}
-
-int container_boot_id(char *ret_boot_id)
-{
-        char text[64];
-        ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text);
-
-        if (n < CONTAINER_BOOT_ID_SIZE - 1)
-                return n < 0 ? (int)n : -EIO;
-        memcpy(ret_boot_id, text, CONTAINER_BOOT_ID_SIZE - 1);
-        ret_boot_id[CONTAINER_BOOT_ID_SIZE - 1] = '\0';
-        return 0;
 }
 
 int container_alive(const struct container *container, struct error *error)
@@ -72,7 +42,7 @@ int container_alive(const struct container *container, struct error *error)
                 alive = ppoll(&wait, 1, &(struct timespec){}, NULL) ==
                         0; /* a pidfd becomes readable when its process ends */
         else
-                alive = container_start_time(container->proc_fd, &start_time, &pid) == 0;
+                alive = proc_start_time(container->proc_fd, &start_time, &pid) == 0;
         return alive ? 0 : fail_gone(container, error);
 }
 
@@ -117,7 +87,7 @@ static int open_process(struct container *container, const struct container_refe
         if (reference->proc_dir != NULL && (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
                 return fail_because(error, EINVAL, "pin container", path, "procDir is not a directory of a procfs");
 
-        r = container_start_time(container->proc_fd, &container->start_time, &container->pid);
+        r = proc_start_time(container->proc_fd, &container->start_time, &container->pid);
         if (r < 0 && reference->proc_dir != NULL && r != -ESRCH)
                 return fail_because(error, EINVAL, "pin container", path, "procDir is not a process's directory");
         if (r < 0)
@@ -132,7 +102,7 @@ static int open_process(struct container *container, const struct container_refe
 
                 (void)snprintf(path, sizeof path, "/proc/%d", container->pid);
                 here_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                if (here_fd < 0 || container_start_time(here_fd, &here, &pid) < 0 || here != container->start_time)
+                if (here_fd < 0 || proc_start_time(here_fd, &here, &pid) < 0 || here != container->start_time)
                         fd_close(&container->pidfd);
         }
         if (expected != 0 && expected != container->start_time)
@@ -232,12 +202,6 @@ int container_pin(const struct container_reference *reference, struct container 
         *ret_container = container;
         container = (struct container)CONTAINER_NONE;
         return 0;
-}
-
-bool container_same_reference(const struct container_reference *one, const struct container_reference *other)
-{
-        return one->pid == other->pid && text_same(one->id, other->id) && text_same(one->runtime, other->runtime) &&
-               text_same(one->proc_dir, other->proc_dir);
 }
 
 bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other)

@@ -12,23 +12,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "container_reference.h"
 #include "error.h"
 
 #define CONTAINER_NAME_MAX 129 /* an id, terminated */
-
-/* How a request names a container. */
-struct container_reference {
-        pid_t pid;            /* 0: not by pid */
-        const char *id;       /* NULL: not by id */
-        const char *runtime;  /* NULL: whichever knows the id */
-        const char *proc_dir; /* NULL: not by its directory in a procfs */
-        uint64_t start_time;  /* of the process meant, in clock ticks since boot; 0: any */
-        const char *known_as; /* NULL; else its id, for people and records, where it is named by pid */
-        bool created;         /* a runtime is still making it: its process has not entered its root directory */
-};
-
-/* container_same_reference() - whether two requests name a container in the same way. */
-bool container_same_reference(const struct container_reference *one, const struct container_reference *other);
 
 /* A mount namespace: its inode number is used again after its end, its id (Linux 6.11) never. */
 struct namespace_identity {
@@ -123,15 +110,5 @@ static inline int container_fail(const struct container *container, int errnum, 
 
 void container_release(struct container *container);
 #define cleanup_container __attribute__((cleanup(container_release)))
-
-/*
- * container_start_time() - when the process of a procfs directory started, in clock ticks since boot (proc(5), field
- * 22 of stat), and ret_pid, its number in that procfs. Returns 0 or negative errno; ESRCH once it is gone.
- */
-int container_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid);
-
-/* container_boot_id() - the running kernel's boot id, 36 characters and a terminator. Returns 0 or negative errno. */
-#define CONTAINER_BOOT_ID_SIZE 37
-int container_boot_id(char *ret_boot_id);
 
 #endif

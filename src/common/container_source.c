@@ -11,6 +11,7 @@
 
 #include "detached_mount.h"
 #include "fd.h"
+#include "hash.h"
 #include "id_mapping.h"
 #include "mount_options.h"
 #include "mount_table.h"
@@ -66,7 +67,7 @@ static int open_source(struct injection *injection, struct error *error)
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->source.path);
         (void)snprintf(identity, sizeof identity, "%llu %llu", (unsigned long long)injection->from->mnt_ns.inode,
                        (unsigned long long)injection->from->mnt_ns.id);
-        injection->source_digest = TEXT_HASH_SEED;
+        injection->source_digest = HASH_SEED;
         injection_digest_text(injection, identity);
         return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fd.h"
+#include "hash.h"
 #include "json_file.h"
 #include "loop_volume.h"
 #include "lvm_volume.h"
@@ -25,7 +26,7 @@ static bool begun;
 static void put_name(const char *dir, char *ret_name)
 {
         (void)snprintf(ret_name, NAME_SIZE, "ephemeral-%016llx",
-                       (unsigned long long)text_hash(TEXT_HASH_SEED, dir, strlen(dir)));
+                       (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
 }
 
 static const struct volume_kind *find_kind(const char *word)

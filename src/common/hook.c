@@ -10,14 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "config.h"
 #include "file.h"
 #include "json_file.h"
 #include "mount_record.h"
+#include "proc.h"
 #include "request_batch.h"
 #include "state.h"
 #include "text.h"
-#include "worker.h"
 
 #define ANNOTATION "io.flexgraft.mounts"
 #define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* all annotations of all tools are in it */
@@ -235,8 +236,8 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
 
                 if (mount_record_reach(record, boot_id, &alive, &ignored) == -ESRCH)
                         return true;
-                if (attempt == 0 && worker_now_ms() < until_ms)
-                        container_wait_end(&alive, (int)(until_ms - worker_now_ms()));
+                if (attempt == 0 && clock_now_ms() < until_ms)
+                        container_wait_end(&alive, (int)(until_ms - clock_now_ms()));
         }
         return false;
 }
@@ -254,12 +255,12 @@ static bool is_of_ended(const struct hook *hook, const struct state *state, cons
 int hook_forget(const struct hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         char id[MOUNT_RECORD_ID_MAX];
         struct config config;
-        int64_t until_ms = worker_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
+        int64_t until_ms = clock_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
         DIR *directory;
-        int r = container_boot_id(boot_id);
+        int r = proc_boot_id(boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");

@@ -10,7 +10,9 @@
 
 #include "detached_mount.h"
 #include "fd.h"
+#include "hash.h"
 #include "placement.h"
+#include "request_policy.h"
 #include "text.h"
 #include "translator.h"
 
@@ -30,12 +32,12 @@ void injection_begin(struct injection *injection, struct call *call, const struc
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
         injection->old_fd = -EBADF;
-        injection->source_digest = TEXT_HASH_SEED;
+        injection->source_digest = HASH_SEED;
 }
 
 void injection_digest_text(struct injection *injection, const char *text)
 {
-        injection->source_digest = text_hash(injection->source_digest, text, strlen(text) + 1);
+        injection->source_digest = hash_bytes(injection->source_digest, text, strlen(text) + 1);
 }
 
 int injection_check_policy(const struct injection *injection, struct error *error)
@@ -74,14 +76,14 @@ static uint64_t request_digest(const struct injection *injection)
                 (uint64_t)request->uid,  (uint64_t)request->gid,
                 (uint64_t)request->raw,  injection->source_digest
         };
-        uint64_t digest = text_hash(TEXT_HASH_SEED, numbers, sizeof numbers);
+        uint64_t digest = hash_bytes(HASH_SEED, numbers, sizeof numbers);
 
-        digest = text_hash(digest, injection->record.origin, strlen(injection->record.origin) + 1);
-        digest = text_hash(digest, &injection->device.number, sizeof injection->device.number);
+        digest = hash_bytes(digest, injection->record.origin, strlen(injection->record.origin) + 1);
+        digest = hash_bytes(digest, &injection->device.number, sizeof injection->device.number);
         if (request->fs_type != NULL)
-                digest = text_hash(digest, request->fs_type, strlen(request->fs_type));
+                digest = hash_bytes(digest, request->fs_type, strlen(request->fs_type));
         for (size_t i = 0; i < options->fs_count; i++)
-                digest = text_hash(digest, options->fs_options[i], option_in_record(options->fs_options[i]));
+                digest = hash_bytes(digest, options->fs_options[i], option_in_record(options->fs_options[i]));
         return digest;
 }
 
@@ -89,7 +91,7 @@ int injection_pin_container(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         const struct policy *policy = injection->call->policy;
-        int r = policy == NULL ? 0 : policy_check_request(policy, request, error);
+        int r = policy == NULL ? 0 : request_policy_check(policy, request, error);
 
         if (r == 0)
                 r = call_pin(injection->call, &request->container, &injection->container, error);
@@ -327,7 +329,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                         return r;
                 r = accept_present(injection, known, error);
                 if (r == 0 && known->translator_key != 0 && !request->dry_run &&
-                    !translator_lives(&injection->call->state, known->translator_key)) {
+                    !mount_record_remap_lives(&injection->call->state, known->translator_key)) {
                         injection->already = false; /* it is there, and dead */
                         return replace_record(injection, known, error);
                 }

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "container.h"
 #include "error.h"
 
 #define JSON_VALUE_STRING_MAX 4095
@@ -41,9 +40,5 @@ int json_value_number(const char *key, const json_t *value, uint32_t *ret_id, st
  */
 int json_value_size(const char *key, const json_t *value, bool percent, char *ret_text, size_t size,
                     struct error *error);
-
-/* json_value_container() - a container by process id, by id, or as an object with one of them or a "procDir". */
-int json_value_container(const char *key, const json_t *value, struct container_reference *ret_reference,
-                         struct error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "any_volume.h"
+#include "hash.h"
 #include "kata_image.h"
 #include "loop_volume.h"
 #include "text.h"
@@ -43,9 +44,9 @@ static int check_kind(const struct volume_call *call, struct error *error)
 
 static uint64_t key_of(const struct volume_call *call, const char *name)
 {
-        uint64_t key = text_hash(TEXT_HASH_SEED, call->driver, strlen(call->driver) + 1);
+        uint64_t key = hash_bytes(HASH_SEED, call->driver, strlen(call->driver) + 1);
 
-        return text_hash(key, name, strlen(name));
+        return hash_bytes(key, name, strlen(name));
 }
 
 /* Where the volume's own filesystem is; PATH_MAX bytes. */

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "config.h"
 #include "placement.h"
+#include "proc.h"
 #include "text.h"
-#include "translator.h"
 #include "worker.h"
 
 /* How much of the whole time one container that does not answer may take. */
@@ -45,7 +46,7 @@ static int ask_kernel(void *argument, struct error *error)
 static void ask(struct listing_entry *entry, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
 {
         struct question question = { .entry = entry, .boot_id = boot_id };
-        int64_t until_ms = worker_now_ms() + share_ms;
+        int64_t until_ms = clock_now_ms() + share_ms;
         struct error error = {};
 
         entry->placement = PLACEMENT_GONE;
@@ -80,7 +81,7 @@ static int add_record(struct listing *listing, struct state *state, const char *
         listing->entries = entries;
         entries[listing->count++] = (struct listing_entry){
                 .record = record,
-                .translated = record.translator_key != 0 && translator_lives(state, record.translator_key),
+                .translated = record.translator_key != 0 && mount_record_remap_lives(state, record.translator_key),
         };
         return 1;
 }
@@ -99,14 +100,14 @@ static int by_target(const void *one, const void *other)
 int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
 {
         int64_t share_ms = (int64_t)request->timeout_seconds * 1000 / SHARE;
-        int64_t deadline_ms = worker_now_ms() + (int64_t)request->timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)request->timeout_seconds * 1000;
         cleanup_container struct container container = CONTAINER_NONE;
         cleanup_state struct state state = STATE_NONE;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         char id[MOUNT_RECORD_ID_MAX];
         struct config config;
         DIR *directory;
-        int r = container_boot_id(boot_id);
+        int r = proc_boot_id(boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");

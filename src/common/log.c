@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "file.h"
 #include "text.h"
@@ -68,7 +69,7 @@ static void say_to_file(const char *text, size_t length)
         struct line line = { .text = text, .length = length };
         struct error ignored;
 
-        (void)worker_run(append_line, &line, worker_now_ms() + FILE_MS, &ignored);
+        (void)worker_run(append_line, &line, clock_now_ms() + FILE_MS, &ignored);
 }
 
 static void say_to_system(const char *line, size_t length)

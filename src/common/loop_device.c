@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "hash.h"
 #include "text.h"
 
 #define TAG "flexgraft:"
@@ -18,7 +19,7 @@
 
 static unsigned hash_of(const char *text)
 {
-        uint64_t hash = text_hash(TEXT_HASH_SEED, text, strlen(text));
+        uint64_t hash = hash_bytes(HASH_SEED, text, strlen(text));
 
         return (unsigned)(hash ^ hash >> 32);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "hash.h"
 #include "kata_image.h"
 #include "log.h"
 #include "loop_device.h"
@@ -304,7 +305,7 @@ static int attach_image(struct volume_call *call, const struct image *image, con
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
         /* after the volume's own lock, always: another volume may name the same image */
-        if ((r = state_lock(&call->state, text_hash(TEXT_HASH_SEED, key, sizeof key), error)) < 0)
+        if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
                 return r;
         r = image->created ? 0 : adopt(call, image, error);
         if (r < 0)
@@ -321,9 +322,9 @@ static int lock_image(struct volume_call *call, const struct image *image, struc
 
         if (fstat(image->pool_fd, &pool) < 0)
                 return fail(error, errno, "fstat", image->path);
-        key = text_hash(TEXT_HASH_SEED, &pool.st_dev, sizeof pool.st_dev);
-        key = text_hash(key, &pool.st_ino, sizeof pool.st_ino);
-        key = text_hash(key, image->name, strlen(image->name));
+        key = hash_bytes(HASH_SEED, &pool.st_dev, sizeof pool.st_dev);
+        key = hash_bytes(key, &pool.st_ino, sizeof pool.st_ino);
+        key = hash_bytes(key, image->name, strlen(image->name));
         call->waits = true;
         r = state_lock(&call->state, key, error);
         call->waits = false;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "disk_content.h"
+#include "hash.h"
 #include "lvm.h"
 #include "text.h"
 #include "volume_record.h"
@@ -255,7 +256,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
                 (void)text_copy(ret_id, PROVISION_ID_MAX, name); /* shorter */
         else
                 (void)snprintf(ret_id, PROVISION_ID_MAX, "flexgraft-%016llx",
-                               (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                               (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
 }
 
 static int check_id(const struct pool *pool, const char *id, struct error *error)

@@ -12,6 +12,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "hash.h"
 #include "json_file.h"
 #include "text.h"
 
@@ -20,11 +21,11 @@
 
 void mount_record_default_id(const struct namespace_identity *mnt_ns, const char *target, char *ret_id)
 {
-        uint64_t hash = text_hash(TEXT_HASH_SEED, mnt_ns, sizeof *mnt_ns);
+        uint64_t hash = hash_bytes(HASH_SEED, mnt_ns, sizeof *mnt_ns);
         const char *name = strrchr(target, '/') + 1;
         size_t length = 0;
 
-        hash = text_hash(hash, target, strlen(target));
+        hash = hash_bytes(hash, target, strlen(target));
         for (; *name != '\0' && length < 32; name++)
                 if ((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9'))
                         ret_id[length++] = *name;
@@ -42,12 +43,12 @@ bool mount_record_id_derived(const char *id)
 
 uint64_t mount_record_key(const char *id)
 {
-        return text_hash(TEXT_HASH_SEED, id, strlen(id));
+        return hash_bytes(HASH_SEED, id, strlen(id));
 }
 
 uint64_t mount_record_tree_key(const struct namespace_identity *mnt_ns)
 {
-        return text_hash(TEXT_HASH_SEED, mnt_ns, sizeof *mnt_ns);
+        return hash_bytes(HASH_SEED, mnt_ns, sizeof *mnt_ns);
 }
 
 static void file_name(const char *id, char *ret_name)
@@ -430,4 +431,9 @@ int mount_record_find_live(const struct state *state, const struct mount_record 
         }
         (void)closedir(directory);
         return found ? 0 : -ENOENT;
+}
+
+bool mount_record_remap_lives(struct state *state, uint64_t key)
+{
+        return !state_is_free(state, key);
 }

@@ -13,6 +13,7 @@
 #include "container.h"
 #include "error.h"
 #include "mount_identity.h"
+#include "proc.h"
 #include "state.h"
 
 #define MOUNT_RECORD_ID_MAX 129 /* terminated */
@@ -48,7 +49,7 @@ struct mount_record {
         int translator_pid;
         uint64_t start_time;
         struct namespace_identity mnt_ns;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
 };
 
 /*
@@ -121,5 +122,11 @@ bool mount_record_is_of(const struct mount_record *record, const struct containe
  */
 int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
                        struct error *error);
+
+/*
+ * mount_record_remap_lives() - whether the remap daemon of a mount still runs: it holds the lock of this key
+ * (record.translator_key) as long as it lives.
+ */
+bool mount_record_remap_lives(struct state *state, uint64_t key);
 
 #endif

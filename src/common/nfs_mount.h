@@ -19,7 +19,7 @@ struct nfs_mount {
         const struct container *container;   /* whose network namespace and names; NULL: the node's */
         bool read_only;
         bool no_locks;       /* of version 3, unless the options say something of locks: as always in a container */
-        int64_t deadline_ms; /* on worker_now_ms()'s clock, for finding the server */
+        int64_t deadline_ms; /* on clock_now_ms()'s clock, for finding the server */
         struct server_address address; /* found out */
         char version[NFS_VERSION_SIZE];
 };

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "nfs_mount.h"
 #include "text.h"
-#include "worker.h"
 
 #define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
 
@@ -84,7 +84,7 @@ static int make(struct injection *injection, bool owned, struct error *error)
                                    .options = &request->options,
                                    .container = injection->container,
                                    .read_only = request->read_only,
-                                   .deadline_ms = worker_now_ms() + time_ms -
+                                   .deadline_ms = clock_now_ms() + time_ms -
                                                   (time_ms / 2 < RESERVE_MS ? time_ms / 2 : RESERVE_MS) };
         int r;
 

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "log.h"
 #include "nfs_mount.h"
 #include "policy.h"
-#include "worker.h"
 
 #define SHARE_OF_TIME 4 /* of a call's time, this part less is for finding the server */
 
@@ -43,7 +43,7 @@ static int make(struct volume_call *call, struct error *error)
         struct nfs_mount mount = { .export = &export,
                                    .options = &call->request->mount_options,
                                    .read_only = call->request->read_only,
-                                   .deadline_ms = worker_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
+                                   .deadline_ms = clock_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
         int fd;
         int r;
 

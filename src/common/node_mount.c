@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "mount_table.h"
 #include "syscalls.h"
@@ -126,7 +127,7 @@ static int remove_in_worker(void *argument, struct error *error)
                         return 0;
                 if (errno != EBUSY || removal->lazy)
                         return fail(error, errno, "umount2", removal->dir);
-                if (worker_now_ms() >= removal->deadline_ms)
+                if (clock_now_ms() >= removal->deadline_ms)
                         return fail(error, EBUSY, "umount2", removal->dir);
                 (void)remove_below(removal->dir); /* what stays is told by the next try */
                 if (!first)
@@ -151,7 +152,7 @@ static bool is_mounted(const char *dir)
 
 int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
 {
-        int64_t deadline_ms = worker_now_ms() + (int64_t)timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
         struct removal removal = { .dir = dir, .deadline_ms = deadline_ms };
         int r = worker_run(remove_in_worker, &removal, deadline_ms + RETRY_NS / 1000000 * 5, error);
 
@@ -159,7 +160,7 @@ int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bo
         if (insist && (r == -EBUSY || r == -ETIMEDOUT || r == -EIO || r == -ESTALE || r == -ENOTCONN)) {
                 removal.lazy = true;
                 *ret_lazy = true;
-                r = worker_run(remove_in_worker, &removal, worker_now_ms() + LAZY_MS, error);
+                r = worker_run(remove_in_worker, &removal, clock_now_ms() + LAZY_MS, error);
                 if (r == -ETIMEDOUT && !is_mounted(dir))
                         r = 0;
                 removal.done = true;

@@ -9,6 +9,7 @@
 
 #include "detached_mount.h"
 #include "fd.h"
+#include "hash.h"
 #include "node_path.h"
 #include "ns_worker.h"
 #include "privileges.h"
@@ -88,7 +89,7 @@ static int open_layers(struct injection *injection, struct error *error)
         char work[PATH_MAX];
         int r = 0;
 
-        injection->source_digest = TEXT_HASH_SEED;
+        injection->source_digest = HASH_SEED;
         for (size_t i = 0; r == 0 && i < request->lower_count; i++)
                 r = open_layer(injection, request->lower[i], /* writes= */ false, path, error);
         if (r < 0 || request->upper == NULL)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "container_reference.h"
 #include "text.h"
 
 static const struct {
@@ -136,7 +137,7 @@ static bool lies_within_another(const struct request *batch, const struct reques
                 const struct request *other = &batch->entries[i];
 
                 if (other != entry && text_lies_in(entry->target, other->target) &&
-                    container_same_reference(&entry->container, &other->container))
+                    container_reference_same(&entry->container, &other->container))
                         return true;
         }
         return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "removal.h"
 #include "text.h"
 #include "worker.h"
@@ -182,12 +183,12 @@ static void add_undo_failure(const struct injection *injection, const struct err
 /* Everything that was done, the last first, each in a worker of its own that begins in the node's namespaces. */
 static void undo_all(struct run *run, struct error *error)
 {
-        int64_t until_ms = worker_now_ms() + UNDO_TIMEOUT_MS; /* for all together; later ones have one short try each */
+        int64_t until_ms = clock_now_ms() + UNDO_TIMEOUT_MS; /* for all together; later ones have one short try each */
 
         for (size_t i = run->count; i-- > 0;) {
                 struct injection *injection = &run->injections[i];
                 struct error undo = {};
-                int64_t now_ms = worker_now_ms();
+                int64_t now_ms = clock_now_ms();
 
                 if (injection->already || injection->container == NULL ||
                     !(injection->recorded || injection->placed || injection->kind->undo != NULL))
@@ -200,7 +201,7 @@ static void undo_all(struct run *run, struct error *error)
 
 static int apply_injections(struct run *run, struct outcome *ret_outcomes, struct error *error)
 {
-        int64_t deadline_ms = worker_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
         int r = worker_run(run_injections, run, deadline_ms, error);
 
         r = name_hanging_step(run, r, error);
@@ -222,7 +223,7 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
 
 static int apply_removal(struct run *run, struct outcome *ret_outcome, struct error *error)
 {
-        int64_t deadline_ms = worker_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
         int r = worker_run(run_removal, run, deadline_ms, error);
 
         r = name_hanging_step(run, r, error);

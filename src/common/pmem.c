@@ -10,11 +10,11 @@
 
 #include "privileges/pmem.h"
 
+#include "clock.h"
 #include "file.h"
 #include "json_file.h"
 #include "reporter.h"
 #include "text.h"
-#include "worker.h"
 
 #define RETRY_NS (50L * 1000 * 1000)
 
@@ -144,11 +144,11 @@ int pmem_wait_for(const struct pmem_namespace *namespace, unsigned timeout_secon
                   struct error *error)
 {
         static const struct timespec pause = { .tv_nsec = RETRY_NS };
-        int64_t deadline_ms = worker_now_ms() + (int64_t)timeout_seconds * 1000;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
         int r;
 
         while ((r = pmem_find_device(namespace, ret_device, error)) == -ENOENT || r == -ENXIO) {
-                if (worker_now_ms() >= deadline_ms)
+                if (clock_now_ms() >= deadline_ms)
                         return fail_because(error, -r, "find device", namespace->device,
                                             "the device %s did not appear within %u seconds", namespace->device,
                                             timeout_seconds);

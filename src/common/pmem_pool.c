@@ -9,11 +9,13 @@
 #include "block_device.h"
 #include "disk_content.h"
 #include "file.h"
+#include "hash.h"
 #include "pmem.h"
 #include "text.h"
 
 #define SECTOR_MIN_BYTES                                                                                               \
-        (((uint64_t)16 << 20) + 8192) /* drivers/nvdimm/btt.h, ARENA_MIN_SIZE, and what is before it                   \
+        (((uint64_t)16 << 20) +                                                                                        \
+         8192) /* drivers/nvdimm/btt.h, ARENA_MIN_SIZE, and what is before it                   \
                                        */
 
 static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
@@ -105,7 +107,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
                 (void)text_copy(ret_id, PROVISION_ID_MAX, name); /* shorter */
         else
                 (void)snprintf(ret_id, PROVISION_ID_MAX, "flexgraft-%016llx",
-                               (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                               (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
 }
 
 /* The device of what is there by this name. */

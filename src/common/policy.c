@@ -127,7 +127,7 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         return 0;
 }
 
-static bool lists(const struct policy *policy, const char *key, const char *word)
+bool policy_lists(const struct policy *policy, const char *key, const char *word)
 {
         const json_t *item;
         size_t i;
@@ -138,8 +138,7 @@ static bool lists(const struct policy *policy, const char *key, const char *word
         return false;
 }
 
-/* word: what was asked for; key: where policy.json would allow it. */
-static int forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
+int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
 {
         if (policy->file == NULL)
                 return fail_because(error, EACCES, "check policy", word,
@@ -197,12 +196,12 @@ int policy_check_options(const struct policy *policy, const struct mount_options
 
         for (size_t i = 0; i < sizeof risky / sizeof risky[0]; i++)
                 if ((options->attr_clear & risky[i].attribute) != 0 && !device_file &&
-                    !lists(policy, "options", risky[i].name))
-                        return forbid(policy, risky[i].name, "options", error);
+                    !policy_lists(policy, "options", risky[i].name))
+                        return policy_forbid(policy, risky[i].name, "options", error);
         /* a slave, too, gets what the node mounts below the source later, as it is there */
         for (size_t i = 0; i < sizeof travels / sizeof travels[0]; i++)
-                if (options->propagation == travels[i].propagation && !lists(policy, "options", travels[i].name))
-                        return forbid(policy, travels[i].name, "options", error);
+                if (options->propagation == travels[i].propagation && !policy_lists(policy, "options", travels[i].name))
+                        return policy_forbid(policy, travels[i].name, "options", error);
         for (size_t i = 0; i < options->fs_count; i++) {
                 const char *option = options->fs_options[i];
                 char name[64];
@@ -213,8 +212,8 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                 name[strcspn(name, "=")] = '\0';
                 if (strcmp(kind, "nfs") == 0 && is_nfs_option(name))
                         continue;
-                if (!lists(policy, "options", name))
-                        return forbid(policy, name, "options", error);
+                if (!policy_lists(policy, "options", name))
+                        return policy_forbid(policy, name, "options", error);
         }
         return 0;
 }
@@ -225,8 +224,8 @@ int policy_check_volume(const struct policy *policy, const char *kind, struct er
         static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", "pmem", "ephemeral", NULL };
 
         if (json_object_get(policy->section, "kinds") != NULL)
-                return lists(policy, "kinds", kind) ? 0 : forbid(policy, kind, "kinds", error);
-        return text_among(kind, open) ? 0 : forbid(policy, kind, "kinds", error);
+                return policy_lists(policy, "kinds", kind) ? 0 : policy_forbid(policy, kind, "kinds", error);
+        return text_among(kind, open) ? 0 : policy_forbid(policy, kind, "kinds", error);
 }
 
 int policy_check_device(const struct policy *policy, const char *path, struct error *error)
@@ -238,7 +237,7 @@ int policy_check_device(const struct policy *policy, const char *path, struct er
         json_array_foreach (devices, i, item)
                 if (text_lies_in(path, json_string_value(item)))
                         return 0;
-        return devices == NULL ? 0 : forbid(policy, path, "devices", error);
+        return devices == NULL ? 0 : policy_forbid(policy, path, "devices", error);
 }
 
 int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error)
@@ -250,34 +249,7 @@ int policy_check_server(const struct policy *policy, const char *host, bool open
         json_array_foreach (servers, i, item)
                 if (fnmatch(json_string_value(item), host, FNM_CASEFOLD) == 0)
                         return 0;
-        return open && servers == NULL ? 0 : forbid(policy, host, "nfsServers", error);
-}
-
-int policy_check_request(const struct policy *policy, const struct request *request, struct error *error)
-{
-        const char *kind = request_kind_word(request->kind);
-
-        if (policy->section == NULL)
-                return fail_because(error, EACCES, "check policy", kind,
-                                    "%s does not allow it: without it, or without this section in it, nothing is",
-                                    policy->path);
-        if (!lists(policy, "kinds", kind))
-                return forbid(policy, kind, "kinds", error);
-        if (request->raw && !json_is_true(json_object_get(policy->section, "raw")))
-                return forbid(policy, "true", "raw", error);
-        /* a superblock that the container owns gives its root more than files: whoever wants that says so as root */
-        if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
-                return fail_because(error, EACCES, "check policy", "ids", "%s cannot allow \"ids\" of this sort",
-                                    policy->path);
-        if (request->replace) /* what is there may be root's */
-                return fail_because(error, EACCES, "check policy", "replace", "%s cannot allow \"replace\"",
-                                    policy->path);
-        if (request->kind == REQUEST_MOUNT_CONTAINER &&
-            (request->from.id == NULL ||
-             (!lists(policy, "containers", request->from.id) && !lists(policy, "containers", "*"))))
-                return forbid(policy, request->from.id != NULL ? request->from.id : "a container not named by its id",
-                              "containers", error);
-        return policy_check_options(policy, &request->options, kind, request->raw, error);
+        return open && servers == NULL ? 0 : policy_forbid(policy, host, "nfsServers", error);
 }
 
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)
@@ -300,7 +272,7 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
                 if (text_lies_in(normal, allowed) && !(writes && read_only))
                         return 0;
         }
-        return forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
+        return policy_forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
 }
 
 void policy_release(struct policy *policy)

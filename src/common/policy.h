@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "error.h"
-#include "request.h"
+#include "mount_options.h"
 
 struct policy {
         void *file;          /* the whole of it, parsed; owned */
@@ -36,14 +36,14 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
 /* policy_mentions() - whether a word is anywhere in the file: false is certain, true is worth a closer look. */
 bool policy_mentions(const char *word);
 
+/* policy_lists() - whether a word is in one of the section's lists. */
+bool policy_lists(const struct policy *policy, const char *key, const char *word);
+
+/* policy_forbid() - EACCES for a word, naming the key of policy.json that would allow it. */
+int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error);
+
 /* policy_check_count() - whether so many mounts are allowed. Errors: EACCES. */
 int policy_check_count(const struct policy *policy, size_t count, struct error *error);
-
-/*
- * policy_check_request() - whether a mount of this sort, with these options, is allowed. Its sources are not looked at.
- * Errors: EACCES, naming the key of policy.json that would allow it.
- */
-int policy_check_request(const struct policy *policy, const struct request *request, struct error *error);
 
 /*
  * policy_check_source() - whether a path of the node, its links resolved, lies in one of the directories allowed (or

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "file.h"
+#include "hash.h"
 #include "json_file.h"
 #include "log.h"
 #include "provision_record.h"
@@ -288,7 +289,7 @@ static void merge(const json_t *matrix, const struct profiles *kept, const json_
 
 int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct error *error)
 {
-        const uint64_t key = text_hash(TEXT_HASH_SEED, KEPT, strlen(KEPT));
+        const uint64_t key = hash_bytes(HASH_SEED, KEPT, strlen(KEPT));
         cleanup_profiles struct profiles kept = {};
         cleanup_json json_t *matrix = NULL;
         cleanup_json json_t *used = json_object();

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "config.h"
+#include "hash.h"
 #include "json_file.h"
 #include "log.h"
 #include "loop_pool.h"
@@ -16,6 +18,7 @@
 #include "pmem_group_pool.h"
 #include "pmem_pool.h"
 #include "pool_kind.h"
+#include "proc.h"
 #include "profile.h"
 #include "provision_record.h"
 #include "released.h"
@@ -74,7 +77,7 @@ static int lock_pool(struct job *job, struct error *error)
 
         if (r < 0)
                 return r;
-        key = text_hash(TEXT_HASH_SEED, place, strlen(place));
+        key = hash_bytes(HASH_SEED, place, strlen(place));
         if (job->pool_locked && job->pool_key == key)
                 return 0;
         unlock_pool(job);
@@ -220,7 +223,7 @@ static const char *owner_of(const struct job *job, const char *pool, const char 
 
 struct attached {
         const char *path;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         char found[VOLUME_NAME_MAX];
 };
 
@@ -250,7 +253,7 @@ static int check_unused(const struct job *job, const struct pool *pool, const ch
         if ((r = kind_of(pool)->check_unused(&job->config, pool, id, error)) < 0)
                 return r;
         attached.path = item.path;
-        if ((r = container_boot_id(attached.boot_id)) < 0)
+        if ((r = proc_boot_id(attached.boot_id)) < 0)
                 return fail(error, -r, "read", "boot_id");
         r = state_open(job->config.state_dir, "volumes", /* create= */ false, &volumes, error);
         if (r == 0)
@@ -943,9 +946,9 @@ static int look_at_all(struct job *job, struct error *error)
 /* One operation at a time has its id, whatever volume it is about. */
 static int lock_operation(struct job *job, const char *id, struct error *error)
 {
-        uint64_t key = text_hash(TEXT_HASH_SEED, "operation/", strlen("operation/"));
+        uint64_t key = hash_bytes(HASH_SEED, "operation/", strlen("operation/"));
 
-        return state_lock(&job->state, text_hash(key, id, strlen(id)), error);
+        return state_lock(&job->state, hash_bytes(key, id, strlen(id)), error);
 }
 
 static int change(struct job *job, struct error *error)
@@ -1160,7 +1163,7 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         /* to overwrite a large volume takes as long as it takes */
         seconds = request->verb == PROVISION_DELETE ? ERASE_SECONDS
                                                     : job.config.call_seconds + job.config.command_seconds;
-        r = worker_run(run, &job, worker_now_ms() + (int64_t)seconds * 1000, error);
+        r = worker_run(run, &job, clock_now_ms() + (int64_t)seconds * 1000, error);
         provision_end();
         release(&job);
         *ret_reply = job.reply;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "any_volume.h"
+#include "clock.h"
 #include "ephemeral.h"
 #include "ephemeral_volume.h"
 #include "hint.h"
@@ -22,10 +23,10 @@
 #include "loop_device.h"
 #include "mount_record.h"
 #include "node_mount.h"
+#include "proc.h"
 #include "provision.h"
 #include "reply.h"
 #include "text.h"
-#include "translator.h"
 #include "volume_call.h"
 #include "volume_place.h"
 #include "worker.h"
@@ -38,7 +39,7 @@
 struct round {
         struct reconcile *reconcile;
         struct config config;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         struct known {
                 char name[VOLUME_NAME_MAX];
                 char driver[VOLUME_DRIVER_MAX];
@@ -445,7 +446,7 @@ static void reconcile_injected(struct round *round)
                 if (!state_try_lock(&state, mount_record_key(id)) || mount_record_read(&state, id, &record, &error) < 0)
                         continue;
                 r = mount_record_reach(&record, round->boot_id, &container, &error);
-                if (r == 0 && record.translator_key != 0 && !translator_lives(&state, record.translator_key)) {
+                if (r == 0 && record.translator_key != 0 && !mount_record_remap_lives(&state, record.translator_key)) {
                         /* not taken away: who writes to it had better fail than write to what is below */
                         error_because(&error, ENOTCONN, "find translator", record.target,
                                       "nobody serves it any more, and it is dead in container pid %d; the same request "
@@ -466,7 +467,7 @@ static void reconcile_injected(struct round *round)
 static int run_round(void *argument, struct error *error)
 {
         struct round *round = argument;
-        int r = container_boot_id(round->boot_id);
+        int r = proc_boot_id(round->boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
@@ -515,7 +516,7 @@ int reconcile_run(struct reconcile *reconcile, struct error *error)
         log_begin("volume-reconcile", r == 0 ? round.config.log : "syslog");
         if (r < 0)
                 return r;
-        r = worker_run(run_round, &round, worker_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
+        r = worker_run(run_round, &round, clock_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
         provision_end();
         free(round.records);
         return r;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "json_file.h"
-#include "text.h"
 
 #define FILE_NAME "released.set" /* beside the records, and no name of one */
 
@@ -29,7 +29,7 @@ bool released_has(const struct state *state, const char *identity)
 
 static int change(struct state *state, const char *identity, bool released, struct error *error)
 {
-        const uint64_t key = text_hash(TEXT_HASH_SEED, FILE_NAME, strlen(FILE_NAME));
+        const uint64_t key = hash_bytes(HASH_SEED, FILE_NAME, strlen(FILE_NAME));
         cleanup_json json_t *set = NULL;
         int r;
 

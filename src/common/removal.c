@@ -9,6 +9,7 @@
 #include "config.h"
 #include "fd.h"
 #include "namespace.h"
+#include "proc.h"
 #include "raw_grant.h"
 #include "target.h"
 #include "text.h"
@@ -99,9 +100,9 @@ static int find_partner(struct removal *removal, const char *boot_id, struct err
 int removal_find_record(struct removal *removal, struct error *error)
 {
         const struct request *request = removal->request;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         struct config config;
-        int r = container_boot_id(boot_id);
+        int r = proc_boot_id(boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");

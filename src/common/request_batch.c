@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "container_reference.h"
 #include "json_value.h"
 #include "request_key.h"
 #include "request_rules.h"
@@ -173,7 +174,7 @@ int request_batch_finish(struct request *request, struct error *error)
                 if ((r = request_rules_apply(entry, error)) < 0)
                         return fail_entry("mounts", i, r, error);
                 for (size_t j = 0; j < i; j++)
-                        if (container_same_reference(&entry->container, &request->entries[j].container) &&
+                        if (container_reference_same(&entry->container, &request->entries[j].container) &&
                             strcmp(entry->target, request->entries[j].target) == 0)
                                 return fail_because(error, EINVAL, OPERATION_PARSE, "mounts",
                                                     "mounts[%zu]: %s is the target of mounts[%zu], too", i,

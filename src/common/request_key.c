@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
+#include "container_reference.h"
 #include "json_value.h"
 #include "text.h"
 
@@ -18,7 +19,7 @@ static const char *const ids_words[] = { "auto", "idmapped", "userns", "remap", 
 static int take_container(struct request *request, const char *key, const json_t *value, struct error *error)
 {
         request->has_container = true;
-        return json_value_container(key, value, &request->container, error);
+        return container_reference_take(key, value, &request->container, error);
 }
 
 static int set_target(struct request *request, const char *key, const char *path, struct error *error)
@@ -50,7 +51,7 @@ static int take_side(const char *key, const json_t *value, const char **ret_path
                 (void)snprintf(path, sizeof path, "%s.%.128s", key, member);
                 if (strcmp(member, "container") == 0) {
                         *ret_has = true;
-                        r = json_value_container(path, part, ret_container, error);
+                        r = container_reference_take(path, part, ret_container, error);
                 } else if (strcmp(member, "path") == 0)
                         r = json_value_string(path, part, JSON_VALUE_STRING_MAX, ret_path, error);
                 else

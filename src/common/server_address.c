@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "file.h"
 #include "namespace.h"
@@ -289,7 +290,7 @@ static void turn(ares_channel channel, int64_t until_ms)
         const unsigned which = (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
         struct timeval most = { .tv_sec = 1 };
         struct timeval wait_for;
-        int64_t left_ms = until_ms - worker_now_ms();
+        int64_t left_ms = until_ms - clock_now_ms();
         nfds_t count = 0;
         int wait_ms;
 
@@ -359,7 +360,7 @@ static int ask_name_servers(struct job *job, char *text, struct error *error)
         status = ares_set_servers_csv(channel, resolver.servers);
         if (status == ARES_SUCCESS) {
                 ares_getaddrinfo(channel, job->host, NULL, &hints, take_answer, &job->list);
-                while (!job->list.done && worker_now_ms() < job->deadline_ms)
+                while (!job->list.done && clock_now_ms() < job->deadline_ms)
                         turn(channel, job->deadline_ms);
                 if (!job->list.done)
                         ares_cancel(channel);
@@ -418,7 +419,7 @@ static int connect_any(const struct job *job, struct error *error)
                         open_count++;
         }
         while (fd < 0 && open_count > 0) {
-                int64_t left_ms = job->deadline_ms - worker_now_ms();
+                int64_t left_ms = job->deadline_ms - clock_now_ms();
 
                 if (left_ms <= 0 || poll(polled, count, (int)left_ms) == 0) {
                         failure = worse(failure, ETIMEDOUT);

@@ -33,7 +33,7 @@ struct server_address {
  * Order:   the hosts file; else the name servers of resolv.conf (nameserver, search, domain, options ndots, timeout,
  *          attempts), by c-ares. All addresses are tried at once, and the first that answers is it.
  * Errors:  operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN the name servers' troubles;
- *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (worker_now_ms()).
+ *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
  */
 int server_address_find(const struct server_view *view, const char *host, uint16_t port, bool connects,
                         int64_t deadline_ms, struct server_address *ret_address, struct error *error);

@@ -11,7 +11,6 @@
 
 #include "fd.h"
 #include "file.h"
-#include "text.h"
 
 #define LOCK_FILE ".lock"
 

@@ -98,15 +98,6 @@ size_t text_count(const char *text, char character)
         return count;
 }
 
-uint64_t text_hash(uint64_t seed, const void *bytes, size_t size)
-{
-        const unsigned char *byte = bytes;
-
-        for (size_t i = 0; i < size; i++)
-                seed = (seed ^ byte[i]) * 0x100000001b3ULL;
-        return seed;
-}
-
 int text_path_normal(const char *path, char *ret_path)
 {
         size_t length = 0;

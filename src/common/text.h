@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - bounded strings, checked numbers, and the small hash behind ids and locks. No locale, no allocation.
+ * text.h - bounded strings and checked numbers. No locale, no allocation.
  */
 #ifndef FLEXGRAFT_TEXT_H
 #define FLEXGRAFT_TEXT_H
@@ -38,13 +38,6 @@ void text_make_printable(char *text);
 
 /* text_count() - how often a character is in a text. */
 size_t text_count(const char *text, char character);
-
-/*
- * text_hash() - FNV-1a, 64 bit: stable across runs and machines, so that it may stand in file names. Continue a hash
- * by handing the last result as seed; start with TEXT_HASH_SEED. Not for anything an attacker must not collide.
- */
-#define TEXT_HASH_SEED 0xcbf29ce484222325ULL
-uint64_t text_hash(uint64_t seed, const void *bytes, size_t size);
 
 /*
  * text_path_normal() - an absolute path with repeated slashes, "." components and trailing slashes removed. ".." stays:

@@ -259,8 +259,3 @@ int translator_mount(int mount_fd, const char *source, const struct container *c
         r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd }, ret_pid, error);
         return r < 0 ? r : fd_take(&fd);
 }
-
-bool translator_lives(struct state *state, uint64_t key)
-{
-        return !state_is_free(state, key);
-}

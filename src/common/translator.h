@@ -29,7 +29,7 @@ int translator_begin_by_policy(int argc, char **argv, struct error *error);
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the runner.
  * Takes:   mount_fd, borrowed: the translator keeps it; state, where its lock is.
- * Gives:   ret_key, the lock that is held for as long as it lives (translator_lives()), and ret_pid, its process.
+ * Gives:   ret_key, the lock that is held for as long as it lives (mount_record_remap_lives()); ret_pid, its pid.
  * Returns: the detached FUSE mount's descriptor, owned by the caller. When that and every mount made of it are gone,
  * the translator ends. Errors:  ENOSYS nobody started a runner; ENOENT remap-daemon is not installed; ENODEV no FUSE in
  * this kernel. Source:  the kernel wants /dev/fuse opened and the filesystem made in the same user namespace
@@ -37,8 +37,5 @@ int translator_begin_by_policy(int argc, char **argv, struct error *error);
  */
 int translator_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
                      uint64_t *ret_key, int *ret_pid, struct error *error);
-
-/* translator_lives() - whether anybody serves the mount of this key still. */
-bool translator_lives(struct state *state, uint64_t key);
 
 #endif

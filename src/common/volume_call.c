@@ -9,8 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "filesystem.h"
 #include "log.h"
+#include "proc.h"
 #include "text.h"
 #include "volume_begin.h"
 #include "worker.h"
@@ -26,7 +28,7 @@ struct job {
 static int run_in_worker(void *argument, struct error *error)
 {
         const struct job *job = argument;
-        int r = container_boot_id(job->call->boot_id);
+        int r = proc_boot_id(job->call->boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
@@ -81,7 +83,7 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
 int volume_call_run(struct volume_call *call, volume_function *function, struct error *error)
 {
         struct job job = { .call = call, .function = function };
-        int r = worker_run(run_in_worker, &job, worker_now_ms() + (int64_t)seconds_of(call) * 1000, error);
+        int r = worker_run(run_in_worker, &job, clock_now_ms() + (int64_t)seconds_of(call) * 1000, error);
 
         if (r == -ETIMEDOUT && call->waits)
                 r = fail_because(error, EAGAIN, "lock", call->request->name,
@@ -228,7 +230,7 @@ static int open_place(void *argument, struct error *error)
 int volume_call_open_place(struct volume_call *call, struct error *error)
 {
         /* a part of the time, so that some is left for what matters, if the disk of the records hangs */
-        int64_t deadline_ms = worker_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
         int r = worker_run(open_place, call, deadline_ms, error);
 
         if (r == 0 || (r == -ETIMEDOUT && call->waits))

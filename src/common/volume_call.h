@@ -12,6 +12,7 @@
 #include "config.h"
 #include "error.h"
 #include "policy.h"
+#include "proc.h"
 #include "state.h"
 #include "volume_record.h"
 #include "volume_request.h"
@@ -67,7 +68,7 @@ struct volume_call {
         struct config config;
         struct policy policy;
         struct state state;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         char driver[VOLUME_DRIVER_MAX];
         const struct volume_kind *kind; /* NULL until it is known */
         struct volume_record record;

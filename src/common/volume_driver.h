@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define VOLUME_DRIVER_MAX 256 /* "vendor~driver", terminated */
+#include "volume_name.h"
 
 enum verb {
         VERB_INIT,

@@ -12,6 +12,7 @@
 
 #include "fd.h"
 #include "file.h"
+#include "hash.h"
 #include "json_file.h"
 #include "log.h"
 #include "text.h"
@@ -29,7 +30,7 @@ void volume_record_stem(const char *name, char *ret_stem)
 
                 if (length + 3 > VOLUME_RECORD_STEM_SIZE - 18) {
                         (void)snprintf(ret_stem + length, 18, "%%%016llx",
-                                       (unsigned long long)text_hash(TEXT_HASH_SEED, name, strlen(name)));
+                                       (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
                         return;
                 }
                 if (odd)
@@ -46,7 +47,7 @@ uint64_t volume_record_key(const char *name)
         char stem[VOLUME_RECORD_STEM_SIZE];
 
         volume_record_stem(name, stem);
-        return text_hash(TEXT_HASH_SEED, stem, strlen(stem));
+        return hash_bytes(HASH_SEED, stem, strlen(stem));
 }
 
 /* driver NULL: the plain name. '@' stands in no stem, so the two are never confused. */
@@ -59,7 +60,7 @@ static void file_name(const char *name, const char *driver, char *ret_file)
                 (void)snprintf(ret_file, NAME_MAX + 1, "%s" SUFFIX, stem);
         else
                 (void)snprintf(ret_file, NAME_MAX + 1, "%s@%016llx" SUFFIX, stem,
-                               (unsigned long long)text_hash(TEXT_HASH_SEED, driver, strlen(driver)));
+                               (unsigned long long)hash_bytes(HASH_SEED, driver, strlen(driver)));
 }
 
 static const struct {
@@ -329,7 +330,7 @@ void volume_record_tidy(struct state *state)
                 const char *stem = entry->d_name + 1;
 
                 if (entry->d_name[0] == '.' && text_ends(entry->d_name, SUFFIX ".tmp") &&
-                    state_try_lock(state, text_hash(TEXT_HASH_SEED, stem, stem_length(stem))))
+                    state_try_lock(state, hash_bytes(HASH_SEED, stem, stem_length(stem))))
                         (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
         }
         if (list != NULL)

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 #include "config.h"
-#include "container.h"
 #include "error.h"
 #include "file.h"
 #include "mount_identity.h"
+#include "proc.h"
 #include "state.h"
-#include "volume_request.h"
+#include "volume_name.h"
 
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
@@ -43,7 +43,7 @@ struct volume_record {
         struct volume_place staged;            /* dir NULL: nowhere */
         struct volume_place *published;        /* owned */
         size_t published_count;
-        char boot_id[CONTAINER_BOOT_ID_SIZE];
+        char boot_id[PROC_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
 

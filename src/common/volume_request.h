@@ -16,8 +16,8 @@
 #include "error.h"
 #include "mount_options.h"
 #include "volume_driver.h"
+#include "volume_name.h"
 
-#define VOLUME_NAME_MAX 1024  /* terminated */
 #define VOLUME_FS_TYPE_MAX 32 /* terminated */
 
 struct volume_request {

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 
 #define STACK_SIZE_BYTES ((size_t)512 * 1024) /* address space; only what is touched is ever memory */
@@ -77,21 +78,13 @@ static char *take_stack(void)
         return stack == MAP_FAILED ? NULL : stack;
 }
 
-int64_t worker_now_ms(void)
-{
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Whether the child ended before the deadline. */
 static bool wait_until(int pidfd, int64_t deadline_ms)
 {
         struct pollfd wait = { .fd = pidfd, .events = POLLIN };
 
         for (;;) {
-                int64_t left_ms = deadline_ms - worker_now_ms();
+                int64_t left_ms = deadline_ms - clock_now_ms();
                 struct timespec timeout = { .tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000 };
 
                 if (left_ms < 0)
@@ -123,7 +116,7 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         in_time = wait_until(pidfd, deadline_ms);
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* it may just have ended: as well */
-                if (!wait_until(pidfd, worker_now_ms() + GRACE_MS))
+                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS))
                         return fail(error, ETIMEDOUT, "wait",
                                     "a hanging system call"); /* left to hang, stack and all */
         }

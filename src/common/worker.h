@@ -21,9 +21,6 @@ typedef int worker_function(void *argument, struct error *error);
  */
 void worker_dies_with_parent(int parent_pid);
 
-/* worker_now_ms() - the monotonic clock, for deadlines. */
-int64_t worker_now_ms(void);
-
 /*
  * worker_run() - run function(argument, error) in a child that shares our memory and descriptors but neither our
  * working directory and root nor our mount namespace, so that it may enter a container's; wait for it, or kill it.
@@ -33,7 +30,7 @@ int64_t worker_now_ms(void);
  * The function must not allocate memory that outlives it in a state it cannot be killed in; a child that had to be
  * killed never runs again, so nothing but this caller touches the memory afterwards.
  *
- * Returns: the function's own result. Errors: the function's; ETIMEDOUT after deadline_ms (on worker_now_ms()'s clock);
+ * Returns: the function's own result. Errors: the function's; ETIMEDOUT after deadline_ms (on clock_now_ms()'s clock);
  *          ECANCELED when the child died of a signal, named in the error.
  */
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);

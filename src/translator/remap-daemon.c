@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/file.h"
-#include "common/worker.h"
 #include "nodes.h"
 #include "session.h"
 #include "shared.h"
@@ -188,7 +188,7 @@ static _Noreturn void keep(void)
 
         be_called("remap-keeper");
         for (;;) {
-                int64_t since_ms = worker_now_ms();
+                int64_t since_ms = clock_now_ms();
                 bool over;
 
                 if (shared->daemon_pidfd < 0) {
@@ -210,9 +210,9 @@ static _Noreturn void keep(void)
                 fd_close(&shared->daemon_pidfd);
                 if (over || is_over() || !shared->served)
                         end_all(); /* the last descriptor of /dev/fuse, too */
-                if (worker_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
+                if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
-                else if (worker_now_ms() - since_ms >= SOON_MS)
+                else if (clock_now_ms() - since_ms >= SOON_MS)
                         shared->short_lives = 0;
         }
 }
