@@ -29,12 +29,12 @@ PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon
 	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
 FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm pmem remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
-COMMON := $(patsubst src/common/%.c,$(BUILD)/common/%.o,$(wildcard src/common/*.c))
+COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wundef -Wformat=2 -Wnull-dereference -Wimplicit-fallthrough -Wlogical-op \
 	-Wno-format-truncation -Wduplicated-cond -Wduplicated-branches -Wcast-align=strict -Wunused-result
-CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc -I$(BUILD) $(CPPFLAGS)
+CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc/common -Isrc -I$(BUILD) $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
 LDFLAGS_ALL := -Wl,--gc-sections -Wl,-z,relro,-z,now $(LDFLAGS)
@@ -85,19 +85,19 @@ $(BIN)/%: $(BUILD)/volume-tools/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK)
 
-TRANSLATOR := $(patsubst src/translator/%.c,$(BUILD)/translator/%.o,$(wildcard src/translator/*.c))
+REMAP := $(patsubst src/remap/%.c,$(BUILD)/remap/%.o,$(wildcard src/remap/*.c))
 
-$(BIN)/remap-daemon: $(TRANSLATOR) $(BUILD)/libcommon.a
+$(BIN)/remap-daemon: $(REMAP) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(TRANSLATOR) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(REMAP) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
 
 # libndctl is there for dynamic programs alone. Where the verbs are, it goes wherever they go.
-$(BIN)/verbs/pmem-namespaces: src/pmem/pmem-namespaces.c Makefile
+$(BIN)/verbs/pmem-namespaces: src/pmem-namespaces/pmem-namespaces.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $< -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
 # Without a C library, but with the sanitizers (src/flexdriver/bare.h).
-BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/volume_driver.o
+BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/verbs.o
 BARE_CFLAGS := $(if $(SANITIZE),,-ffreestanding -fno-builtin -fno-stack-protector -U_FORTIFY_SOURCE -fno-tree-loop-distribute-patterns)
 BARE_LDFLAGS := $(if $(SANITIZE),,-nostdlib)
 
@@ -109,7 +109,7 @@ $(BUILD)/bare/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(BARE_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/bare/%.o: src/common/%.c Makefile
+$(BUILD)/bare/%.o: src/common/volume/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(BARE_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -119,18 +119,18 @@ $(BIN)/verbs/%: $(BUILD)/flexdriver/%.o $(BUILD)/libcommon.a
 
 $(BUILD)/libcommon.a: $(COMMON)
 	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) qcs $@ $^
 
 $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(BUILD)/common/tool.o: $(BUILD)/privileges/tools.h
-$(BUILD)/common/lvm.o: $(BUILD)/privileges/lvm.h
-$(BUILD)/common/pmem.o: $(BUILD)/privileges/pmem.h
-$(BUILD)/common/translator.o: $(BUILD)/privileges/remap-runner.h
+$(BUILD)/common/block/fs_tools.o: $(BUILD)/privileges/tools.h
+$(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
+$(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h
+$(BUILD)/common/inject/remap.o: $(BUILD)/privileges/remap-runner.h
 
-$(BUILD)/translator/%.o: src/translator/%.c $(BUILD)/privileges/remap-daemon.h Makefile
+$(BUILD)/remap/%.o: src/remap/%.c $(BUILD)/privileges/remap-daemon.h Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
@@ -146,9 +146,9 @@ $(BUILD)/privileges/%.h: $(BUILD)/export-privileges
 	$(Q)mkdir -p $(@D)
 	$(Q)$< $* > $@.tmp && mv $@.tmp $@
 
-$(BUILD)/export-privileges: src/build/export-privileges.c src/build/privilege_table.h src/common/syscalls.h Makefile
+$(BUILD)/export-privileges: src/privileges/export-privileges.c src/privileges/privilege_table.h src/common/base/syscalls.h Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
+	$(Q)$(CC) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -Isrc/common -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
 
 tools: $(TOOLS)
 	@:
@@ -200,4 +200,4 @@ clean:
 .PHONY: all tools deps check demo bench lint install clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/translator/*.d $(BUILD)/bare/*.d)
+-include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach JSON NODE - make the volume's device exist on the node. */
 #include "privileges/attach.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_attach.h"
-#include "common/volume_begin.h"
+#include "process/program.h"
+#include "volume/attach.h"
+#include "volume/exec_helpers.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Attach a volume and say which device it is. For another node nothing is changed here.\n"

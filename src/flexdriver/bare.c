@@ -64,7 +64,7 @@ void bare_start(long *stack)
         (void)bare_call(__NR_exit_group, status, 0, 0, 0, 0);
 }
 
-/* What volume_driver.c, and the compiler, want of <string.h>. */
+/* What volume/verbs.c, and the compiler, want of <string.h>. */
 
 size_t strlen(const char *text)
 {
@@ -135,7 +135,7 @@ void *memset(void *bytes, int byte, size_t size)
 #include <unistd.h>
 
 #ifdef SANITIZE
-/* As in program.c: the leak checker does what the filter forbids. */
+/* As in process/program.c: the leak checker does what the filter forbids. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detach NAME NODE - let the volume's device go. */
 #include "privileges/detach.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_attach.h"
-#include "common/volume_begin.h"
+#include "process/program.h"
+#include "volume/attach.h"
+#include "volume/exec_helpers.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Let the device of a volume go, by the name of the volume alone.\n"

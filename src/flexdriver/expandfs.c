@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - make its filesystem larger, while it is mounted. */
 #include "privileges/expandfs.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_begin.h"
-#include "common/volume_expand.h"
+#include "process/program.h"
+#include "volume/exec_helpers.h"
+#include "volume/expand.h"
+#include "volume/reply.h"
 
 static const char help[] =
         "\n"

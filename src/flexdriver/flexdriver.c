@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "common/volume_driver.h"
 #include "flexdriver/bare.h"
 #include "privileges/init.h"
+#include "volume/verbs.h"
 
 #define STANDARD_OUTPUT 1
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* getvolumename JSON - one volume, one name, whoever asks. */
 #include "privileges/getvolumename.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_call.h"
+#include "process/program.h"
+#include "volume/call.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Say by which name this volume is known: the one that kubelet gave it.\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init - say what this driver can do, every capability spelled out. */
 #include "privileges/init.h"
-#include "common/driver_status.h"
-#include "common/program.h"
+#include "process/program.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Say what the FlexVolume driver of this name can do. kubelet runs it through flexdriver.\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isattached JSON NODE - answer from the kernel, not from memory. */
 #include "privileges/isattached.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_attach.h"
+#include "process/program.h"
+#include "volume/attach.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Say whether a volume has its device on a node.\n"

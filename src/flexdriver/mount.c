@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount DIR JSON - publish a volume to a pod. */
 #include "privileges/mount.h"
-#include "common/driver_status.h"
-#include "common/ephemeral.h"
-#include "common/kata.h"
-#include "common/program.h"
+#include "process/program.h"
+#include "volume/ephemeral.h"
+#include "volume/kind_kata.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Put a volume on the directory DIR of a pod.\n"

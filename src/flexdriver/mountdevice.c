@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
 #include "privileges/mountdevice.h"
-#include "common/driver_status.h"
-#include "common/kata.h"
-#include "common/program.h"
-#include "common/volume_begin.h"
+#include "process/program.h"
+#include "volume/exec_helpers.h"
+#include "volume/kind_kata.h"
+#include "volume/reply.h"
 
 static const char help[] =
         "\n"

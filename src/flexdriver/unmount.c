@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unmount DIR - unpublish it. */
 #include "privileges/unmount.h"
-#include "common/driver_status.h"
-#include "common/ephemeral.h"
-#include "common/program.h"
-#include "common/volume_place.h"
+#include "process/program.h"
+#include "volume/ephemeral.h"
+#include "volume/mount_dir.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Unmount whatever is mounted on DIR and below it.\n"

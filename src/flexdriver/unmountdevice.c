@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unmountdevice DIR - unstage it. */
 #include "privileges/unmountdevice.h"
-#include "common/driver_status.h"
-#include "common/kata.h"
-#include "common/program.h"
+#include "process/program.h"
+#include "volume/kind_kata.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Unmount whatever is mounted on DIR and below it.\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
-#include "common/driver_status.h"
-#include "common/program.h"
-#include "common/volume_attach.h"
-#include "common/volume_begin.h"
+#include "process/program.h"
+#include "volume/attach.h"
+#include "volume/exec_helpers.h"
+#include "volume/reply.h"
 
 static const char help[] = "\n"
                            "Wait until a volume has its device on this node; attach it, if nobody did.\n"

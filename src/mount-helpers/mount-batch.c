@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-batch REQUEST - many mounts into running containers: all of them or none. */
 #include "privileges/mount-batch.h"
-#include "common/any_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
-#include "common/translator.h"
+#include "inject/apply.h"
+#include "inject/remap.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

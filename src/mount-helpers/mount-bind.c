@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-bind REQUEST - a file or directory of the node, into a running container. */
 #include "privileges/mount-bind.h"
-#include "common/bind_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
-#include "common/translator.h"
+#include "inject/apply.h"
+#include "inject/remap.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_bind.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

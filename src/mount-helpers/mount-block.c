@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-block REQUEST - a filesystem on a block device of the node, into a running container. */
 #include "privileges/mount-block.h"
-#include "common/block_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/raw_source.h"
-#include "common/request_parse.h"
-#include "common/status.h"
-#include "common/translator.h"
+#include "inject/apply.h"
+#include "inject/remap.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_block.h"
+#include "inject/source_raw.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-container-to-container REQUEST - a file or directory of one running container, into another. */
 #include "privileges/mount-container-to-container.h"
-#include "common/container_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
+#include "inject/apply.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_container.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-hook STAGE - the OCI hook: mounts that a container's annotations ask for. */
 #include "privileges/mount-hook.h"
-#include "common/any_source.h"
-#include "common/hook.h"
-#include "common/plan_apply.h"
-#include "common/policy.h"
-#include "common/program.h"
-#include "common/status.h"
-#include "common/translator.h"
+#include "inject/apply.h"
+#include "inject/oci_hook.h"
+#include "inject/remap.h"
+#include "inject/reply.h"
+#include "inject/source.h"
+#include "process/program.h"
+#include "state/policy.h"
 
 static const char help[] =
         "\n"

@@ -2,11 +2,11 @@
 /* mount-list REQUEST - what flexgraft put into containers, each held against the kernel. */
 #include <string.h>
 
-#include "common/listing.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
+#include "inject/listing.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
 #include "privileges/mount-list.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

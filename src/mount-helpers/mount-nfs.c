@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-nfs REQUEST - an export of an NFS server, reached from a running container's network, into that container. */
 #include "privileges/mount-nfs.h"
-#include "common/nfs_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
-#include "common/translator.h"
+#include "inject/apply.h"
+#include "inject/remap.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_nfs.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-overlay REQUEST - an overlay of directories of the node, into a running container. */
 #include "privileges/mount-overlay.h"
-#include "common/overlay_source.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
+#include "inject/apply.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_overlay.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

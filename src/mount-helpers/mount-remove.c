@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-remove REQUEST - take away a mount that flexgraft put into a container, and nothing else. */
 #include "privileges/mount-remove.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
+#include "inject/apply.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

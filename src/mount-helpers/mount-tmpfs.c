@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-tmpfs REQUEST - a fresh tmpfs, into a running container. */
 #include "privileges/mount-tmpfs.h"
-#include "common/plan_apply.h"
-#include "common/program.h"
-#include "common/request_parse.h"
-#include "common/status.h"
-#include "common/tmpfs_source.h"
+#include "inject/apply.h"
+#include "inject/reply.h"
+#include "inject/request_parse.h"
+#include "inject/source_tmpfs.h"
+#include "process/program.h"
 
 static const char help[] =
         "\n"

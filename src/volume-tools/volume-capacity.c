@@ -2,12 +2,12 @@
 /* volume-capacity [REQUEST] - how much room there is, per pool and profile. */
 #include <string.h>
 
-#include "common/program.h"
-#include "common/provision.h"
-#include "common/provision_metrics.h"
-#include "common/provision_status.h"
-#include "common/reply.h"
+#include "base/reply.h"
 #include "privileges/volume-capacity.h"
+#include "process/program.h"
+#include "provision/metrics.h"
+#include "provision/provision.h"
+#include "provision/reply.h"
 
 static const char help[] =
         "\n"

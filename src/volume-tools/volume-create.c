@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-create REQUEST - make a volume in a pool, or adopt a disk that is there. */
 #include "privileges/volume-create.h"
-#include "common/program.h"
-#include "common/provision.h"
-#include "common/provision_status.h"
-#include "common/reply.h"
+#include "base/reply.h"
+#include "process/program.h"
+#include "provision/provision.h"
+#include "provision/reply.h"
 
 static const char help[] =
         "\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-delete REQUEST - give a volume back to its pool. */
 #include "privileges/volume-delete.h"
-#include "common/program.h"
-#include "common/provision.h"
-#include "common/provision_status.h"
-#include "common/reply.h"
+#include "base/reply.h"
+#include "process/program.h"
+#include "provision/provision.h"
+#include "provision/reply.h"
 
 static const char help[] =
         "\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-list [REQUEST] - pools, disks that could be adopted, and volumes. */
 #include "privileges/volume-list.h"
-#include "common/program.h"
-#include "common/provision.h"
-#include "common/provision_status.h"
-#include "common/reply.h"
+#include "base/reply.h"
+#include "process/program.h"
+#include "provision/provision.h"
+#include "provision/reply.h"
 
 static const char help[] =
         "\n"

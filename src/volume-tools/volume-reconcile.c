@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-reconcile [REQUEST] - after a crash or a reboot: make the node and the records agree. */
 #include "privileges/volume-reconcile.h"
-#include "common/program.h"
-#include "common/provision.h"
-#include "common/reconcile.h"
+#include "process/program.h"
+#include "provision/provision.h"
+#include "volume/reconcile.h"
 
 static const char help[] =
         "\n"

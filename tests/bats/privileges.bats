@@ -50,7 +50,7 @@ has_capability() {
         (((0x$1 >> $2) & 1))
 }
 
-# What each program keeps, by number in linux/capability.h: README and src/build/privilege_table.h say why.
+# What each program keeps, by number in linux/capability.h: README and src/privileges/privilege_table.h say why.
 INJECT="1 5 6 7 18 19 21"       # dac_override kill setgid setuid sys_chroot sys_ptrace sys_admin
 declare -gA CAPABILITIES=(
         [mount-bind]=$INJECT

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * error.h - a failure as a value: filled where it happens, carried up untouched, spoken once by inject/reply.c.
+ *
+ * Flat, without pointers, so that a worker can send it whole over its socket.
+ */
+#ifndef FLEXGRAFT_BASE_ERROR_H
+#define FLEXGRAFT_BASE_ERROR_H
+
+#include <errno.h>
+#include <limits.h>
+
+struct error {
+        int errnum;             /* errno value; 0: no error */
+        char operation[32];     /* what was tried: a system call's name, or "parse request" and the like */
+        char subject[PATH_MAX]; /* on what: a path, an option, a key, a container */
+        char where[144];        /* "node", or the container whose namespaces were concerned */
+        char kernel[512];       /* the filesystem context's messages, if any */
+        char reason[512];       /* our own words, where the errno alone would mislead */
+};
+
+/* The operation of every failure that means "this request cannot be understood"; such programs exit 2. */
+#define OPERATION_PARSE "parse request"
+
+/* error_set() - what fail() fills in; an earlier error in the same struct is replaced. */
+void error_set(struct error *error, int errnum, const char *operation, const char *subject);
+
+/* error_because() - the same, with a sentence of our own in place of the errno's text. */
+void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
+        __attribute__((format(printf, 5, 6)));
+
+/* error_why() - what went wrong, in words: its reason, or the errno's own. */
+const char *error_why(const struct error *error);
+
+/* error_negative() - always below 0, in sight of the compiler and of whoever analyses. */
+static inline int error_negative(int errnum)
+{
+        return errnum > 0 ? -errnum : -EIO;
+}
+
+/* fail() - fill the error and return negative errno, so that `return fail(...)` is the whole error path. */
+static inline int fail(struct error *error, int errnum, const char *operation, const char *subject)
+{
+        error_set(error, errnum, operation, subject);
+        return error_negative(errnum);
+}
+
+/* fail_because(error, errnum, operation, subject, reason, ...) - the same, with a reason. */
+#define fail_because(error, errnum_value, ...)                                                                         \
+        ({                                                                                                             \
+                int fail_errnum = (errnum_value);                                                                      \
+                error_because((error), fail_errnum, __VA_ARGS__);                                                      \
+                error_negative(fail_errnum);                                                                           \
+        })
+
+/* error_where() - say that the failure concerns a container rather than the node; returns negative errno. */
+int error_set_where(struct error *error, const char *where);
+static inline int error_where(struct error *error, const char *where)
+{
+        return error_negative(error_set_where(error, where));
+}
+
+#endif

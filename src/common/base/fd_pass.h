@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fd_pass.h - one descriptor, or one error, over a SOCK_SEQPACKET socket pair (SCM_RIGHTS).
+ */
+#ifndef FLEXGRAFT_BASE_FD_PASS_H
+#define FLEXGRAFT_BASE_FD_PASS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define FD_PASS_MAX 4
+
+/* fd_pass_send() - send a descriptor (borrowed), or, with fd < 0, the error. Returns 0 or negative errno. */
+int fd_pass_send(int socket_fd, int fd, const struct error *error);
+
+/*
+ * fd_pass_receive() - what the other side sent: its descriptor, owned by the caller and close-on-exec, or its error.
+ *
+ * Checks length, level, type and truncation. Errors: the sender's own; EPROTO for anything else but one of the two,
+ * an end of file included (the sender died).
+ */
+int fd_pass_receive(int socket_fd, struct error *error);
+
+/*
+ * fd_pass_send_all() and fd_pass_receive_all() - so many descriptors, at most FD_PASS_MAX, in their order, and nothing
+ * else. Return 0 or negative errno; EPROTO when not just these came.
+ */
+int fd_pass_send_all(int socket_fd, const int *fds, size_t count);
+int fd_pass_receive_all(int socket_fd, int *ret_fds, size_t count);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hash.h - the small hash behind ids, locks and file names.
+ */
+#ifndef FLEXGRAFT_BASE_HASH_H
+#define FLEXGRAFT_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * hash_bytes() - FNV-1a, 64 bit: stable across runs and machines, so that it may stand in file names. Continue a hash
+ * by handing the last result as seed; start with HASH_SEED. Not for anything an attacker must not collide.
+ */
+#define HASH_SEED 0xcbf29ce484222325ULL
+static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
+{
+        const unsigned char *byte = bytes;
+
+        for (size_t i = 0; i < size; i++)
+                seed = (seed ^ byte[i]) * 0x100000001b3ULL;
+        return seed;
+}
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/device.h"
+
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/node_path.h"
+#include "base/text.h"
+
+#define TYPE_SIZE 64
+#define BLANK_BYTES (1024 * 1024)
+#define XFS_INPROGRESS 126 /* where struct xfs_dsb has sb_inprogress */
+
+/* The tags a source may be named by. */
+static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
+
+static void probe_drop(blkid_probe *probe)
+{
+        blkid_free_probe(*probe);
+}
+#define cleanup_probe __attribute__((cleanup(probe_drop)))
+
+/*
+ * What of one sort (BLKID_USAGE_*) is on the device: 1 found, 0 nothing, -ENOTUNIQ several, or another negative errno.
+ * ret_type holds TYPE_SIZE bytes. The sorts are asked one after the other, so that libblkid's buffers are never all of
+ * them in memory.
+ */
+static int probe_for(int fd, int filter, int usage, char *ret_type)
+{
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        const char *type = NULL;
+        int r;
+
+        if (probe == NULL)
+                return -ENOMEM;
+        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
+            blkid_probe_filter_superblocks_usage(probe, filter, usage) < 0)
+                return -EIO;
+        r = blkid_do_safeprobe(probe);
+        if (r != 0)
+                return r > 0 ? 0 : r == -2 ? -ENOTUNIQ : -EIO;
+        if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
+                return 0;
+        (void)text_copy(ret_type, TYPE_SIZE, type);
+        return 1;
+}
+
+static int open_device(const char *path, struct error *error)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+        return fd < 0 ? fail(error, errno, "open", path) : fd;
+}
+
+/*
+ * Look at every block device, and not at udev's links: whoever may write to a disk chooses its tags, and a link says
+ * nothing of a second device with the same one. A btrfs of several devices has one UUID on all of
+ * them: any will do.
+ */
+static int scan_for_tag(const char *source, const char *tag, const char *value, char *ret_path, struct error *error)
+{
+        blkid_cache cache = NULL;
+        blkid_dev_iterate iterate;
+        blkid_dev device;
+        unsigned found = 0;
+        bool pool = true;
+
+        if (blkid_get_cache(&cache, "/dev/null") < 0) /* no cache file: what it says could be old */
+                return fail(error, ENOMEM, "find device", source);
+        if (blkid_probe_all(cache) < 0)
+                return fail_because(error, EIO, "find device", source, "the block devices cannot be listed");
+        iterate = blkid_dev_iterate_begin(cache);
+        if (iterate == NULL)
+                return fail(error, ENOMEM, "find device", source);
+        (void)blkid_dev_set_search(iterate, (char *)tag, (char *)value);
+        while (blkid_dev_next(iterate, &device) == 0) {
+                if (!blkid_dev_has_tag(device, tag, value)) /* the iterator does not filter by itself */
+                        continue;
+                pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") &&
+                       blkid_dev_has_tag(device, "UUID_SUB", NULL);
+                if (found++ == 0)
+                        (void)text_copy(ret_path, PATH_MAX, blkid_dev_devname(device));
+        }
+        blkid_dev_iterate_end(iterate);
+        blkid_put_cache(cache);
+        if (found == 0)
+                return fail_because(error, ENOENT, "find device", source, "no block device carries this tag");
+        if (found > 1 && !pool)
+                return fail_because(error, ENOTUNIQ, "find device", source,
+                                    "%u block devices carry this tag; name the device by its path", found);
+        return 0;
+}
+
+int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
+{
+        const char *equals = strchr(source, '=');
+        cleanup_close int node_fd = -EBADF;
+        char path[PATH_MAX];
+        int read_only = 0;
+        struct stat st;
+
+        (void)text_copy(path, sizeof path, source);
+        for (size_t i = 0; source[0] != '/' && equals != NULL && i < sizeof tags / sizeof tags[0]; i++)
+                if (strlen(tags[i]) == (size_t)(equals - source) && text_starts(source, tags[i])) {
+                        int r = equals[1] == '\0'
+                                        ? fail_because(error, ENOENT, "find device", source, "the tag has no value")
+                                        : scan_for_tag(source, tags[i], equals + 1, path, error);
+
+                        if (r < 0)
+                                return r;
+                }
+        node_fd = node_path_open(path, ret_device->path, error);
+        if (node_fd < 0) {
+                (void)text_copy(error->operation, sizeof error->operation, "find device");
+                return node_fd;
+        }
+        if (fstat(node_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
+        if (!S_ISBLK(st.st_mode))
+                return fail_because(error, ENOTBLK, "find device", source, "it is not a block device");
+        ret_device->number = st.st_rdev;
+
+        cleanup_close int fd = open_device(ret_device->path, error);
+        if (fd < 0)
+                return fd;
+        ret_device->read_only = ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0;
+        return 0;
+}
+
+int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, BLKGETSIZE64, ret_bytes) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
+int block_device_attribute(uint64_t number, const char *name, char *ret_text, size_t size)
+{
+        char path[96];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s", major(number), minor(number), name);
+        n = file_read(AT_FDCWD, path, ret_text, size);
+        if (n < 0)
+                return (int)n;
+        ret_text[strcspn(ret_text, "\n")] = '\0';
+        return 0;
+}
+
+bool block_device_is_dax(const struct block_device *device)
+{
+        char text[8];
+
+        return block_device_attribute(device->number, "queue/dax", text, sizeof text) == 0 && text[0] == '1';
+}
+
+int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, BLKGETDISKSEQ, ret_sequence) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
+int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        char other[TYPE_SIZE];
+        int r;
+
+        if (fd < 0)
+                return fd;
+        /* First what would make a filesystem on it a part of something larger: RAID, LVM, encryption. */
+        r = probe_for(fd, BLKID_FLTR_NOTIN, BLKID_USAGE_FILESYSTEM, other);
+        if (r > 0)
+                return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", other);
+        if (r == 0)
+                r = probe_for(fd, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM, ret_fs_type);
+        if (r == -ENOTUNIQ)
+                return fail_because(error, ENOTUNIQ, "probe", device->path,
+                                    "it carries the signatures of several filesystems; say which with \"fsType\"");
+        if (r < 0)
+                return fail(error, -r, "probe", device->path);
+        if (r == 0)
+                return fail_because(
+                        error, ENODATA, "probe", device->path,
+                        "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
+        return 0;
+}
+
+int block_device_is_unfinished(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        unsigned char superblock[XFS_INPROGRESS + 1];
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        n = pread(fd, superblock, sizeof superblock, 0);
+        if (n < 0)
+                return fail(error, errno, "read", device->path);
+        return n == (ssize_t)sizeof superblock && memcmp(superblock, "XFSB", 4) == 0 && superblock[XFS_INPROGRESS] != 0;
+}
+
+static int read_blank(int fd, bool *ret_blank)
+{
+        static char bytes[65536]; /* static, for its size */
+
+        *ret_blank = true;
+        for (off_t at = 0; *ret_blank && at < BLANK_BYTES; at += (off_t)sizeof bytes) {
+                ssize_t n = pread(fd, bytes, sizeof bytes, at);
+
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break; /* a small one */
+                *ret_blank = bytes[0] == 0 && memcmp(bytes, bytes + 1, (size_t)n - 1) == 0;
+        }
+        return 0;
+}
+
+int block_device_is_blank(const struct block_device *device, char *ret_what, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        const char *type = NULL;
+        bool blank;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (probe == NULL)
+                return fail(error, ENOMEM, "probe", device->path);
+        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
+            blkid_probe_enable_partitions(probe, 1) < 0)
+                return fail(error, EIO, "probe", device->path);
+        (void)posix_fadvise(fd, 0, BLANK_BYTES, POSIX_FADV_WILLNEED); /* at once, and not in the order of the looks */
+        r = blkid_do_fullprobe(probe); /* also what looks wrong: a damaged filesystem is not nothing */
+        if (r < 0)
+                return fail(error, EIO, "probe", device->path);
+        if (r == 0) {
+                if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0 &&
+                    blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL) < 0)
+                        type = "a signature";
+                (void)text_copy(ret_what, TYPE_SIZE, type);
+                return 0;
+        }
+        if ((r = read_blank(fd, &blank)) < 0)
+                return fail(error, -r, "read", device->path);
+        ret_what[0] = '\0';
+        return blank ? 1 : 0;
+}
+
+int block_device_wipe(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open(device->path, O_RDWR | O_EXCL | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        static const char zeroes[65536];
+        uint64_t size = 0;
+
+        if (fd < 0)
+                return fail(error, errno, "open", device->path);
+        if (ioctl(fd, BLKGETSIZE64, &size) < 0)
+                return fail(error, errno, "ioctl", device->path);
+        /* the beginning and the end: RAID and GPT keep something there */
+        for (uint64_t at = 0; at < size; at += sizeof zeroes) {
+                size_t part = size - at < sizeof zeroes ? (size_t)(size - at) : sizeof zeroes;
+
+                if (at >= BLANK_BYTES && at + BLANK_BYTES < size)
+                        at = (size - BLANK_BYTES) / sizeof zeroes * sizeof zeroes;
+                if (size - at < part)
+                        part = (size_t)(size - at);
+                if (pwrite(fd, zeroes, part, (off_t)at) != (ssize_t)part)
+                        return fail(error, errno != 0 ? errno : EIO, "write", device->path);
+        }
+        return fsync(fd) < 0 ? fail(error, errno, "fsync", device->path) : 0;
+}
+
+int block_device_check_place(const struct block_device *device, struct error *error)
+{
+        struct stat node;
+        struct stat dev;
+
+        if (lstat(device->path, &node) < 0 || stat("/dev", &dev) < 0)
+                return fail(error, errno, "stat", device->path);
+        if (node.st_dev == dev.st_dev && S_ISBLK(node.st_mode) && node.st_rdev == device->number)
+                return 0;
+        return fail_because(error, EACCES, "check policy", device->path, "a device must be one of /dev");
+}
+
+int block_device_check_unused(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 && errno == EBUSY)
+                return fail_because(
+                        error, EBUSY, "find device", device->path,
+                        "the device is in use on the node: mounted, part of something, or opened exclusively");
+        return fd < 0 ? fail(error, errno, "open", device->path) : 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/filesystem.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "block/fs_tools.h"
+#include "process/log.h"
+
+#define DEFAULT_TYPE "ext4"
+#define SMALL_BYTES ((uint64_t)1 << 30) /* for xfs */
+#define FSCK_CORRECTED 1                /* fsck(8)'s exit status, bit by bit */
+#define FSCK_UNCORRECTED 4
+
+static const struct {
+        const char *type;
+        enum tool make;
+        enum tool grow;
+        bool repaired; /* by e2fsck */
+        bool grown_by_directory;
+} filesystems[] = {
+        { "ext4", TOOL_MKFS_EXT4, TOOL_RESIZE2FS, true, false },
+        { "ext3", TOOLS, TOOL_RESIZE2FS, true, false },
+        { "ext2", TOOLS, TOOL_RESIZE2FS, true, false },
+        { "xfs", TOOL_MKFS_XFS, TOOL_XFS_GROWFS, false, true },
+        { "btrfs", TOOL_MKFS_BTRFS, TOOL_BTRFS_GROW, false, true },
+};
+#define FILESYSTEMS (sizeof filesystems / sizeof filesystems[0])
+
+static size_t index_of(const char *type)
+{
+        size_t i = 0;
+
+        while (i < FILESYSTEMS && strcmp(filesystems[i].type, type) != 0)
+                i++;
+        return i;
+}
+
+int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
+{
+        (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
+        if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
+                return fail_because(error, EINVAL, "find filesystem", device->path,
+                                    "the device is blank, and %s is not made here: ext4, xfs and btrfs are", ret_type);
+        return 0;
+}
+
+int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
+{
+        char what[FILESYSTEM_TYPE_SIZE];
+        int r = block_device_is_blank(device, what, error); /* one look tells, where there is nothing */
+
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return filesystem_choose(device, asked, ret_type, error);
+        r = block_device_fs_type(device, ret_type, error);
+        /* ext4 mounts its elders, and is asked for where people mean them */
+        if (r == 0 && (asked[0] == '\0' || strcmp(asked, ret_type) == 0 ||
+                       (text_starts(asked, "ext") && text_starts(ret_type, "ext"))))
+                return 1;
+        if (r == 0)
+                return fail_because(error, EINVAL, "find filesystem", device->path,
+                                    "the device holds a filesystem of type %s, and %s was asked for", ret_type, asked);
+        if (r != -ENODATA)
+                return r;
+        return fail_because(error, ENODATA, "find filesystem", device->path,
+                            "the device is not blank and holds no filesystem but %s: it is not formatted",
+                            what[0] != '\0' ? what : "data that nobody recognises");
+}
+
+static int make(enum tool tool, const struct block_device *device, const char *type, bool keep_blocks,
+                unsigned timeout_seconds, struct error *error)
+{
+        char output[TOOL_OUTPUT_SIZE];
+        int r = tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
+
+        if (r > 0)
+                return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,
+                                    output);
+        if (r == 0)
+                log_say("made a filesystem of type %s on %s", type, device->path);
+        return r;
+}
+
+int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,
+                    struct error *error)
+{
+        /* filesystem_find() gave the type */
+        return make(filesystems[index_of(type)].make, device, type, keep_blocks, timeout_seconds, error);
+}
+
+int filesystem_make_direct(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                           struct error *error)
+{
+        enum tool tool = filesystems[index_of(type)].make;
+        uint64_t size_bytes;
+        int r = block_device_size(device, &size_bytes, error);
+
+        if (r < 0)
+                return r;
+        if (tool == TOOL_MKFS_EXT4)
+                tool = TOOL_MKFS_EXT4_DIRECT;
+        else if (tool == TOOL_MKFS_XFS)
+                tool = size_bytes < SMALL_BYTES ? TOOL_MKFS_XFS_SMALL_DIRECT : TOOL_MKFS_XFS_DIRECT;
+        return make(tool, device, type, /* keep_blocks= */ false, timeout_seconds, error);
+}
+
+int filesystem_unmake(const struct block_device *device, bool same_device, struct error *error)
+{
+        char what[FILESYSTEM_TYPE_SIZE];
+        int r = block_device_is_blank(device, what, error);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        r = block_device_is_unfinished(device, error);
+        if (r < 0)
+                return r;
+        if (r == 0 && (!same_device || what[0] != '\0')) {
+                log_say("making a filesystem was cut short, but on %s is %s: left alone", device->path,
+                        what[0] != '\0' ? what : "data that nobody recognises");
+                return 0;
+        }
+        log_say("making the filesystem on %s was cut short: made blank again", device->path);
+        return block_device_wipe(device, error);
+}
+
+int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                      struct error *error)
+{
+        size_t i = index_of(type);
+        char output[TOOL_OUTPUT_SIZE];
+        int r;
+
+        if (i == FILESYSTEMS || !filesystems[i].repaired)
+                return 0;
+        r = tool_run(TOOL_E2FSCK, device->path, false, timeout_seconds, output, error);
+        if (r == -ENOENT) {
+                log_say("e2fsck is not installed: %s is mounted unchecked", device->path);
+                return 0;
+        }
+        if (r > 0 && (r & FSCK_UNCORRECTED) != 0)
+                return fail_because(error, EUCLEAN, "check filesystem", device->path,
+                                    "e2fsck found errors that it does not repair by itself: %s", output);
+        if (r > 0)
+                log_say("e2fsck of %s: exit status %d%s: %s", device->path, r,
+                        (r & FSCK_CORRECTED) != 0 ? ", repaired" : "", output);
+        return r < 0 ? r : 0; /* above: it could not look, and the mount will tell */
+}
+
+int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error)
+{
+        char output[TOOL_OUTPUT_SIZE];
+        size_t i = index_of(type);
+        int r;
+
+        if (i == FILESYSTEMS || !filesystems[i].repaired)
+                return fail(error, EBADMSG, "check filesystem", device->path);
+        r = tool_run(TOOL_DEBUGFS_DIRTY, device->path, false, timeout_seconds, output, error);
+        if (r != 0)
+                return r < 0 ? r
+                             : fail_because(error, EBADMSG, "check filesystem", device->path, "debugfs: %s", output);
+        log_say("the checksum of the superblock on %s was wrong: all of the filesystem is checked", device->path);
+        return filesystem_repair(device, type, timeout_seconds, error);
+}
+
+int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
+                    struct error *error)
+{
+        size_t i = index_of(type);
+        char output[TOOL_OUTPUT_SIZE];
+        int r;
+
+        if (i == FILESYSTEMS)
+                return fail_because(error, EOPNOTSUPP, "grow filesystem", device->path,
+                                    "a filesystem of type %s cannot be grown here", type);
+        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, false,
+                     timeout_seconds, output, error);
+        if (r > 0)
+                return fail_because(error, EIO, "grow filesystem", device->path, "growing it failed (%d): %s", r,
+                                    output);
+        if (r == 0)
+                log_say("grew the filesystem on %s", device->path);
+        return r;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/fs_tools.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "privileges/tools.h"
+
+#include "base/text.h"
+#include "process/exec.h"
+#include "process/exec_helper.h"
+
+#define ARGUMENTS_MAX 8
+
+/*
+ * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
+ * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone.
+ */
+static const struct {
+        const char *name;
+        const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
+        const char *keep_blocks[2];           /* how it is told not to discard */
+        bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
+} tools[TOOLS] = {
+        [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-E", "nodiscard" }, false },
+        [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-K" }, true },
+        [TOOL_MKFS_BTRFS] = { "mkfs.btrfs", { "-q" }, { "-K" }, false },
+        [TOOL_MKFS_EXT4_DIRECT] = { "mkfs.ext4",
+                                    { "-q", "-m", "0", "-b", "4096", "-E", "stride=512,stripe_width=512" },
+                                    {},
+                                    false },
+        [TOOL_MKFS_XFS_DIRECT] = { "mkfs.xfs",
+                                   { "-q", "-b", "size=4096", "-m", "reflink=0", "-d", "su=2m,sw=1" },
+                                   {},
+                                   true },
+        [TOOL_MKFS_XFS_SMALL_DIRECT] = { "mkfs.xfs",
+                                         { "-q", "-b", "size=4096", "-m", "reflink=0", "-d", "su=2m,sw=1,agcount=2" },
+                                         {},
+                                         true },
+        [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
+        [TOOL_DEBUGFS_DIRTY] = { "debugfs", { "-n", "-w", "-R", "dirty" }, {}, false },
+        [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
+        [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },
+        [TOOL_BTRFS_GROW] = { "btrfs", { "filesystem", "resize", "max" }, {}, true },
+};
+
+struct order {
+        enum tool tool;
+        unsigned timeout_seconds;
+        bool keep_blocks;
+        char argument[PATH_MAX];
+};
+
+/* ---- in the runner */
+
+static void carry_out(const struct order *order, struct command_end *ret_end)
+{
+        const char *arguments[ARGUMENTS_MAX + 4] = { tools[order->tool].name };
+        const struct command command = { .name = tools[order->tool].name,
+                                         .arguments = arguments,
+                                         .timeout_seconds = order->timeout_seconds,
+                                         .privileged = tools[order->tool].privileged,
+                                         .report_fd = -EBADF };
+        int count = 1;
+
+        for (int i = 0; tools[order->tool].arguments[i] != NULL; i++)
+                arguments[count++] = tools[order->tool].arguments[i];
+        for (int i = 0; order->keep_blocks && i < 2 && tools[order->tool].keep_blocks[i] != NULL; i++)
+                arguments[count++] = tools[order->tool].keep_blocks[i];
+        arguments[count] = order->argument;
+        command_run(&command, ret_end);
+}
+
+static void run_orders(int fd)
+{
+        static struct order order; /* static, for their size */
+        static struct command_end answer;
+
+        while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
+                answer = (struct command_end){};
+                order.argument[sizeof order.argument - 1] = '\0';
+                if ((unsigned)order.tool < TOOLS && order.argument[0] == '/')
+                        carry_out(&order, &answer);
+                else
+                        answer.errnum = EINVAL;
+                if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer)
+                        break;
+        }
+}
+
+/* ---- in the program */
+
+static struct runner runner = {
+        .fd = -EBADF, .name = "the runner of commands", .privileges = &PRIVILEGES, .serve = run_orders
+};
+
+int tool_begin(int argc, char **argv, struct error *error)
+{
+        (void)argc;
+        (void)argv;
+        return runner_begin(&runner, error);
+}
+
+int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
+             struct error *error)
+{
+        static struct order order; /* static, for their size */
+        static struct command_end answer;
+        const char *name = tools[tool].name;
+        ssize_t n;
+
+        order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds, .keep_blocks = keep_blocks };
+        if (!text_copy(order.argument, sizeof order.argument, argument))
+                return fail(error, ENAMETOOLONG, name, argument);
+        if (send(runner.fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+                return fail(error, errno, "run command", name);
+        do
+                n = recv(runner.fd, &answer, sizeof answer, 0);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof answer)
+                return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
+        (void)text_copy(ret_output, TOOL_OUTPUT_SIZE, answer.output);
+        return command_check(name, &answer, timeout_seconds, error);
+}
+
+void tool_end(void)
+{
+        runner_end(&runner);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/loop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+#define TAG "flexgraft:"
+#define TRIES_MAX 1000 /* others take free devices, too, and each time one of us gets one */
+
+static unsigned hash_of(const char *text)
+{
+        uint64_t hash = hash_bytes(HASH_SEED, text, strlen(text));
+
+        return (unsigned)(hash ^ hash >> 32);
+}
+
+void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, const char *name, char *ret_tag)
+{
+        (void)snprintf(ret_tag, LOOP_TAG_SIZE, TAG "%08x:%08x:%016llx:%s", hash_of(state_dir), hash_of(driver),
+                       (unsigned long long)key, name);
+}
+
+/* The three hexadecimal numbers behind the word. */
+static bool read_tag(const char *tag, uint64_t ret_numbers[3])
+{
+        if (!text_starts(tag, TAG))
+                return false;
+        tag += strlen(TAG);
+        for (int i = 0; i < 3; i++) {
+                char *end;
+
+                ret_numbers[i] = strtoull(tag, &end, 16);
+                if (end == tag || *end != ':')
+                        return false;
+                tag = end + 1;
+        }
+        return true;
+}
+
+bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret_key)
+{
+        uint64_t numbers[3];
+
+        if (!read_tag(tag, numbers) || numbers[0] != hash_of(state_dir))
+                return false;
+        *ret_key = numbers[2];
+        return true;
+}
+
+bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key)
+{
+        uint64_t numbers[3];
+
+        if (!read_tag(tag, numbers) || numbers[0] != hash_of(state_dir) || numbers[2] != key)
+                return false;
+        return driver[0] == '\0' || numbers[1] == hash_of("") || numbers[1] == hash_of(driver);
+}
+
+static int open_loop(const char *path, int access, struct error *error)
+{
+        int fd = open(path, access | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+        return fd < 0 ? fail(error, errno, "open", path) : fd;
+}
+
+static int look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error)
+{
+        struct loop_info64 info;
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", path);
+        if (!S_ISBLK(st.st_mode))
+                return fail(error, ENOTBLK, "open", path);
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+                return fail(error, errno, "ioctl", path);
+        *ret_device = (struct loop_device){
+                .number = st.st_rdev,
+                .file_device = info.lo_device,
+                .file_inode = info.lo_inode,
+                .read_only = (info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
+                .ending = (info.lo_flags & LO_FLAGS_AUTOCLEAR) != 0,
+        };
+        (void)text_copy(ret_device->path, sizeof ret_device->path, path);
+        (void)snprintf(ret_device->tag, sizeof ret_device->tag, "%.*s", LOOP_TAG_SIZE - 1,
+                       (const char *)info.lo_file_name);
+        return 0;
+}
+
+int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error)
+{
+        cleanup_close int fd = open_loop(path, O_RDONLY, error);
+
+        return fd < 0 ? fd : look_at(fd, path, ret_device, error);
+}
+
+int loop_device_each(loop_device_function *function, void *argument, struct error *error)
+{
+        DIR *list = opendir("/sys/block");
+        const struct dirent *entry;
+        int r = 0;
+
+        if (list == NULL)
+                return fail(error, errno, "open", "/sys/block");
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
+                struct loop_device device;
+                uint64_t number;
+                char path[64];
+                char backing[64];
+
+                if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number))
+                        continue;
+                /* asked of sysfs first: to open a device could bring it to life */
+                (void)snprintf(backing, sizeof backing, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
+                if (faccessat(AT_FDCWD, backing, F_OK, 0) < 0) {
+                        r = errno == ENOENT ? 0 : fail(error, errno, "look for loop devices", backing);
+                        continue;
+                }
+                (void)snprintf(path, sizeof path, "/dev/loop%u", (unsigned)number);
+                r = loop_device_look(path, &device, error);
+                if (r == 0)
+                        r = function(&device, argument, error);
+                else if (r == -ENXIO || faccessat(AT_FDCWD, backing, F_OK, 0) < 0)
+                        r = 0; /* it went meanwhile */
+        }
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "look for loop devices", "/sys/block");
+        (void)closedir(list); /* nothing was written */
+        return r;
+}
+
+static int configure(const char *path, int image_fd, const char *image, const char *tag, bool read_only,
+                     uint64_t offset_bytes, struct loop_device *ret_device, struct error *error)
+{
+        struct loop_config config = { .fd = (unsigned)image_fd, .info.lo_offset = offset_bytes };
+        cleanup_close int fd = open_loop(path, read_only ? O_RDONLY : O_RDWR, error);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        config.info.lo_flags = LO_FLAGS_DIRECT_IO | (read_only ? LO_FLAGS_READ_ONLY : 0);
+        (void)text_copy((char *)config.info.lo_file_name, sizeof config.info.lo_file_name, tag);
+        r = ioctl(fd, LOOP_CONFIGURE, &config);
+        if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O, and this kernel says so */
+                config.info.lo_flags &= ~(unsigned)LO_FLAGS_DIRECT_IO;
+                r = ioctl(fd, LOOP_CONFIGURE, &config);
+        }
+        if (r < 0)
+                return fail(error, errno, "attach loop device", image);
+        r = look_at(fd, path, ret_device, error);
+        if (r < 0)
+                (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is the one to tell */
+        return r;
+}
+
+int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, uint64_t offset_bytes,
+                       struct loop_device *ret_device, struct error *error)
+{
+        cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+        int r = -EBUSY;
+
+        if (control_fd < 0)
+                return fail(error, errno, "open", "/dev/loop-control");
+        for (int i = 0; r == -EBUSY && i < TRIES_MAX; i++) {
+                char path[32];
+                int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+
+                if (number < 0)
+                        return fail(error, errno, "ioctl", "/dev/loop-control");
+                (void)snprintf(path, sizeof path, "/dev/loop%d", number);
+                r = configure(path, image_fd, image, tag, read_only, offset_bytes, ret_device, error);
+        }
+        return r;
+}
+
+static bool is_same(const struct loop_device *one, const struct loop_device *other)
+{
+        return strcmp(one->tag, other->tag) == 0 && one->file_device == other->file_device &&
+               one->file_inode == other->file_inode;
+}
+
+int loop_device_keep(const struct loop_device *device, struct error *error)
+{
+        cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_device now = {};
+        struct loop_info64 info;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        /* its number may be another's by now; from here on it is not, while we have it open */
+        if ((r = look_at(fd, device->path, &now, error)) < 0)
+                return r;
+        if (!is_same(&now, device))
+                return fail(error, ENXIO, "ioctl", device->path);
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+                return fail(error, errno, "ioctl", device->path);
+        info.lo_flags &= ~(unsigned)LO_FLAGS_AUTOCLEAR;
+        return ioctl(fd, LOOP_SET_STATUS64, &info) < 0 ? fail(error, errno, "ioctl", device->path) : 0;
+}
+
+int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error)
+{
+        cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_device now = {};
+        int r;
+
+        *ret_lazy = false;
+        if (fd < 0)
+                return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
+        r = look_at(fd, device->path, &now, error);
+        if (r == -ENXIO || (r == 0 && !is_same(&now, device)))
+                return 0;
+        if (r < 0)
+                return r;
+        if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
+                return fail(error, errno, "detach loop device", device->path);
+        fd_close(&fd); /* the kernel lets go when the last of us does */
+        *ret_lazy = loop_device_look(device->path, &now, error) == 0 && is_same(&now, device);
+        return 0;
+}
+
+int loop_device_grow(const char *path, struct error *error)
+{
+        cleanup_close int fd = open_loop(path, O_RDONLY, error);
+
+        if (fd < 0)
+                return fd;
+        return ioctl(fd, LOOP_SET_CAPACITY, 0) < 0 ? fail(error, errno, "ioctl", path) : 0;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/lvm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privileges/lvm.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "process/exec_json.h"
+
+#define WORDS_MAX 40
+
+/* ---- in the runner */
+
+/* Who is without udev makes device nodes himself, and waits for nobody. */
+static const char *const *configuration(void)
+{
+        static const char *const alone[] = {
+                "--config",
+                "devices{use_devicesfile=0 obtain_device_list_from_udev=0} "
+                "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}",
+                NULL
+        };
+        static const char *const usual[] = { "--config", "activation{monitoring=0}", NULL };
+
+        return access("/run/udev/control", F_OK) == 0 ? usual : alone;
+}
+
+static const char *const known[] = { "lvs",      "vgs",      "pvs",      "lvcreate", "lvremove",
+                                     "lvchange", "lvextend", "vgcreate", "vgextend", NULL };
+static const struct reporter reporter = { .name = "lvm", .known = known, .extra = configuration };
+
+static void run_orders(int fd)
+{
+        reporter_serve(fd, &reporter);
+}
+
+/* ---- in the program */
+
+static struct runner runner = {
+        .fd = -EBADF, .name = "the runner of lvm", .privileges = &PRIVILEGES, .serve = run_orders
+};
+
+int lvm_begin(int argc, char **argv, struct error *error)
+{
+        (void)argc;
+        (void)argv;
+        return runner_begin(&runner, error);
+}
+
+void lvm_end(void)
+{
+        runner_end(&runner);
+}
+
+static int run(const char *const *words, json_t **ret_report, struct error *error)
+{
+        return reporter_run(&runner, &reporter, words, ret_report, error);
+}
+
+/* The rows of a report: {"report":[{KIND:[...]}]}. */
+static const json_t *rows_of(const json_t *report, const char *kind)
+{
+        return json_object_get(json_array_get(json_object_get(report, "report"), 0), kind);
+}
+
+static const char *text_of(const json_t *row, const char *field)
+{
+        return json_string_value(json_object_get(row, field)) ?: "";
+}
+
+static uint64_t number_of(const json_t *row, const char *field)
+{
+        return strtoull(text_of(row, field), NULL, 10);
+}
+
+bool lvm_name_is_valid(const char *name)
+{
+        static const char *const not [] = { ".", "..", "snapshot", "pvmove", NULL };
+
+        return name[0] != '\0' && name[0] != '-' && strlen(name) < LVM_NAME_MAX && !text_among(name, not ) &&
+               strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+_.-") == strlen(name);
+}
+
+void lvm_path(const char *group, const char *volume, char *ret_path)
+{
+        (void)snprintf(ret_path, PATH_MAX, "/dev/%s/%s", group, volume);
+}
+
+/* As the device mapper has it: a hyphen in a name is two. */
+static char *put_doubled(char *at, const char *name)
+{
+        for (; *name != '\0'; name++) {
+                *at++ = *name;
+                if (*name == '-')
+                        *at++ = '-';
+        }
+        return at;
+}
+
+int lvm_find_device(const char *group, const char *volume, struct block_device *ret_device, struct error *error)
+{
+        char expected[(4 * LVM_NAME_MAX) + 2];
+        char found[sizeof expected + 1];
+        char path[PATH_MAX];
+        char *end = put_doubled(expected, group);
+        int r;
+
+        *end++ = '-';
+        *put_doubled(end, volume) = '\0';
+        lvm_path(group, volume, path);
+        if ((r = block_device_find(path, ret_device, error)) < 0)
+                return r;
+        if (block_device_attribute(ret_device->number, "dm/name", found, sizeof found) < 0 ||
+            strcmp(found, expected) != 0)
+                return fail_because(error, ESTALE, "find device", volume,
+                                    "/dev/%s/%s is not the device of that logical volume: it is %s", group, volume,
+                                    ret_device->path);
+        return 0;
+}
+
+#define REPORT "--reportformat", "json", "--units", "b", "--nosuffix"
+
+static bool is_ours(const char *tags)
+{
+        for (const char *tag = tags; *tag != '\0';) {
+                size_t length = strcspn(tag, ",");
+
+                if (length == strlen(LVM_TAG) && strncmp(tag, LVM_TAG, length) == 0)
+                        return true;
+                tag += length + (tag[length] == ',' ? 1 : 0);
+        }
+        return false;
+}
+
+int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error)
+{
+        char selected[LVM_NAME_MAX + 16];
+        const char *const words[] = { "vgs", REPORT,   "-o", "vg_size,vg_free,vg_extent_size,vg_tags",
+                                      "-S",  selected, NULL };
+        cleanup_json json_t *report = NULL;
+        const json_t *row;
+        int r;
+
+        (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
+        if ((r = run(words, &report, error)) < 0)
+                return r;
+        row = json_array_get(rows_of(report, "vg"), 0);
+        if (row == NULL)
+                return fail_because(error, ENOENT, "find volume group", group, "there is no volume group \"%s\"",
+                                    group);
+        *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
+                                         .free_bytes = number_of(row, "vg_free"),
+                                         .extent_bytes = number_of(row, "vg_extent_size"),
+                                         .ours = is_ours(text_of(row, "vg_tags")) };
+        return ret_group->extent_bytes > 0 ? 0 : fail(error, EPROTO, "find volume group", group);
+}
+
+int lvm_find_disk(const char *device, char *ret_group, struct error *error)
+{
+        char selected[PATH_MAX + 16];
+        const char *const words[] = { "pvs", REPORT, "-o", "vg_name", "-S", selected, NULL };
+        cleanup_json json_t *report = NULL;
+        int r;
+
+        (void)snprintf(selected, sizeof selected, "pv_name=%s", device);
+        if ((r = run(words, &report, error)) < 0)
+                return r;
+        (void)text_copy(ret_group, LVM_NAME_MAX, text_of(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
+        return 0;
+}
+
+int lvm_add_disk(const char *group, bool exists, const char *device, struct error *error)
+{
+        static const char *const to_new[] = { "vgcreate",        "-q", "-y", "--addtag", LVM_TAG, "-s", "4m",
+                                              "--dataalignment", "2m", NULL };
+        static const char *const to_old[] = { "vgextend", "-q", "-y", "--dataalignment", "2m", NULL };
+        const char *all[WORDS_MAX] = {};
+        const char *const *words = exists ? to_old : to_new;
+        int count = 0;
+
+        while (*words != NULL)
+                all[count++] = *words++;
+        all[count++] = group;
+        all[count] = device;
+        return run(all, NULL, error);
+}
+
+int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error)
+{
+        char selected[LVM_NAME_MAX + 16];
+        const char *const words[] = { "pvs", REPORT, "-O", "-pv_free", "-o", "pv_free", "-S", selected, NULL };
+        cleanup_json json_t *report = NULL;
+        const json_t *row;
+        size_t i;
+        int r;
+
+        (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
+        if ((r = run(words, &report, error)) < 0)
+                return r;
+        json_array_foreach (rows_of(report, "pv"), i, row)
+                if ((int)i < count)
+                        ret_bytes[i] = number_of(row, "pv_free");
+        return (int)json_array_size(rows_of(report, "pv"));
+}
+
+static void take_row(const json_t *row, struct lvm_volume *ret_volume)
+{
+        const char *role = text_of(row, "lv_role");
+
+        *ret_volume = (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
+                                           .ours = is_ours(text_of(row, "lv_tags")),
+                                           .active = strcmp(text_of(row, "lv_active"), "active") == 0,
+                                           .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
+                                           .public = strstr(role, "public") != NULL,
+                                           .has_snapshots = strstr(role, "thickorigin") != NULL,
+                                           .stripes = (unsigned)number_of(row, "stripes"),
+                                           .data_stripes = (unsigned)number_of(row, "data_stripes"),
+                                           .copies = (unsigned)number_of(row, "data_copies"),
+                                           .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
+        (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
+        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
+        (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
+        (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
+}
+
+static int each_selected(const char *selected, lvm_function *function, void *argument, struct error *error)
+{
+        static const char fields[] = "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,"
+                                     "data_copies,stripes,data_stripes,zero,lv_uuid";
+        const char *const words[] = { "lvs", REPORT, "-o", fields, "-S", selected, NULL };
+        cleanup_json json_t *report = NULL;
+        const json_t *row;
+        size_t i;
+        int r = run(words, &report, error);
+
+        if (r < 0)
+                return r;
+        json_array_foreach (rows_of(report, "lv"), i, row) {
+                struct lvm_volume volume;
+
+                take_row(row, &volume);
+                if ((r = function(&volume, argument, error)) != 0)
+                        return r;
+        }
+        return 0;
+}
+
+int lvm_each(const char *group, lvm_function *function, void *argument, struct error *error)
+{
+        char selected[LVM_NAME_MAX + 16];
+
+        (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
+        return each_selected(selected, function, argument, error);
+}
+
+static int take_first(const struct lvm_volume *volume, void *argument, struct error *error)
+{
+        (void)error;
+        *(struct lvm_volume *)argument = *volume;
+        return 1;
+}
+
+int lvm_find(const char *group, const char *volume, struct lvm_volume *ret_volume, struct error *error)
+{
+        char selected[2 * LVM_NAME_MAX + 32];
+        int r;
+
+        (void)snprintf(selected, sizeof selected, "vg_name=%s && lv_name=%s", group, volume);
+        r = each_selected(selected, take_first, ret_volume, error);
+        return r == 0 ? -ENOENT : r < 0 ? r : 0;
+}
+
+int lvm_create(const char *group, const char *volume, const char *const *words, struct error *error)
+{
+        const char *all[WORDS_MAX] = { "lvcreate", "-q", "-y",  "--wipesignatures", "y", "--addtag",
+                                       LVM_TAG,    "-n", volume };
+        int count = 9;
+
+        while (*words != NULL && count < WORDS_MAX - 2)
+                all[count++] = *words++;
+        all[count] = group;
+        return run(all, NULL, error);
+}
+
+static int run_on(const char *group, const char *volume, const char *const *words, struct error *error)
+{
+        char name[2 * LVM_NAME_MAX + 2];
+        const char *all[WORDS_MAX] = {};
+        int count = 0;
+
+        (void)snprintf(name, sizeof name, "%s/%s", group, volume);
+        while (*words != NULL && count < WORDS_MAX - 2)
+                all[count++] = *words++;
+        all[count] = name;
+        return run(all, NULL, error);
+}
+
+int lvm_remove(const char *group, const char *volume, struct error *error)
+{
+        return run_on(group, volume, (const char *const[]){ "lvremove", "-q", "-f", NULL }, error);
+}
+
+int lvm_activate(const char *group, const char *volume, bool active, struct error *error)
+{
+        /* -K: also what is not to be activated by itself */
+        return run_on(group, volume, (const char *const[]){ "lvchange", "-q", active ? "-ay" : "-an", "-K", NULL },
+                      error);
+}
+
+int lvm_extend(const char *group, const char *volume, uint64_t size_bytes, struct error *error)
+{
+        char size[32];
+
+        (void)snprintf(size, sizeof size, "%llub", (unsigned long long)size_bytes);
+        return run_on(group, volume, (const char *const[]){ "lvextend", "-q", "-L", size, NULL }, error);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "container/container.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/syscalls.h"
+#include "base/text.h"
+#include "process/id_ranges.h"
+#include "container/lookup.h"
+#include "process/proc.h"
+
+#define USER_HZ 100 /* what start times are counted in, on every architecture Debian has (sysconf(_SC_CLK_TCK)) */
+
+/* The process is gone, or never was: one error for both, since nobody can tell them apart. */
+static int fail_gone(const struct container *container, struct error *error)
+{
+        (void)fail_because(error, ESRCH, "pin container", container->name, "the container is not running");
+        return error_where(error, container->name);
+}
+
+int container_alive(const struct container *container, struct error *error)
+{
+        struct pollfd wait = { .fd = container->pidfd, .events = POLLIN };
+        uint64_t start_time;
+        pid_t pid;
+        bool alive;
+
+        if (container->pidfd >= 0)
+                alive = ppoll(&wait, 1, &(struct timespec){}, NULL) ==
+                        0; /* a pidfd becomes readable when its process ends */
+        else
+                alive = proc_start_time(container->proc_fd, &start_time, &pid) == 0;
+        return alive ? 0 : fail_gone(container, error);
+}
+
+void container_wait_end(const struct container *container, int timeout_ms)
+{
+        struct pollfd wait = { .fd = container->pidfd, .events = POLLIN };
+        struct timespec timeout = { .tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L };
+
+        if (container->pidfd >= 0)
+                (void)ppoll(&wait, 1, &timeout, NULL); /* the caller looks again, whatever this said */
+}
+
+/* Open one link of /proc/PID; a process that just ended, or is a zombie, has none. */
+static int open_link(const struct container *container, const char *name, int flags, int *ret_fd, struct error *error)
+{
+        int fd = openat(container->proc_fd, name, flags | O_CLOEXEC);
+
+        if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+                return fail_gone(container, error);
+        if (fd < 0)
+                return container_fail(container, errno, "open", name, error);
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Through /proc/PID first and a pidfd second: both name the same process if the first still answers afterwards. */
+static int open_process(struct container *container, const struct container_reference *reference, struct error *error)
+{
+        char path[PATH_MAX];
+        uint64_t expected = reference->start_time;
+        struct statfs fs;
+        pid_t pid;
+        int r;
+
+        if (reference->proc_dir != NULL)
+                (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked with the request */
+        else
+                (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
+        container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
+        if (container->proc_fd < 0)
+                return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, "open", path);
+        if (reference->proc_dir != NULL && (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
+                return fail_because(error, EINVAL, "pin container", path, "procDir is not a directory of a procfs");
+
+        r = proc_start_time(container->proc_fd, &container->start_time, &container->pid);
+        if (r < 0 && reference->proc_dir != NULL && r != -ESRCH)
+                return fail_because(error, EINVAL, "pin container", path, "procDir is not a process's directory");
+        if (r < 0)
+                return fail_gone(container, error);
+        container->pidfd = pidfd_open(container->pid, 0);
+        if (container->pidfd < 0 && reference->proc_dir == NULL)
+                return errno == ESRCH ? fail_gone(container, error) : fail(error, errno, "pidfd_open", container->name);
+        if (reference->proc_dir != NULL && container->pidfd >= 0) {
+                /* the number is the other procfs's; does it mean the same process here? */
+                cleanup_close int here_fd = -EBADF;
+                uint64_t here = 0;
+
+                (void)snprintf(path, sizeof path, "/proc/%d", container->pid);
+                here_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                if (here_fd < 0 || proc_start_time(here_fd, &here, &pid) < 0 || here != container->start_time)
+                        fd_close(&container->pidfd);
+        }
+        if (expected != 0 && expected != container->start_time)
+                return fail_because(error, ESRCH, "pin container", container->name,
+                                    "the container is gone: pid %d is another process now", container->pid);
+        return 0;
+}
+
+/* Whether the namespace behind fd is also ours, by its name beneath /proc: 1, 0, or negative errno. */
+static int is_ours(int fd, const char *link, struct stat *ret_st)
+{
+        struct stat ours;
+
+        if (fstat(fd, ret_st) < 0 || stat(link, &ours) < 0)
+                return -errno;
+        return ret_st->st_ino == ours.st_ino && ret_st->st_dev == ours.st_dev;
+}
+
+static int open_namespaces(struct container *container, struct error *error)
+{
+        struct stat ns;
+        int r;
+
+        if ((r = open_link(container, "root", O_PATH | O_DIRECTORY, &container->root_fd, error)) < 0 ||
+            (r = open_link(container, "ns/mnt", O_RDONLY, &container->mnt_ns_fd, error)) < 0 ||
+            (r = open_link(container, "ns/user", O_RDONLY, &container->user_ns_fd, error)) < 0)
+                return r;
+        r = is_ours(container->user_ns_fd, "/proc/self/ns/user", &ns);
+        container->own_user_ns = r == 0;
+        if (r >= 0)
+                r = is_ours(container->mnt_ns_fd, "/proc/self/ns/mnt", &ns);
+        if (r < 0)
+                return fail(error, -r, "stat", "/proc/self/ns");
+        container->mnt_ns.inode = ns.st_ino;
+        if (ioctl(container->mnt_ns_fd, NS_GET_MNTNS_ID, &container->mnt_ns.id) < 0) {
+                if (errno != ENOTTY)
+                        return fail(error, errno, "ioctl", "mount namespace");
+                container->mnt_ns.id = 0; /* before Linux 6.11 */
+        }
+        if (r > 0)
+                return fail_because(error, EINVAL, "pin container", container->name,
+                                    "the process is in the node's own mount namespace, so it is no container");
+        return 0;
+}
+
+/*
+ * A runtime that wrote down a pid alone: is this still the process it meant? Yes if its control group's path holds the
+ * container's full id, or if it started before the pid was written down.
+ */
+static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
+{
+        char groups[16384];
+        struct timespec now;
+        struct timespec up;
+        int64_t started_s;
+        ssize_t n;
+
+        n = known->full_id[0] == '\0' ? 0 : file_read(container->proc_fd, "cgroup", groups, sizeof groups);
+        if (n > 0 && strstr(groups, known->full_id) != NULL)
+                return 0;
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* neither can fail for these clocks */
+        (void)clock_gettime(CLOCK_BOOTTIME, &up);
+        started_s = now.tv_sec - up.tv_sec + (int64_t)(container->start_time / USER_HZ);
+        if (started_s <= known->written_s + 2) /* both were rounded */
+                return 0;
+        return fail_because(error, ESRCH, "pin container", container->name,
+                            "the container is gone: pid %d is a process that started after it", container->pid);
+}
+
+int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)
+{
+        cleanup_container struct container container = CONTAINER_NONE;
+        struct container_reference process = *reference;
+        struct container_process known = {};
+        int r;
+
+        if (reference->id != NULL) {
+                (void)text_copy(container.id, sizeof container.id, reference->id);
+                (void)text_copy(container.name, sizeof container.name, reference->id);
+                r = container_id_find(reference->id, reference->runtime, &known, error);
+                if (r < 0)
+                        return r;
+                process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
+        } else if (reference->proc_dir != NULL)
+                (void)text_copy(container.name, sizeof container.name, reference->proc_dir);
+        else
+                (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
+        if (reference->known_as != NULL) {
+                (void)text_copy(container.id, sizeof container.id, reference->known_as);
+                (void)text_copy(container.name, sizeof container.name, reference->known_as);
+        }
+
+        if ((r = open_process(&container, &process, error)) < 0 ||
+            (reference->id != NULL && known.start_time == 0 && (r = check_unsure(&container, &known, error)) < 0) ||
+            (r = open_namespaces(&container, error)) < 0 || (r = container_alive(&container, error)) < 0)
+                return r;
+        *ret_container = container;
+        container = (struct container)CONTAINER_NONE;
+        return 0;
+}
+
+bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other)
+{
+        return one->inode == other->inode && one->id == other->id;
+}
+
+/* One process of /proc, if it is of this mount namespace, and with whole only if its root is the namespace's. */
+static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_identity *mnt_ns, bool whole,
+                         struct container *ret_container, struct error *error)
+{
+        const struct container_reference reference = { .pid = (pid_t)pid };
+        char path[64];
+        char root[2];
+        struct stat st;
+        int r;
+
+        (void)snprintf(path, sizeof path, "%llu/ns/mnt", (unsigned long long)pid);
+        if (fstatat(proc_fd, path, &st, 0) < 0 || st.st_ino != mnt_ns->inode)
+                return -ESRCH;
+        (void)snprintf(path, sizeof path, "%llu/root", (unsigned long long)pid);
+        if (whole && (readlinkat(proc_fd, path, root, sizeof root) != 1 || root[0] != '/'))
+                return -ESRCH;
+        r = container_pin(&reference, ret_container, error);
+        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, mnt_ns)) { /* another one of that number */
+                container_release(ret_container);
+                r = -ESRCH;
+        }
+        return r;
+}
+
+int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
+                            struct error *error)
+{
+        DIR *proc = opendir("/proc");
+        const struct dirent *entry;
+        int r = -ESRCH;
+
+        if (proc == NULL)
+                return fail(error, errno, "open", "/proc");
+        /* rather one that sees the whole tree than one in a chroot of its own */
+        for (int whole = 1; r < 0 && whole >= 0; whole--) {
+                rewinddir(proc);
+                while (r < 0 && (entry = readdir(proc)) != NULL) {
+                        uint64_t pid;
+
+                        if (text_number(entry->d_name, INT32_MAX, &pid))
+                                r = pin_if_member(dirfd(proc), pid, mnt_ns, whole, ret_container, error);
+                }
+        }
+        (void)closedir(proc);
+        if (r < 0)
+                return fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running");
+        return 0;
+}
+
+/*
+ * What a uid_map or gid_map says of an id: with inside, what an id in there is out here, else what an id out here is in
+ * there; written over it. 0, or EINVAL for nothing, or another negative errno.
+ */
+static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
+{
+        struct id_range ranges[ID_RANGES_MAX];
+        int count = id_ranges_read(proc_fd, map, ranges);
+
+        for (int i = 0; i < count; i++) {
+                uint32_t first = inside ? ranges[i].inside : ranges[i].outside;
+
+                if (*id < first || *id - first >= ranges[i].count)
+                        continue;
+                *id = (inside ? ranges[i].outside : ranges[i].inside) + (*id - first);
+                return 0;
+        }
+        return count < 0 ? count : -EINVAL;
+}
+
+int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
+                      struct error *error)
+{
+        int r = 0;
+
+        *ret_node_id = id;
+        if (container->own_user_ns)
+                r = ask_map(container->proc_fd, map, /* inside= */ true, ret_node_id);
+        if (r == -EINVAL) {
+                (void)fail_because(error, EINVAL, "read uid_map", container->name,
+                                   "the container's user namespace has no %s %u: it is not mapped",
+                                   map[0] == 'u' ? "user" : "group", id);
+                return error_where(error, container->name);
+        }
+        return r < 0 ? fail_gone(container, error) : 0;
+}
+
+int container_inside_id(const struct container *container, const char *map, uint32_t *id)
+{
+        return container->own_user_ns ? ask_map(container->proc_fd, map, /* inside= */ false, id) : 0;
+}
+
+bool container_same_user_ns(const struct container *one, const struct container *other)
+{
+        struct stat a;
+        struct stat b;
+
+        return fstat(one->user_ns_fd, &a) == 0 && fstat(other->user_ns_fd, &b) == 0 && a.st_ino == b.st_ino &&
+               a.st_dev == b.st_dev;
+}
+
+int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error)
+{
+        int r = container_node_id(container, "uid_map", 0, ret_uid, error);
+
+        return r < 0 ? r : container_node_id(container, "gid_map", 0, ret_gid, error);
+}
+
+int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error)
+{
+        int r = 0;
+
+        if (container->own_user_ns)
+                r = ask_map(container->proc_fd, "uid_map", /* inside= */ false, &uid);
+        if (r == 0 && container->own_user_ns)
+                r = ask_map(container->proc_fd, "gid_map", /* inside= */ false, &gid);
+        if (r == -EINVAL) {
+                (void)fail_because(error, EACCES, "mkdir", container->name,
+                                   "the directory belongs to nobody in the container (uid %u, gid %u on the node)", uid,
+                                   gid);
+                return error_where(error, container->name);
+        }
+        return r < 0 ? fail_gone(container, error) : 0;
+}
+
+void container_release(struct container *container)
+{
+        fd_close(&container->proc_fd);
+        fd_close(&container->pidfd);
+        fd_close(&container->root_fd);
+        fd_close(&container->mnt_ns_fd);
+        fd_close(&container->user_ns_fd);
+}

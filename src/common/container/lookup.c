@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "container/lookup.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#define SHORT_ID_LENGTH 12 /* what docker ps, podman ps and crictl print */
+#define FULL_ID_LENGTH CONTAINER_ID_FULL
+
+/* Each finder answers 1 found, 0 not known here, or a negative errno with the error filled. */
+typedef int finder(const char *id, struct container_process *ret_process, struct error *error);
+
+static int number_member(const json_t *object, const char *member, uint64_t *ret_number)
+{
+        const json_t *value = json_object_get(object, member);
+
+        if (!json_is_integer(value) || json_integer_value(value) < 0)
+                return -EBADMSG;
+        *ret_number = (uint64_t)json_integer_value(value);
+        return 0;
+}
+
+/* A runtime's JSON state file: two members of it. */
+static int read_state(const char *path, const char *pid_member, const char *start_member,
+                      struct container_process *ret_process, struct error *error)
+{
+        cleanup_json json_t *state = NULL;
+        uint64_t start_time = 0;
+        uint64_t pid;
+        int r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &state, error);
+
+        if (r == -ENOENT || r == -ENOTDIR)
+                return 0;
+        if (r < 0)
+                return r;
+        if (number_member(state, pid_member, &pid) < 0 || pid > INT32_MAX)
+                return fail_because(error, EBADMSG, "read container state", path, "it has no \"%s\"", pid_member);
+        (void)number_member(state, start_member, &start_time); /* not every version has it */
+        *ret_process = (struct container_process){ .pid = (pid_t)pid, .start_time = start_time };
+        return 1;
+}
+
+/* A pid without a start time: what else tells whether it still means the same process. */
+static struct container_process unsure(uint64_t pid, const char *path, const char *full_id)
+{
+        struct container_process process = { .pid = (pid_t)pid };
+        struct stat st;
+
+        if (stat(path, &st) == 0)
+                process.written_s = st.st_mtim.tv_sec;
+        (void)text_copy(process.full_id, sizeof process.full_id, strlen(full_id) == FULL_ID_LENGTH ? full_id : "");
+        return process;
+}
+
+/* A file that holds a pid and nothing else. */
+static int read_pid_file(const char *path, const char *full_id, struct container_process *ret_process,
+                         struct error *error)
+{
+        char text[32];
+        uint64_t pid;
+        ssize_t n = file_read(AT_FDCWD, path, text, sizeof text);
+
+        if (n == -ENOENT || n == -ENOTDIR)
+                return 0;
+        if (n < 0)
+                return fail(error, (int)-n, "read container state", path);
+        text[strcspn(text, "\n")] = '\0';
+        if (!text_number(text, INT32_MAX, &pid))
+                return fail_because(error, EBADMSG, "read container state", path, "it holds no pid");
+        *ret_process = unsure(pid, path, full_id);
+        return 1;
+}
+
+static int find_crun(const char *id, struct container_process *ret_process, struct error *error)
+{
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "/run/crun/%s/status", id);
+        return read_state(path, "pid", "process-start-time", ret_process, error);
+}
+
+static int read_runc_state(const char *root, const char *id, struct container_process *ret_process, struct error *error)
+{
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "%s/%s/state.json", root, id);
+        return read_state(path, "init_process_pid", "init_process_start", ret_process, error);
+}
+
+static int find_runc(const char *id, struct container_process *ret_process, struct error *error)
+{
+        return read_runc_state("/run/runc", id, ret_process, error);
+}
+
+/*
+ * The full id in this directory that begins with a short one: 1 with ret_id (FULL_ID_LENGTH + 1 bytes) filled, 0, or
+ * ENOTUNIQ. A full id, or anything too short to be one, is itself.
+ */
+static int complete_id(const char *directory, const char *id, char *ret_id, struct error *error)
+{
+        size_t length = strlen(id);
+        struct dirent *entry;
+        int found = 0;
+        DIR *dir;
+
+        if (length < SHORT_ID_LENGTH || length >= FULL_ID_LENGTH)
+                return text_copy(ret_id, FULL_ID_LENGTH + 1, id) ? 1 : 0;
+        dir = opendir(directory);
+        if (dir == NULL)
+                return 0;
+        while (found <= 1 && (entry = readdir(dir)) != NULL)
+                if (strcmp(entry->d_name, id) == 0) { /* an id of its own, and of that very length */
+                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, id);
+                        found = 1;
+                        break;
+                } else if (strlen(entry->d_name) == FULL_ID_LENGTH && text_starts(entry->d_name, id)) {
+                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, entry->d_name);
+                        found++;
+                }
+        (void)closedir(dir);
+        if (found > 1)
+                return fail_because(error, ENOTUNIQ, "find container", id, "several container ids begin so in %s",
+                                    directory);
+        return found;
+}
+
+/* One namespace of containerd: runc's own state where the runc shim keeps it, else the shim's pid file. */
+static int find_containerd_in(const char *ns, const char *id, struct container_process *ret_process,
+                              struct error *error)
+{
+        char directory[64];
+        char root[64];
+        char path[PATH_MAX];
+        char full[FULL_ID_LENGTH + 1];
+        int r;
+
+        (void)snprintf(directory, sizeof directory, "/run/containerd/io.containerd.runtime.v2.task/%s", ns);
+        r = complete_id(directory, id, full, error);
+        if (r <= 0)
+                return r;
+        (void)snprintf(root, sizeof root, "/run/containerd/runc/%s", ns);
+        r = read_runc_state(root, full, ret_process, error);
+        if (r != 0)
+                return r;
+        (void)snprintf(path, sizeof path, "%s/%s/init.pid", directory, full);
+        return read_pid_file(path, full, ret_process, error);
+}
+
+static int find_containerd(const char *id, struct container_process *ret_process, struct error *error)
+{
+        static const char *const namespaces[] = { "k8s.io", "default", "moby" };
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof namespaces / sizeof namespaces[0]; i++)
+                r = find_containerd_in(namespaces[i], id, ret_process, error);
+        return r;
+}
+
+/* Docker's own note of a container whose name is this: its full id. */
+static int docker_id_of_name(const char *name, char *ret_id)
+{
+        DIR *dir = opendir("/var/lib/docker/containers");
+        struct dirent *entry;
+        int found = 0;
+
+        if (dir == NULL)
+                return 0;
+        while (found == 0 && (entry = readdir(dir)) != NULL) {
+                cleanup_json json_t *config = NULL;
+                struct error ignored; /* another container's broken file is not this one's failure */
+                char path[PATH_MAX];
+                const char *has;
+
+                if (strlen(entry->d_name) != FULL_ID_LENGTH)
+                        continue;
+                (void)snprintf(path, sizeof path, "%s/config.v2.json", entry->d_name);
+                if (json_file_load(dirfd(dir), path, JSON_OBJECT, &config, &ignored) < 0)
+                        continue;
+                has = json_string_value(json_object_get(config, "Name"));
+                if (has != NULL && strcmp(has[0] == '/' ? has + 1 : has, name) == 0) {
+                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, entry->d_name);
+                        found = 1;
+                }
+        }
+        (void)closedir(dir);
+        return found;
+}
+
+static int find_docker(const char *id, struct container_process *ret_process, struct error *error)
+{
+        cleanup_json json_t *config = NULL;
+        char full[FULL_ID_LENGTH + 1];
+        char path[PATH_MAX];
+        uint64_t pid;
+        int r = docker_id_of_name(id, full);
+
+        if (r == 0 && strlen(id) >= SHORT_ID_LENGTH)
+                r = complete_id("/var/lib/docker/containers", id, full, error);
+        if (r <= 0)
+                return r;
+        r = read_runc_state("/run/docker/runtime-runc/moby", full, ret_process, error);
+        if (r == 0)
+                r = find_containerd_in("moby", full, ret_process, error);
+        if (r != 0)
+                return r;
+        (void)snprintf(path, sizeof path, "/var/lib/docker/containers/%s/config.v2.json", full);
+        r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &config, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (number_member(json_object_get(config, "State"), "Pid", &pid) < 0 || pid > INT32_MAX)
+                return fail_because(error, EBADMSG, "read container state", path, "it has no \"State\".\"Pid\"");
+        *ret_process = unsure(json_is_true(json_object_get(json_object_get(config, "State"), "Running")) ? pid : 0,
+                              path, full);
+        return 1;
+}
+
+/* containers/storage keeps ids and names in one array per storage driver. */
+static int podman_id_in(const char *path, const char *id, char *ret_id, struct error *error)
+{
+        cleanup_json json_t *containers = NULL;
+        json_t *container;
+        size_t i;
+        int found = 0;
+        int r = json_file_load(AT_FDCWD, path, JSON_ARRAY, &containers, error);
+
+        if (r < 0)
+                return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+        json_array_foreach (containers, i, container) {
+                const char *full = json_string_value(json_object_get(container, "id"));
+                const json_t *name;
+                size_t j;
+                bool same;
+
+                if (full == NULL || strlen(full) > FULL_ID_LENGTH || strchr(full, '/') != NULL)
+                        continue;
+                same = strcmp(full, id) == 0 || (strlen(id) >= SHORT_ID_LENGTH && text_starts(full, id));
+                json_array_foreach (json_object_get(container, "names"), j, name)
+                        same = same || (json_is_string(name) && strcmp(json_string_value(name), id) == 0);
+                if (same) {
+                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, full);
+                        found++;
+                }
+        }
+        if (found > 1)
+                return fail_because(error, ENOTUNIQ, "find container", id, "several of podman's containers match");
+        return found;
+}
+
+static int find_podman(const char *id, struct container_process *ret_process, struct error *error)
+{
+        static const char *const drivers[] = { "overlay", "vfs", "btrfs", "zfs" };
+        char full[FULL_ID_LENGTH + 1];
+        char path[PATH_MAX];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof drivers / sizeof drivers[0]; i++) {
+                (void)snprintf(path, sizeof path, "/var/lib/containers/storage/%s-containers/containers.json",
+                               drivers[i]);
+                r = podman_id_in(path, id, full, error);
+                if (r == 0) { /* containers of "podman run --rm" since containers/storage 1.42 */
+                        (void)snprintf(path, sizeof path,
+                                       "/run/containers/storage/%s-containers/volatile-containers.json", drivers[i]);
+                        r = podman_id_in(path, id, full, error);
+                }
+                if (r == 0)
+                        continue;
+                if (r < 0 || (r = find_crun(full, ret_process, error)) != 0 ||
+                    (r = find_runc(full, ret_process, error)) != 0)
+                        return r;
+                (void)snprintf(path, sizeof path, "/run/containers/storage/%s-containers/%s/userdata/pidfile",
+                               drivers[i], full);
+                r = read_pid_file(path, full, ret_process, error);
+        }
+        return r;
+}
+
+static int find_machined(const char *id, struct container_process *ret_process, struct error *error)
+{
+        char path[PATH_MAX];
+        char text[8192];
+        uint64_t pid;
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/run/systemd/machines/%s", id);
+        n = file_read(AT_FDCWD, path, text, sizeof text);
+        if (n == -ENOENT || n == -ENOTDIR)
+                return 0;
+        if (n < 0)
+                return fail(error, (int)-n, "read container state", path);
+        for (char *line = text, *next; line != NULL; line = next) {
+                next = strchr(line, '\n');
+                if (next != NULL)
+                        *next++ = '\0';
+                if (text_starts(line, "LEADER=") && text_number(line + strlen("LEADER="), INT32_MAX, &pid)) {
+                        *ret_process = unsure(pid, path, "");
+                        return 1;
+                }
+        }
+        return fail_because(error, EBADMSG, "read container state", path, "it names no LEADER");
+}
+
+static const struct {
+        const char *name;
+        finder *find;
+} runtimes[] = {
+        { "crun", find_crun },     { "runc", find_runc },     { "containerd", find_containerd },
+        { "docker", find_docker }, { "podman", find_podman }, { "machined", find_machined },
+};
+
+#define RUNTIME_COUNT (sizeof runtimes / sizeof runtimes[0])
+
+const char *container_id_runtimes(void)
+{
+        return "crun, runc, containerd, docker, podman, machined";
+}
+
+bool container_id_runtime_known(const char *runtime)
+{
+        for (size_t i = 0; i < RUNTIME_COUNT; i++)
+                if (strcmp(runtime, runtimes[i].name) == 0)
+                        return true;
+        return false;
+}
+
+int container_id_find(const char *id, const char *runtime, struct container_process *ret_process, struct error *error)
+{
+        struct container_process found = {};
+        const char *finder_name = NULL;
+        bool known = false;
+
+        assert(strchr(id, '/') == NULL && id[0] != '.');
+        for (size_t i = 0; i < RUNTIME_COUNT; i++) {
+                struct container_process process;
+                int r;
+
+                if (runtime != NULL && strcmp(runtime, runtimes[i].name) != 0)
+                        continue;
+                r = runtimes[i].find(id, &process, error);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        continue;
+                known = true;
+                if (process.pid <= 0)
+                        continue; /* known here, and stopped */
+                if (found.pid > 0 && found.pid != process.pid)
+                        return fail_because(error, ENOTUNIQ, "find container", id,
+                                            "%s and %s both run a container of this name; say which with \"runtime\"",
+                                            finder_name, runtimes[i].name);
+                if (found.pid <= 0 || found.start_time == 0) {
+                        found = process;
+                        finder_name = runtimes[i].name;
+                }
+        }
+        if (found.pid > 0) {
+                *ret_process = found;
+                return 0;
+        }
+        if (known)
+                return fail_because(error, ESRCH, "find container", id, "the container is not running");
+        return fail_because(error, ENOENT, "find container", id, "no container of this name or id is known to %s",
+                            runtime != NULL ? runtime : container_id_runtimes());
+}

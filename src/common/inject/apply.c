@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/apply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "inject/removal.h"
+#include "process/worker.h"
+
+#define UNDO_TIMEOUT_MS 5000
+#define UNDO_LAST_MS 50
+
+/* Every step and who takes it: of the two function columns, the one that fits the plan. */
+static const struct {
+        int (*inject)(struct injection *injection, struct error *error);
+        int (*remove)(struct removal *removal, struct error *error);
+} takers[] = {
+        [STEP_PIN_CONTAINER] = { .inject = injection_pin_container },
+        [STEP_CLAIM] = { .inject = injection_claim },
+        [STEP_LOOK] = { .inject = injection_look },
+        [STEP_OPEN_SOURCE] = { .inject = injection_open_source },
+        [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
+        [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
+        [STEP_FIND_DEVICE] = { .inject = injection_open_source },
+        [STEP_CHECK_SERVER] = { .inject = injection_open_source },
+        [STEP_MOUNT_EXPORT] = { .inject = injection_make_mount },
+        [STEP_CLONE] = { .inject = injection_make_mount },
+        [STEP_CREATE_SUPERBLOCK] = { .inject = injection_make_mount },
+        [STEP_MAKE_NODE] = { .inject = injection_make_mount },
+        [STEP_DRESS] = { .inject = injection_dress },
+        [STEP_LOCK] = { .inject = injection_lock },
+        [STEP_LOOK_AGAIN] = { .inject = injection_look },
+        [STEP_RECORD] = { .inject = injection_record },
+        [STEP_MAKE_TARGET] = { .inject = injection_make_target },
+        [STEP_ALLOW_DEVICE] = { .inject = injection_allow_device },
+        [STEP_PLACE] = { .inject = injection_place },
+        [STEP_CONFIRM] = { .inject = injection_confirm },
+        [STEP_FIND_RECORD] = { .remove = removal_find_record },
+        [STEP_FORBID_DEVICE] = { .remove = removal_forbid_device },
+        [STEP_UNPLACE] = { .remove = removal_unplace },
+        [STEP_UNMAKE_TARGET] = { .remove = removal_unmake_target },
+        [STEP_FORGET] = { .remove = removal_forget },
+};
+
+struct run {
+        struct call call;
+        const struct plan *plans;
+        struct injection *injections; /* one per plan */
+        size_t count;
+        bool batched;
+        struct removal removal;
+        size_t current; /* the plan under way */
+        enum step step; /* and its step */
+};
+
+/*
+ * Targets are put in order as they are written, and the container's symbolic links may have led elsewhere: whether this
+ * one would cover what was placed before it.
+ */
+static int check_order(const struct run *run, struct error *error)
+{
+        const struct injection *late = &run->injections[run->current];
+
+        for (size_t i = 0; i < run->current; i++) {
+                const struct injection *early = &run->injections[i];
+
+                if (container_same_namespace(&early->container->mnt_ns, &late->container->mnt_ns) &&
+                    text_lies_in(early->record.mount_point, late->record.mount_point))
+                        return fail_because(
+                                error, EBUSY, "find target", late->request->target,
+                                "it would cover mounts[%zu], which is named in another way (by a symbolic link?)",
+                                early->request->index);
+        }
+        return 0;
+}
+
+/* One phase of one plan. */
+static int run_phase(struct run *run, enum phase phase, struct error *error)
+{
+        const struct plan *plan = &run->plans[run->current];
+        struct injection *injection = &run->injections[run->current];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && !injection->already && i < plan->count; i++) {
+                if (plan_step_phase(plan->steps[i]) != phase || (run->call.dry_run && !plan_step_looks(plan->steps[i])))
+                        continue;
+                run->step = plan->steps[i];
+                r = takers[run->step].inject(injection, error);
+                if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
+                        r = check_order(run, error);
+        }
+        if (r == 0 && run->batched && phase == PHASE_PLACE && !run->call.dry_run)
+                r = call_go_home(&run->call, error); /* the next one's paths are the node's again */
+        return r;
+}
+
+/*
+ * The locks of all of them at once, in order; in a batch, and where a source may have to be made, those of the
+ * containers' trees, too, which injection_look() else takes when it has to.
+ */
+static int take_locks(struct run *run, struct error *error)
+{
+        static uint64_t keys[REQUEST_ENTRIES_MAX * INJECTION_LOCKS_MAX];
+        static uint64_t trees[2 * REQUEST_ENTRIES_MAX];
+        size_t tree_count = 0;
+        bool both = run->batched;
+        size_t count = 0;
+        int r;
+
+        for (size_t i = 0; i < run->count; i++) {
+                for (size_t j = 0; j < run->injections[i].lock_count; j++)
+                        keys[count++] = run->injections[i].locks[j];
+                trees[tree_count++] = mount_record_tree_key(&run->injections[i].container->mnt_ns);
+                if (run->injections[i].request->mkdir_source) {
+                        trees[tree_count++] = mount_record_tree_key(&run->injections[i].from->mnt_ns);
+                        both = true;
+                }
+        }
+        r = call_lock(&run->call, keys, count, error);
+        return r < 0 || !both ? r : call_lock(&run->call, trees, tree_count, error);
+}
+
+static int run_injections(void *argument, struct error *error)
+{
+        struct run *run = argument;
+        int r = run->batched ? call_remember_home(&run->call, error) : 0;
+
+        for (int phase = PHASE_KNOW; r == 0 && phase < PHASE_COUNT; phase++) {
+                for (size_t i = 0; r == 0 && i < run->count; i++) {
+                        run->current = i;
+                        r = run_phase(run, (enum phase)phase, error);
+                }
+                if (r == 0 && phase == PHASE_KNOW)
+                        r = take_locks(run, error);
+        }
+        return r;
+}
+
+static int run_undo(void *argument, struct error *error)
+{
+        return injection_undo(argument, error);
+}
+
+static int run_removal(void *argument, struct error *error)
+{
+        struct run *run = argument;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < run->plans->count; i++) {
+                if (run->plans->request->dry_run && !plan_step_looks(run->plans->steps[i]))
+                        continue;
+                run->step = run->plans->steps[i];
+                r = takers[run->step].remove(&run->removal, error);
+                if (run->removal.already && run->step == STEP_FIND_RECORD)
+                        break; /* no record, nothing of ours */
+        }
+        return r;
+}
+
+static int name_hanging_step(const struct run *run, int r, struct error *error)
+{
+        const struct request *request = run->plans[run->current].request;
+
+        if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's; a step may have told better */
+                return fail_because(error, ETIMEDOUT, "wait", request->target, "gave up after %d s, while it was to %s",
+                                    request->timeout_seconds, plan_step_text(run->step));
+        return r;
+}
+
+static void add_undo_failure(const struct injection *injection, const struct error *undo, struct error *error)
+{
+        struct error first = *error;
+
+        (void)snprintf(error->reason, sizeof error->reason,
+                       "%.200s; and undoing it failed: %s: %s (record %s tells what is left)", error_why(&first),
+                       undo->operation, error_why(undo), injection->record.id);
+}
+
+/* Everything that was done, the last first, each in a worker of its own that begins in the node's namespaces. */
+static void undo_all(struct run *run, struct error *error)
+{
+        int64_t until_ms = clock_now_ms() + UNDO_TIMEOUT_MS; /* for all together; later ones have one short try each */
+
+        for (size_t i = run->count; i-- > 0;) {
+                struct injection *injection = &run->injections[i];
+                struct error undo = {};
+                int64_t now_ms = clock_now_ms();
+
+                if (injection->already || injection->container == NULL ||
+                    !(injection->recorded || injection->placed || injection->kind->undo != NULL))
+                        continue;
+                /* the first error is the one to tell; what had to be left behind, with it */
+                if (worker_run(run_undo, injection, until_ms > now_ms ? until_ms : now_ms + UNDO_LAST_MS, &undo) < 0)
+                        add_undo_failure(injection, &undo, error);
+        }
+}
+
+static int apply_injections(struct run *run, struct outcome *ret_outcomes, struct error *error)
+{
+        int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
+        int r = worker_run(run_injections, run, deadline_ms, error);
+
+        r = name_hanging_step(run, r, error);
+        if (r < 0 && !run->call.dry_run)
+                undo_all(run, error);
+        for (size_t i = 0; i < run->count; i++) {
+                struct injection *injection = &run->injections[i];
+
+                ret_outcomes[i] = (struct outcome){ .request = injection->request,
+                                                    .already = injection->already,
+                                                    .replaced = injection->replacing,
+                                                    .atomic = injection->atomic,
+                                                    .record = &injection->record };
+                injection_release(injection);
+        }
+        call_release(&run->call);
+        return r;
+}
+
+static int apply_removal(struct run *run, struct outcome *ret_outcome, struct error *error)
+{
+        int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
+        int r = worker_run(run_removal, run, deadline_ms, error);
+
+        r = name_hanging_step(run, r, error);
+        *ret_outcome = (struct outcome){ .request = run->plans->request,
+                                         .already = run->removal.already,
+                                         .record = &run->removal.record };
+        removal_release(&run->removal);
+        return r;
+}
+
+int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
+               struct error *error)
+{
+        /* static: its pages are touched only where they are used, and a process applies one plan */
+        static struct run run;
+        static struct injection injection;
+
+        run.plans = plan;
+        if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
+                removal_begin(&run.removal, plan->request);
+                return apply_removal(&run, ret_outcome, error);
+        }
+        call_begin(&run.call, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
+        injection_begin(&injection, &run.call, plan->request, kind);
+        run.injections = &injection;
+        run.count = 1;
+        return apply_injections(&run, ret_outcome, error);
+}
+
+int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
+                     const struct request **ret_failed, struct error *error)
+{
+        static struct run run;
+        int r;
+
+        *ret_failed = NULL;
+        run.injections =
+                calloc(batch->request->entry_count, sizeof *run.injections); /* its records are the outcomes' */
+        if (run.injections == NULL)
+                return fail(error, ENOMEM, "calloc", "mounts");
+        run.plans = plans;
+        run.count = batch->request->entry_count;
+        run.batched = true;
+        call_begin(&run.call, batch->request->dry_run, batch->policy, batch->created_root);
+        for (size_t i = 0; i < run.count; i++)
+                injection_begin(&run.injections[i], &run.call, plans[i].request, batch->kind_of(plans[i].request));
+        r = apply_injections(&run, ret_outcomes, error);
+        if (r < 0)
+                *ret_failed = plans[run.current].request;
+        return r;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "mount/in_container.h"
+#include "process/proc.h"
+#include "process/worker.h"
+#include "state/config.h"
+
+/* How much of the whole time one container that does not answer may take. */
+#define SHARE 4
+
+struct question {
+        struct listing_entry *entry;
+        const char *boot_id;
+};
+
+/* Whether this entry's mount is where it was put, and how. A container that is gone took it along. */
+static int ask_kernel(void *argument, struct error *error)
+{
+        const struct question *question = argument;
+        struct listing_entry *entry = question->entry;
+        cleanup_container struct container container = CONTAINER_NONE;
+        int r = mount_record_reach(&entry->record, question->boot_id, &container, error);
+
+        if (r == -ESRCH)
+                return 0;
+        if (r == 0)
+                r = placement_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
+                                   error);
+        if (r == 0 && entry->placement == PLACEMENT_PRESENT)
+                r = placement_options(&container, entry->record.mount_point, &entry->record.identity,
+                                      entry->record.options, sizeof entry->record.options, error);
+        return r;
+}
+
+/* Each in a worker of its own, so that one container that hangs takes only its own answer with it. */
+static void ask(struct listing_entry *entry, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+{
+        struct question question = { .entry = entry, .boot_id = boot_id };
+        int64_t until_ms = clock_now_ms() + share_ms;
+        struct error error = {};
+
+        entry->placement = PLACEMENT_GONE;
+        if (worker_run(ask_kernel, &question, until_ms < deadline_ms ? until_ms : deadline_ms, &error) < 0)
+                (void)snprintf(entry->problem, sizeof entry->problem, "%s: %s", error.operation,
+                               strerrordesc_np(error.errnum));
+}
+
+static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
+{
+        if (*count < LISTING_NOTES_MAX)
+                (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
+}
+
+/* Reads one record; 1 added, 0 none of those asked for, or negative errno. */
+static int add_record(struct listing *listing, struct state *state, const char *id, const struct container *container,
+                      const char *boot_id, struct error *error)
+{
+        struct mount_record record;
+        struct listing_entry *entries;
+        int r = mount_record_read(state, id, &record, error);
+
+        if (r == -EBADMSG)
+                note(listing->set_aside, &listing->set_aside_count, id);
+        else if (r < 0 && r != -ENOENT)
+                note(listing->unreadable, &listing->unreadable_count, id);
+        if (r < 0 || (container != NULL && !mount_record_is_of(&record, container, boot_id)))
+                return 0;
+        entries = reallocarray(listing->entries, listing->count + 1, sizeof *entries);
+        if (entries == NULL)
+                return fail(error, ENOMEM, "read record", id);
+        listing->entries = entries;
+        entries[listing->count++] = (struct listing_entry){
+                .record = record,
+                .translated = record.translator_key != 0 && mount_record_remap_lives(state, record.translator_key),
+        };
+        return 1;
+}
+
+static int by_target(const void *one, const void *other)
+{
+        const struct listing_entry *a = one;
+        const struct listing_entry *b = other;
+        int r = strcmp(a->record.container_id, b->record.container_id);
+
+        if (r == 0)
+                r = (a->record.pid > b->record.pid) - (a->record.pid < b->record.pid);
+        return r != 0 ? r : strcmp(a->record.target, b->record.target);
+}
+
+int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
+{
+        int64_t share_ms = (int64_t)request->timeout_seconds * 1000 / SHARE;
+        int64_t deadline_ms = clock_now_ms() + (int64_t)request->timeout_seconds * 1000;
+        cleanup_container struct container container = CONTAINER_NONE;
+        cleanup_state struct state state = STATE_NONE;
+        char boot_id[PROC_BOOT_ID_SIZE];
+        char id[MOUNT_RECORD_ID_MAX];
+        struct config config;
+        DIR *directory;
+        int r = proc_boot_id(boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if (request->has_container && (r = container_pin(&request->container, &container, error)) < 0)
+                return r;
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r; /* nothing was ever recorded */
+        directory = mount_record_list(&state, error);
+        if (directory == NULL)
+                return error_negative(error->errnum);
+        while (r >= 0 && mount_record_next(directory, id)) {
+                r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
+                if (r > 0)
+                        ask(&ret_listing->entries[ret_listing->count - 1], boot_id, deadline_ms, share_ms);
+        }
+        (void)closedir(directory);
+        if (r >= 0 && ret_listing->count > 0)
+                qsort(ret_listing->entries, ret_listing->count, sizeof *ret_listing->entries, by_target);
+        return r < 0 ? r : 0;
+}
+
+void listing_release(struct listing *listing)
+{
+        free(listing->entries);
+        listing->entries = NULL;
+}

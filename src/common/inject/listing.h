@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listing.h - what flexgraft put into containers, each held against the kernel.
+ */
+#ifndef FLEXGRAFT_INJECT_LISTING_H
+#define FLEXGRAFT_INJECT_LISTING_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "inject/request.h"
+#include "mount/in_container.h"
+#include "state/mount_record.h"
+
+#define LISTING_NOTES_MAX 8
+
+struct listing_entry {
+        struct mount_record record;
+        enum placement placement;
+        bool translated;   /* somebody serves it; where nobody has to, false */
+        char problem[192]; /* why the container could not be asked; "" */
+};
+
+struct listing {
+        struct listing_entry *entries; /* owned */
+        size_t count;
+        char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records met on the way */
+        size_t set_aside_count;
+        char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or the disk is failing */
+        size_t unreadable_count;
+};
+
+/*
+ * listing_make() - every record, or those of one container; what hangs is given up on within the request's timeout.
+ * Errors: those of the state directory and of pinning the container asked for; a broken record is no error.
+ */
+int listing_make(struct listing *ret_listing, const struct request *request, struct error *error);
+
+void listing_release(struct listing *listing);
+#define cleanup_listing __attribute__((cleanup(listing_release)))
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/oci_hook.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "inject/request_batch.h"
+#include "process/proc.h"
+#include "state/config.h"
+#include "state/mount_record.h"
+#include "state/state_dir.h"
+
+#define ANNOTATION "io.flexgraft.mounts"
+#define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* all annotations of all tools are in it */
+#define ANNOTATION_MAX_BYTES ((size_t)256 * 1024)
+#define ANNOTATIONS_MAX 64
+#define DYING_MS 2000
+#define HOOK_TIMEOUT_S 20 /* runtimes kill a hook after a time of their own, which may be long or never */
+
+bool hook_stage(const char *word, enum hook_stage *ret_stage)
+{
+        static const struct {
+                const char *word;
+                enum hook_stage stage;
+        } words[] = {
+                { "createRuntime", HOOK_BEFORE },
+                { "prestart", HOOK_BEFORE },
+                { "poststart", HOOK_RUNNING },
+                { "poststop", HOOK_ENDED },
+        };
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if (strcmp(word, words[i].word) == 0) {
+                        *ret_stage = words[i].stage;
+                        return true;
+                }
+        return false;
+}
+
+static int fail_state(const char *key, const char *complaint, struct error *error)
+{
+        return fail_because(error, EINVAL, OPERATION_PARSE, key, "the container's state: %s %s", key, complaint);
+}
+
+static bool is_ours(const char *name)
+{
+        return text_starts(name, ANNOTATION) && (name[strlen(ANNOTATION)] == '\0' || name[strlen(ANNOTATION)] == '.');
+}
+
+static int read_state(json_t **ret_state, struct error *error)
+{
+        char *text = malloc(STATE_MAX_BYTES + 1);
+        json_error_t parse;
+        ssize_t n;
+
+        if (text == NULL)
+                return fail(error, ENOMEM, OPERATION_PARSE, "standard input");
+        n = file_read_fd(STDIN_FILENO, text, STATE_MAX_BYTES + 1);
+        *ret_state = n < 0 ? NULL : json_loadb(text, (size_t)n, 0, &parse);
+        free(text);
+        if (n == -EFBIG)
+                return fail_state("state", "is longer than 8 MiB", error);
+        if (n < 0)
+                return fail(error, (int)-n, OPERATION_PARSE, "standard input");
+        if (*ret_state == NULL)
+                return fail_state("state", parse.text, error);
+        return json_is_object(*ret_state) ? 0 : fail_state("state", "is no object", error);
+}
+
+int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
+{
+        json_t *state = NULL;
+        json_t *annotations;
+        const char *name;
+        json_int_t pid;
+        json_t *value;
+        int r;
+
+        *ret_hook = (struct hook){ .stage = stage };
+        r = read_state(&state, error);
+        ret_hook->state = state;
+        if (r < 0)
+                return r;
+        annotations = json_object_get(state, "annotations");
+        json_object_foreach (annotations, name, value) {
+                if (is_ours(name))
+                        ret_hook->asked = true;
+        }
+        if (!ret_hook->asked)
+                return 0; /* and the rest does not matter */
+        ret_hook->id = json_string_value(json_object_get(state, "id"));
+        ret_hook->bundle = json_string_value(json_object_get(state, "bundle"));
+        pid = json_integer_value(json_object_get(state, "pid")); /* absent or 0 at poststop */
+        if (ret_hook->id == NULL || ret_hook->id[0] == '\0')
+                return fail_state("id", "is missing", error);
+        if (strlen(ret_hook->id) >= CONTAINER_NAME_MAX)
+                return fail_state("id", "is longer than 128 bytes", error);
+        if (pid < 0 || pid > INT_MAX)
+                return fail_state("pid", "is not a process id", error);
+        ret_hook->pid = (pid_t)pid;
+        if (stage != HOOK_ENDED && ret_hook->pid <= 0)
+                return fail_state("pid", "is missing", error);
+        if (stage == HOOK_BEFORE && (ret_hook->bundle == NULL || ret_hook->bundle[0] != '/'))
+                return fail_state("bundle", "is missing", error);
+        return 0;
+}
+
+/* Where the runtime furnishes the container's root: the bundle's root.path, beneath the bundle if it is relative. */
+static int find_root(struct hook *hook, struct error *error)
+{
+        cleanup_json json_t *config = NULL;
+        char file[PATH_MAX];
+        const char *path;
+        int n;
+        int r;
+
+        n = snprintf(file, sizeof file, "%s/config.json", hook->bundle);
+        if (n >= (int)sizeof file)
+                return fail(error, ENAMETOOLONG, "open", hook->bundle);
+        r = json_file_load(AT_FDCWD, file, JSON_OBJECT, &config, error);
+        if (r < 0)
+                return r;
+        path = json_string_value(json_object_get(json_object_get(config, "root"), "path"));
+        if (path == NULL || path[0] == '\0')
+                return fail_because(error, EBADMSG, "read configuration", file, "root.path is missing");
+        n = snprintf(hook->root, sizeof hook->root, "%s%s%s", path[0] == '/' ? "" : hook->bundle,
+                     path[0] == '/' ? "" : "/", path);
+        return n >= (int)sizeof hook->root ? fail(error, ENAMETOOLONG, "open", path) : 0;
+}
+
+static int by_name(const void *one, const void *other)
+{
+        return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+/* The names of our annotations, in order; their count, or negative errno. */
+static int list_annotations(const json_t *annotations, const char **ret_names, struct error *error)
+{
+        const char *name;
+        json_t *value;
+        int count = 0;
+
+        json_object_foreach ((json_t *)annotations, name, value) {
+                if (!is_ours(name))
+                        continue;
+                if (count == ANNOTATIONS_MAX)
+                        return fail_because(error, EINVAL, OPERATION_PARSE, ANNOTATION, "more than %d annotations",
+                                            ANNOTATIONS_MAX);
+                ret_names[count++] = name;
+        }
+        qsort(ret_names, (size_t)count, sizeof *ret_names, by_name);
+        return count;
+}
+
+/* One annotation's value, parsed; it is kept with the state, which then owns it. */
+static int parse_annotation(struct hook *hook, const char *name, json_t **ret_mounts, struct error *error)
+{
+        const json_t *value = json_object_get(json_object_get(hook->state, "annotations"), name);
+        json_t *parsed = json_object_get(hook->state, "flexgraft");
+        json_error_t parse;
+
+        if (!json_is_string(value))
+                return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: must be a string", name);
+        if (json_string_length(value) > ANNOTATION_MAX_BYTES)
+                return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: longer than %zu KiB",
+                                    name, ANNOTATION_MAX_BYTES / 1024);
+        *ret_mounts = json_loadb(json_string_value(value), json_string_length(value), JSON_REJECT_DUPLICATES, &parse);
+        if (*ret_mounts == NULL)
+                return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: line %d, column %d: %.*s",
+                                    name, parse.line, parse.column, (int)strcspn(parse.text, "'"), parse.text);
+        if (parsed == NULL) {
+                parsed = json_array();
+                if (json_object_set_new(hook->state, "flexgraft", parsed) < 0)
+                        parsed = NULL;
+        }
+        return json_array_append_new(parsed, *ret_mounts) < 0 ? fail(error, ENOMEM, OPERATION_PARSE, name) : 0;
+}
+
+/* Each entry is about this container and no other. */
+static int settle_entry(const struct hook *hook, struct request *entry, const char *name, struct error *error)
+{
+        if (entry->has_container)
+                return fail_because(error, EINVAL, OPERATION_PARSE, name,
+                                    "annotation %.200s: a mount may not name a container: it is this one's", name);
+        entry->container = (struct container_reference){ .pid = hook->pid,
+                                                         .known_as = hook->id,
+                                                         .created = hook->stage == HOOK_BEFORE };
+        entry->has_container = true;
+        entry->held = true;
+        return 0;
+}
+
+int hook_request(struct hook *hook, struct request *ret_request, struct error *error)
+{
+        const json_t *annotations = json_object_get(hook->state, "annotations");
+        const char *names[ANNOTATIONS_MAX];
+        int count = list_annotations(annotations, names, error);
+        int r = count;
+
+        request_begin(ret_request, REQUEST_MOUNT_BATCH);
+        ret_request->timeout_seconds = HOOK_TIMEOUT_S;
+        for (int i = 0; r >= 0 && i < count; i++) {
+                size_t first = ret_request->entry_count;
+                json_t *mounts;
+
+                r = parse_annotation(hook, names[i], &mounts, error);
+                if (r == 0)
+                        r = request_batch_add(ret_request, names[i], mounts, error);
+                for (size_t j = first; r == 0 && j < ret_request->entry_count; j++)
+                        r = settle_entry(hook, &ret_request->entries[j], names[i], error);
+        }
+        if (r >= 0 && ret_request->entry_count > 0)
+                r = request_batch_finish(ret_request, error);
+        if (r >= 0 && hook->stage == HOOK_BEFORE)
+                r = find_root(hook, error);
+        return r < 0 ? r : 0;
+}
+
+/* Whether the container of a record is gone; a runtime may call us while its process is still dying. */
+static bool has_ended(const struct mount_record *record, const char *boot_id, int64_t until_ms)
+{
+        struct error ignored;
+
+        for (int attempt = 0; attempt < 2; attempt++) {
+                cleanup_container struct container alive = CONTAINER_NONE;
+
+                if (mount_record_reach(record, boot_id, &alive, &ignored) == -ESRCH)
+                        return true;
+                if (attempt == 0 && clock_now_ms() < until_ms)
+                        container_wait_end(&alive, (int)(until_ms - clock_now_ms()));
+        }
+        return false;
+}
+
+static bool is_of_ended(const struct hook *hook, const struct state *state, const char *id, const char *boot_id,
+                        int64_t until_ms)
+{
+        static struct mount_record record;
+        struct error ignored; /* one that cannot be read is not one to forget */
+
+        return mount_record_read(state, id, &record, &ignored) == 0 && strcmp(record.container_id, hook->id) == 0 &&
+               has_ended(&record, boot_id, until_ms);
+}
+
+int hook_forget(const struct hook *hook, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        char boot_id[PROC_BOOT_ID_SIZE];
+        char id[MOUNT_RECORD_ID_MAX];
+        struct config config;
+        int64_t until_ms = clock_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
+        DIR *directory;
+        int r = proc_boot_id(boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        directory = mount_record_list(&state, error);
+        if (directory == NULL)
+                return error_negative(error->errnum);
+        while (r >= 0 && mount_record_next(directory, id)) {
+                if (is_of_ended(hook, &state, id, boot_id, until_ms) &&
+                    state_try_lock(&state, mount_record_key(id)) &&   /* else somebody is at it, who knows better */
+                    is_of_ended(hook, &state, id, boot_id, until_ms)) /* and still is: the id may be in use again */
+                        r = mount_record_remove(&state, id, error);
+        }
+        mount_record_tidy(&state, directory);
+        (void)closedir(directory);
+        return r < 0 ? r : 0;
+}
+
+void hook_release(struct hook *hook)
+{
+        json_decref(hook->state);
+        hook->state = NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oci_hook.h - what a container runtime tells an OCI hook, and what the container's annotations ask for.
+ */
+#ifndef FLEXGRAFT_INJECT_OCI_HOOK_H
+#define FLEXGRAFT_INJECT_OCI_HOOK_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "inject/request.h"
+
+/* When a hook runs, by its own argument: the state's status does not tell (crun says "created" where runc "creating").
+ */
+enum hook_stage {
+        HOOK_BEFORE,  /* createRuntime, prestart: before the container's process has entered its root directory */
+        HOOK_RUNNING, /* poststart */
+        HOOK_ENDED,   /* poststop */
+};
+
+struct hook {
+        enum hook_stage stage;
+        void *state; /* owned: every string below is of it */
+        const char *id;
+        pid_t pid; /* 0 at poststop */
+        const char *bundle;
+        bool asked;          /* there is an annotation of ours */
+        char root[PATH_MAX]; /* before: the root directory, as the container's mount namespace has it */
+};
+
+/* hook_stage() - the stage that a word of the OCI specification means; false for one that cannot be served. */
+bool hook_stage(const char *word, enum hook_stage *ret_stage);
+
+/*
+ * hook_read() - the container's state from standard input. Errors: OPERATION_PARSE.
+ */
+int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error);
+
+/*
+ * hook_request() - the batch that the annotations ask for: io.flexgraft.mounts and io.flexgraft.mounts.NAME, each one
+ * mount or an array of them, in the order of their names. The request borrows from the hook.
+ *
+ * Errors: OPERATION_PARSE, naming the annotation.
+ */
+int hook_request(struct hook *hook, struct request *ret_request, struct error *error);
+
+/* hook_forget() - remove the records of a container that has ended; those of others of the same id stay. */
+int hook_forget(const struct hook *hook, struct error *error);
+
+void hook_release(struct hook *hook);
+#define cleanup_hook __attribute__((cleanup(hook_release)))
+
+#endif

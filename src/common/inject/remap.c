@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/remap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "privileges/remap-runner.h"
+
+#include "base/fd.h"
+#include "base/fd_pass.h"
+#include "mount/superblock.h"
+#include "process/exec_helper.h"
+#include "process/namespace.h"
+#include "process/own_program.h"
+#include "process/sealed_child.h"
+#include "state/policy.h"
+
+#define PROGRAM "remap-daemon"
+#define FIRST_FD 3 /* those that the program gets, in the order of src/translator/shared.h */
+
+enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASSED };
+
+struct answer {
+        int errnum; /* 0: it serves */
+        int pid;
+};
+
+/* ---- in the runner */
+
+/* The descriptors at their numbers, nothing else open, nobody's session: the program lives on its own. */
+static void become(const char *path, const int fds[PASSED], int report_fd)
+{
+        static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
+        static const char *const arguments[] = { "remap-keeper", "serve", NULL };
+        int high[PASSED + 1];
+        bool done = setsid() > 0;
+
+        for (int i = 0; done && i <= PASSED; i++)
+                done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
+        for (int i = 0; done && i <= PASSED; i++)
+                done = dup2(high[i], FIRST_FD + i) >= 0;
+        if (done && close_range(FIRST_FD + PASSED + 1, ~0U, 0) == 0)
+                (void)execve(path, (char *const *)arguments, (char *const *)environment);
+        _exit(127);
+}
+
+static void carry_out(const int fds[PASSED], struct answer *ret_answer)
+{
+        char path[PATH_MAX + 64];
+        char word = 0;
+        int report[2];
+        pid_t pid;
+        ssize_t n;
+
+        if (!own_program_find(PROGRAM, path)) {
+                ret_answer->errnum = ENOENT;
+                return;
+        }
+        if (pipe2(report, O_CLOEXEC) < 0) {
+                ret_answer->errnum = errno;
+                return;
+        }
+        pid = fork();
+        if (pid == 0)
+                become(path, fds, report[1]);
+        if (pid < 0)
+                ret_answer->errnum = errno;
+        (void)close(report[1]); /* the program's alone now */
+        while (pid > 0 && (n = read(report[0], &word, 1)) < 0 && errno == EINTR)
+                ;
+        (void)close(report[0]); /* only read from */
+        ret_answer->pid = pid;
+        if (pid > 0 && word != 'S') /* it told what is wrong, or ended */
+                ret_answer->errnum = word == 0 ? ECANCELED : (int)(unsigned char)word;
+}
+
+static void run_orders(int socket_fd)
+{
+        int fds[PASSED];
+
+        while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
+                struct answer answer = {};
+
+                carry_out(fds, &answer);
+                for (int i = 0; i < PASSED; i++)
+                        fd_close(&fds[i]); /* the program's alone */
+                if (send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
+                        break;
+        }
+}
+
+/* ---- in the program */
+
+static struct runner runner = {
+        .fd = -EBADF, .name = "the translator's runner", .privileges = &PRIVILEGES, .serve = run_orders
+};
+
+static void end_runner(void)
+{
+        runner_end(&runner); /* what it started is not its any more */
+}
+
+int translator_begin(int argc, char **argv, struct error *error)
+{
+        int r;
+
+        (void)argc;
+        (void)argv;
+        r = runner_begin(&runner, error);
+        if (r == 0)
+                (void)atexit(end_runner); /* without it somebody else waits for it */
+        return r;
+}
+
+int translator_begin_for(int argc, char **argv, struct error *error)
+{
+        static const char *const words[] = { "\"remap\"", "\"nfs" };
+        bool asked = argc == 2 && strcmp(argv[1], "-") == 0;
+
+        /* a word that is written in another way (\u0072emap) has no runner, and is told so */
+        for (size_t i = 0; argc == 2 && i < sizeof words / sizeof words[0]; i++)
+                asked = asked || strstr(argv[1], words[i]) != NULL;
+        return asked ? translator_begin(argc, argv, error) : 0;
+}
+
+int translator_begin_by_policy(int argc, char **argv, struct error *error)
+{
+        return policy_mentions("nfs") ? translator_begin(argc, argv, error) : 0;
+}
+
+static int order(const int fds[PASSED], int *ret_pid, struct error *error)
+{
+        struct answer answer;
+        ssize_t n;
+        int r = fd_pass_send_all(runner.fd, fds, PASSED);
+
+        if (r < 0)
+                return fail(error, -r, "start translator", PROGRAM);
+        do
+                n = recvfrom(runner.fd, &answer, sizeof answer, 0, NULL, NULL);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof answer)
+                return fail_because(error, ECANCELED, "start translator", PROGRAM, "nobody is there to start it");
+        if (answer.errnum == ENOENT)
+                return fail_because(error, ENOENT, "start translator", PROGRAM,
+                                    PROGRAM " is neither beside this program nor in ../libexec/flexgraft");
+        if (answer.errnum != 0)
+                return fail_because(error, answer.errnum, "start translator", PROGRAM, "it did not start: %s",
+                                    strerrordesc_np(answer.errnum) ?: "for no known reason");
+        *ret_pid = answer.pid;
+        return 0;
+}
+
+/* The descriptor, with which the kernel knows whose it is, has to be opened in there, and before the ids change. */
+static int open_fuse(void *argument, struct error *error)
+{
+        const struct container *container = argument;
+        int fd;
+        int r = namespace_enter_user(container->user_ns_fd, container->name, error);
+
+        if (r < 0)
+                return r;
+        fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+                return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
+        return fd;
+}
+
+struct mount_job {
+        const struct container *container;
+        const char *source;
+        int fuse_fd;
+        mode_t mode;
+};
+
+static int make_fuse(void *argument, struct error *error)
+{
+        const struct mount_job *job = argument;
+        const struct container *container = job->container;
+        cleanup_close int context_fd = -EBADF;
+        char fd[16];
+        char mode[16];
+        int r;
+
+        (void)snprintf(fd, sizeof fd, "%d", job->fuse_fd);
+        (void)snprintf(mode, sizeof mode, "%o", job->mode & S_IFMT);
+        if ((r = namespace_become_root_of(container->user_ns_fd, container->name, error)) < 0 ||
+            (r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        context_fd = superblock_begin("fuse", error);
+        if (context_fd < 0)
+                return context_fd;
+        /* as strings: FSCONFIG_SET_FD is not for fuse's "fd" */
+        if ((r = superblock_set(context_fd, "source", job->source, error)) < 0 ||
+            (r = superblock_set(context_fd, "subtype", "flexgraft", error)) < 0 ||
+            (r = superblock_set(context_fd, "fd", fd, error)) < 0 ||
+            (r = superblock_set(context_fd, "rootmode", mode, error)) < 0 ||
+            (r = superblock_set(context_fd, "user_id", "0", error)) < 0 ||
+            (r = superblock_set(context_fd, "group_id", "0", error)) < 0 ||
+            (r = superblock_set(context_fd, "allow_other", NULL, error)) < 0 ||
+            (r = superblock_set(context_fd, "default_permissions", NULL, error)) < 0 ||
+            (r = superblock_create(context_fd, "fuse", error)) < 0)
+                return r;
+        return superblock_mount(context_fd, "fuse", 0, error);
+}
+
+/* A lock that nobody else holds, whose descriptor is the translator's. */
+static int take_lock(const struct state *state, uint64_t *ret_key, struct error *error)
+{
+        cleanup_state struct state own = STATE_NONE;
+
+        if (getrandom(ret_key, sizeof *ret_key, 0) != (ssize_t)sizeof *ret_key)
+                return fail(error, EIO, "getrandom", "a translator's key");
+        *ret_key >>= 2; /* a JSON number's worth */
+        own.dir_fd = fcntl(state->dir_fd, F_DUPFD_CLOEXEC, 0);
+        if (own.dir_fd < 0)
+                return fail(error, errno, "lock", "state");
+        if (!state_try_lock(&own, *ret_key))
+                return fail(error, EBUSY, "lock", "a translator's key");
+        return fd_take(&own.lock_fd);
+}
+
+int translator_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
+                     uint64_t *ret_key, int *ret_pid, struct error *error)
+{
+        const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
+        struct mount_job job = { .container = container, .source = source };
+        cleanup_close int fuse_fd = -EBADF;
+        cleanup_close int lock_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        int r;
+
+        if (runner.fd < 0)
+                return fail_because(
+                        error, ENOSYS, "start translator", PROGRAM,
+                        "this program starts no translator unless \"remap\" is asked for, in so many letters");
+        if (fstat(mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
+        lock_fd = take_lock(state, ret_key, error);
+        if (lock_fd < 0)
+                return lock_fd;
+        fuse_fd = ns_worker_run(open_fuse, (void *)container, keep, 1, error);
+        if (fuse_fd < 0)
+                return fuse_fd;
+        job.fuse_fd = fuse_fd;
+        job.mode = st.st_mode;
+        fd = ns_worker_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
+        if (fd < 0)
+                return fd;
+        r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd }, ret_pid, error);
+        return r < 0 ? r : fd_take(&fd);
+}

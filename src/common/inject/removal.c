@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/removal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "inject/raw_grant.h"
+#include "mount/target.h"
+#include "process/namespace.h"
+#include "process/proc.h"
+#include "state/config.h"
+
+void removal_begin(struct removal *removal, const struct request *request)
+{
+        removal->request = request;
+        removal->container = (struct container)CONTAINER_NONE;
+        removal->state = (struct state)STATE_NONE;
+        removal->node_mnt_ns_fd = -EBADF;
+}
+
+/* Whether this record is of what we put at the request's target: 1 and its mount is there, 0 and it is gone, or ENOENT.
+ */
+static int match_target(struct removal *removal, const char *id, const char *boot_id, struct mount_record *ret_record)
+{
+        const char *target = removal->request->target;
+        enum placement placement;
+        struct error ignored; /* one that cannot be read, or asked about, is not the one */
+
+        if (mount_record_read(&removal->state, id, ret_record, &ignored) < 0 ||
+            (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
+            !mount_record_is_of(ret_record, &removal->container, boot_id))
+                return -ENOENT;
+        if (placement_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement, &ignored) <
+            0)
+                return 0;
+        return placement != PLACEMENT_GONE;
+}
+
+/* The record of what we put at this target of this container, called what it may: rather one whose mount is there. */
+static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
+{
+        static struct mount_record other;
+        char id[MOUNT_RECORD_ID_MAX];
+        DIR *directory;
+        int there;
+
+        mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
+        there = match_target(removal, id, boot_id, &removal->record);
+        if (there > 0)
+                return 0; /* as nearly always */
+        directory = mount_record_list(&removal->state, error);
+        if (directory == NULL)
+                return error_negative(error->errnum);
+        while (there <= 0 && mount_record_next(directory, id)) {
+                int r = match_target(removal, id, boot_id, &other);
+
+                if (r > 0 || (r == 0 && there < 0)) {
+                        removal->record = other;
+                        there = r;
+                }
+        }
+        (void)closedir(directory);
+        return there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
+}
+
+static int lock_record(struct removal *removal, struct error *error)
+{
+        char target_id[MOUNT_RECORD_ID_MAX];
+        uint64_t keys[2];
+        int r;
+
+        /* as injection_claim() does */
+        mount_record_default_id(&removal->record.mnt_ns, removal->record.target, target_id);
+        keys[0] = mount_record_key(target_id);
+        keys[1] = mount_record_key(removal->record.id);
+        r = state_lock(&removal->state, keys[keys[0] > keys[1]], error);
+        if (r == 0 && keys[0] != keys[1])
+                r = state_lock(&removal->state, keys[keys[0] <= keys[1]], error);
+        return r;
+}
+
+/* Now, since it looks into /proc, which is the container's own once that was entered. */
+static int find_partner(struct removal *removal, const char *boot_id, struct error *error)
+{
+        int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
+                                  /* by_root= */ true, removal->record.id, &removal->partner, error);
+
+        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it took the place of */
+                r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.replaces,
+                                      /* by_root= */ true, removal->record.id, &removal->partner, error);
+        if (r < 0)
+                removal->partner.id[0] = '\0';
+        return r == -ENOENT ? 0 : r;
+}
+
+int removal_find_record(struct removal *removal, struct error *error)
+{
+        const struct request *request = removal->request;
+        char boot_id[PROC_BOOT_ID_SIZE];
+        struct config config;
+        int r = proc_boot_id(boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if (request->has_container && (r = container_pin(&request->container, &removal->container, error)) < 0)
+                return r;
+        removal->reachable = request->has_container;
+        (void)text_copy(removal->record.target, sizeof removal->record.target, request->target);
+        if (request->id != NULL)
+                (void)text_copy(removal->record.id, sizeof removal->record.id, request->id);
+
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ false, &removal->state, error);
+        if (r == 0)
+                r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error)
+                                        : find_by_target(removal, boot_id, error);
+        if (r == 0 && !request->dry_run &&
+            (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+                r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
+        if (r == -ENOENT) {
+                removal->already = true;
+                return 0;
+        }
+        if (r == 0 && !request->has_container) {
+                r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
+                removal->reachable = r == 0;
+                if (r == -ESRCH)
+                        return 0; /* its mounts went with it; the record is what is left */
+        }
+        return r < 0 ? r : find_partner(removal, boot_id, error);
+}
+
+/* What lay beneath it, if anything. */
+static int unplace_partner(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->partner;
+        enum placement placement;
+        int r;
+
+        if (record->id[0] == '\0')
+                return 0;
+        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        if (r < 0 || placement != PLACEMENT_PRESENT)
+                return r;
+        return placement_remove(&removal->container, record->mount_point, &record->identity, /* lazily= */ true, error);
+}
+
+static int unplace(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->record;
+        enum placement placement;
+        bool lazily;
+        int r;
+
+        if (!removal->reachable) {
+                removal->already = true;
+                return 0;
+        }
+        if (record->raw_device != 0) {
+                removal->node_mnt_ns_fd = namespace_open_own_mounts(error);
+                if (removal->node_mnt_ns_fd < 0)
+                        return removal->node_mnt_ns_fd;
+        }
+        if (record->replaces.id != 0) {
+                /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
+                r = placement_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
+                if (r == 0 && placement == PLACEMENT_PRESENT)
+                        r = placement_remove(&removal->container, record->mount_point, &record->replaces,
+                                             /* lazily= */ true, error);
+                if (r < 0)
+                        return r;
+        }
+        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        if (r < 0)
+                return r;
+        if (placement == PLACEMENT_GONE) {
+                removal->already = true;
+                return 0;
+        }
+        lazily = removal->request->force;
+        if (record->recursive && !lazily) {
+                /* With mounts below, the kernel takes away the whole tree at once or nothing; so all of it must have
+                 * come with ours. */
+                unsigned below;
+
+                r = placement_count_below(&removal->container, record->mount_point, &below, error);
+                if (r < 0)
+                        return r;
+                if (record->below != MOUNT_RECORD_NOT_COUNTED && below > record->below) {
+                        (void)fail_because(error, EBUSY, "umount2", record->target,
+                                           "the container has mounts of its own below it");
+                        return error_where(error, removal->container.name);
+                }
+                lazily = below > 0;
+        }
+        return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
+}
+
+int removal_forbid_device(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->record;
+
+        const struct mount_record *partner = &removal->partner;
+        cleanup_container struct container recorded = CONTAINER_NONE;
+        const struct container *container = &recorded;
+        struct error ignored;
+        int r;
+
+        if (partner->id[0] != '\0' && (r = mount_record_remove(&removal->state, partner->id, error)) < 0)
+                return r;
+        if (!removal->reachable || record->raw_device == 0)
+                return 0;
+        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
+        if (r < 0)
+                return r;
+        /* in the control group of the process that was named when it was mounted, if that is still there */
+        if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
+                container = &removal->container;
+        r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
+        if (r == 0 && partner->id[0] != '\0' && partner->raw_device != 0 && partner->raw_device != record->raw_device)
+                r = raw_grant_settle(&removal->state, container, partner, /* included= */ false, error);
+        return r < 0 ? r : raw_grant_settle_replaced(&removal->state, container, record, error);
+}
+
+int removal_unplace(struct removal *removal, struct error *error)
+{
+        int r = unplace(removal, error);
+
+        return r < 0 || !removal->reachable ? r : unplace_partner(removal, error);
+}
+
+/*
+ * Directories that flexgraft made for this mount, and that others of its mounts in the same container still lie in:
+ * one of those takes them over, to remove them in its turn.
+ */
+static void hand_over(struct removal *removal, unsigned left)
+{
+        const struct mount_record *record = &removal->record;
+        unsigned depth = (unsigned)text_count(record->mount_point, '/') - record->made; /* of what is not ours */
+        struct error none;
+        DIR *directory = mount_record_list(&removal->state, &none);
+        char id[MOUNT_RECORD_ID_MAX];
+        char kept[PATH_MAX];
+        bool done = false;
+
+        if (directory == NULL)
+                return; /* then they stay */
+        (void)text_copy(kept, sizeof kept, record->mount_point);
+        for (unsigned cut = record->made - left; cut > 0; cut--)
+                *strrchr(kept, '/') = '\0';
+        while (!done && mount_record_next(directory, id)) {
+                struct mount_record heir;
+                struct error ignored;
+
+                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &heir, &ignored) < 0 ||
+                    !container_same_namespace(&heir.mnt_ns, &record->mnt_ns) ||
+                    strcmp(heir.boot_id, record->boot_id) != 0 || !text_starts(heir.mount_point, kept) ||
+                    heir.mount_point[strlen(kept)] != '/')
+                        continue;
+                heir.made = (unsigned)text_count(heir.mount_point, '/') - depth;
+                done = mount_record_write(&removal->state, &heir, &ignored) == 0;
+        }
+        (void)closedir(directory);
+}
+
+int removal_unmake_target(struct removal *removal, struct error *error)
+{
+        struct mount_record *record = &removal->record;
+        unsigned left;
+        int r;
+
+        if (!removal->reachable)
+                return 0;
+        /* from here on nobody makes or removes mount points in this container; somebody may just have handed us some */
+        r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
+        if (r == 0)
+                r = mount_record_read(&removal->state, record->id, record, error);
+        if (r < 0)
+                return r;
+        r = target_unmake(&removal->container, record->mount_point, 0, record->made, &left, error);
+        if (r == 0 && left > 0)
+                hand_over(removal, left);
+        return r;
+}
+
+int removal_forget(struct removal *removal, struct error *error)
+{
+        DIR *directory = mount_record_list(&removal->state, error);
+
+        if (directory != NULL) {
+                mount_record_tidy(&removal->state, directory);
+                (void)closedir(directory);
+        }
+        return mount_record_remove(&removal->state, removal->record.id, error);
+}
+
+void removal_release(struct removal *removal)
+{
+        state_release(&removal->state);
+        container_release(&removal->container);
+        fd_close(&removal->node_mnt_ns_fd);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - what was asked for, as plain data. How it comes to be is for inject/request_parse.h.
+ */
+#ifndef FLEXGRAFT_INJECT_REQUEST_H
+#define FLEXGRAFT_INJECT_REQUEST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "container/container.h"
+#include "mount/nfs_export.h"
+#include "mount/options.h"
+
+/* One bit per sort of request: the table of keys says which key belongs to which. */
+enum request_kind {
+        REQUEST_MOUNT_BIND = 1,
+        REQUEST_MOUNT_BLOCK = 2,
+        REQUEST_MOUNT_REMOVE = 4,
+        REQUEST_MOUNT_LIST = 8,
+        REQUEST_MOUNT_CONTAINER = 16, /* mount-container-to-container */
+        REQUEST_MOUNT_TMPFS = 32,
+        REQUEST_MOUNT_OVERLAY = 64,
+        REQUEST_MOUNT_BATCH = 128,
+        REQUEST_MOUNT_NFS = 256,
+};
+
+#define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK) /* "source" is the node's */
+#define REQUEST_IN_CONTAINER (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
+#define REQUEST_MOUNTS (REQUEST_IN_CONTAINER | REQUEST_MOUNT_CONTAINER)
+
+#define REQUEST_LAYERS_MAX 64
+#define REQUEST_ENTRIES_MAX 256
+#define REQUEST_ID_NONE UINT32_MAX
+
+/* How owners are made right (DESIGN.md section 2). */
+enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
+
+struct request {
+        enum request_kind kind;
+        void *json; /* owns every string below */
+        struct container_reference container;
+        bool has_container;
+        const char *source; /* what is mounted, in the helper's own terms; "tmpfs" and "overlay" of themselves */
+        const char *server; /* nfs: with share, what else "source" says */
+        const char *share;
+        struct nfs_export nfs;                 /* of either; source is its own then */
+        struct container_reference from;       /* container-to-container: whose source it is */
+        char target[PATH_MAX];                 /* normal; "" when not given */
+        const char *id;                        /* NULL: derived */
+        const char *fs_type;                   /* NULL: found out */
+        const char *lower[REQUEST_LAYERS_MAX]; /* overlay: the topmost first */
+        size_t lower_count;
+        const char *upper; /* NULL: read-only */
+        const char *work;
+        uint32_t uid; /* tmpfs: of its root directory, as the container counts; REQUEST_ID_NONE: its root's */
+        uint32_t gid;
+        struct request *entries; /* batch: owned; parents before children */
+        size_t entry_count;
+        size_t index; /* of a batch's entry: where in the request it was */
+        struct mount_options options;
+        enum request_ids ids;
+        bool read_only;
+        bool recursive;
+        bool mkdir;
+        bool locked;
+        bool dry_run;
+        bool force;
+        bool raw;          /* block: the device itself */
+        bool mkdir_source; /* container-to-container: make a missing source directory */
+        bool replace;
+        bool held; /* somebody else's request: what it may have read-only stays so, where anything can bind the
+                      container */
+        int timeout_seconds;
+};
+
+/* request_begin() - an empty request with the defaults. */
+void request_begin(struct request *ret_request, enum request_kind kind);
+
+/* request_kind_word() and request_kind_of() - "bind", "block", ...: what a batch's entry has as "type"; 0 for none. */
+const char *request_kind_word(enum request_kind kind);
+enum request_kind request_kind_of(const char *word);
+
+void request_release(struct request *request);
+#define cleanup_request __attribute__((cleanup(request_release)))
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/request_batch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "base/text.h"
+#include "container/reference.h"
+#include "inject/request_keys.h"
+#include "inject/request_rules.h"
+
+static int fail_entry(const char *key, size_t index, int r, struct error *error)
+{
+        char reason[sizeof error->reason];
+
+        (void)text_copy(reason, sizeof reason, error->reason);
+        (void)snprintf(error->reason, sizeof error->reason, "%.128s[%zu]: %.300s", key, index, reason);
+        return r;
+}
+
+static bool has_option(const json_t *options, const char *name)
+{
+        const json_t *option;
+        size_t i;
+
+        json_array_foreach (options, i, option)
+                if (json_is_string(option) && strcmp(json_string_value(option), name) == 0)
+                        return true;
+        return false;
+}
+
+/* The sort of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
+static int oci_kind(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *type = json_string_value(json_object_get(value, "type"));
+        const char *source = json_string_value(json_object_get(value, "source"));
+        const json_t *options = json_object_get(value, "options");
+
+        if (has_option(options, "bind") || has_option(options, "rbind") || (type != NULL && strcmp(type, "bind") == 0))
+                entry->kind = REQUEST_MOUNT_BIND;
+        else if (type != NULL && strcmp(type, "tmpfs") == 0)
+                entry->kind = REQUEST_MOUNT_TMPFS;
+        else if (type != NULL && strcmp(type, "overlay") == 0)
+                entry->kind = REQUEST_MOUNT_OVERLAY;
+        else if (type != NULL && (strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0))
+                entry->kind = REQUEST_MOUNT_NFS;
+        else if (type != NULL && source != NULL && (source[0] == '/' || strchr(source, '=') != NULL)) {
+                entry->kind = REQUEST_MOUNT_BLOCK;
+                entry->fs_type = type;
+        } else
+                return fail_because(error, EINVAL, OPERATION_PARSE, "type",
+                                    "type: \"%.64s\" cannot be put into a container that is made already",
+                                    type != NULL ? type : "");
+        return 0;
+}
+
+/* An entry as in an OCI bundle's config.json: destination, type, source, options. */
+static int parse_oci_entry(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *key;
+        json_t *part;
+        int r = oci_kind(entry, value, error);
+
+        json_object_foreach ((json_t *)value, key, part) {
+                if (r < 0)
+                        return r;
+                if (strcmp(key, "destination") == 0)
+                        r = request_key_target(entry, key, part, error);
+                else if (strcmp(key, "source") == 0 && (entry->kind & (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS)) != 0)
+                        r = request_key_source(entry, key, part, error);
+                else if (strcmp(key, "options") == 0)
+                        r = request_key_options(entry, key, part, error);
+                else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
+                        return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
+        }
+        return r;
+}
+
+static int parse_entry(struct request *entry, const json_t *value, struct error *error)
+{
+        const char *word = NULL;
+        enum request_kind kind;
+        const char *key;
+        json_t *part;
+        int r = 0;
+
+        if (!json_is_object(value))
+                return json_value_refuse(error, "mounts", "must be an array of objects");
+        if ((part = json_object_get(value, "type")) != NULL &&
+            (r = json_value_string("type", part, JSON_VALUE_ID_MAX, &word, error)) < 0)
+                return r;
+        if ((part = json_object_get(value, "source")) != NULL &&
+            (r = json_value_string("source", part, JSON_VALUE_STRING_MAX, &key, error)) < 0)
+                return r;
+        kind = word != NULL ? request_kind_of(word) : 0;
+        if (json_object_get(value, "destination") != NULL)
+                return parse_oci_entry(entry, value, error);
+        if (kind == 0)
+                return json_value_refuse(error, "type",
+                                         "must be bind, block, container-to-container, tmpfs or overlay");
+        entry->kind = kind;
+        json_object_foreach ((json_t *)value, key, part) {
+                if (strcmp(key, "type") == 0)
+                        continue;
+                if (strcmp(key, "timeoutSeconds") == 0 || strcmp(key, "dryRun") == 0)
+                        return json_value_refuse(error, key, "is said once, for the whole batch");
+                if ((r = request_key_take(entry, key, part, error)) < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int request_batch_add(struct request *request, const char *key, const json_t *value, struct error *error)
+{
+        size_t count = json_is_array(value) ? json_array_size(value) : 1;
+        struct request *entries;
+
+        if (!json_is_array(value) && !json_is_object(value))
+                return json_value_refuse(error, key, "must be an array of mounts");
+        if (count > REQUEST_ENTRIES_MAX - request->entry_count)
+                return fail_because(error, EINVAL, OPERATION_PARSE, key, "%.200s: more than %d mounts", key,
+                                    REQUEST_ENTRIES_MAX);
+        entries = reallocarray(request->entries, request->entry_count + count + 1, sizeof *entries);
+        if (entries == NULL)
+                return fail(error, ENOMEM, OPERATION_PARSE, key);
+        request->entries = entries;
+        for (size_t i = 0; i < count; i++) {
+                struct request *entry = &entries[request->entry_count++];
+                int r;
+
+                request_begin(entry, 0);
+                r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
+                if (r < 0)
+                        return fail_entry(key, i, r, error);
+        }
+        return 0;
+}
+
+/* Parents before children: a stable sort by the number of components. */
+static void sort_entries(struct request *request)
+{
+        for (size_t i = 0; i < request->entry_count; i++)
+                request->entries[i].index = i;
+        for (size_t i = 1; i < request->entry_count; i++) {
+                struct request entry = request->entries[i];
+                size_t depth = text_count(entry.target, '/');
+                size_t j = i;
+
+                for (; j > 0 && text_count(request->entries[j - 1].target, '/') > depth; j--)
+                        request->entries[j] = request->entries[j - 1];
+                request->entries[j] = entry;
+        }
+}
+
+/* What the entries of a batch take from it, and what they may not have in common. */
+int request_batch_finish(struct request *request, struct error *error)
+{
+        if (request->entry_count == 0)
+                return json_value_refuse(error, "mounts", "is missing");
+        for (size_t i = 0; i < request->entry_count; i++) {
+                struct request *entry = &request->entries[i];
+                int r;
+
+                if (!entry->has_container && request->has_container) {
+                        entry->container = request->container;
+                        entry->has_container = true;
+                }
+                entry->replace = entry->replace || request->replace;
+                entry->dry_run = request->dry_run;
+                entry->timeout_seconds = request->timeout_seconds;
+                if ((r = request_rules_apply(entry, error)) < 0)
+                        return fail_entry("mounts", i, r, error);
+                for (size_t j = 0; j < i; j++)
+                        if (container_reference_same(&entry->container, &request->entries[j].container) &&
+                            strcmp(entry->target, request->entries[j].target) == 0)
+                                return fail_because(error, EINVAL, OPERATION_PARSE, "mounts",
+                                                    "mounts[%zu]: %s is the target of mounts[%zu], too", i,
+                                                    entry->target, j);
+        }
+        sort_entries(request);
+        return 0;
+}

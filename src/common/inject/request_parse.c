@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/request_parse.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/json_text.h"
+#include "base/json_value.h"
+#include "inject/request_batch.h"
+#include "inject/request_keys.h"
+#include "inject/request_rules.h"
+
+#define TEXT_MAX_BYTES ((size_t)1024 * 1024)
+
+static int finish(struct request *request, struct error *error)
+{
+        if (request->kind == REQUEST_MOUNT_BATCH)
+                return request_batch_finish(request, error);
+        if ((request->kind & REQUEST_MOUNTS) != 0)
+                return request_rules_apply(request, error);
+        if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&
+            (!request->has_container || request->target[0] == '\0'))
+                return json_value_refuse(error, "id", "is missing (or \"container\" and \"target\")");
+        if (request->kind == REQUEST_MOUNT_REMOVE && request->id != NULL &&
+            (request->has_container || request->target[0] != '\0'))
+                return json_value_refuse(error, "id",
+                                         "is enough: \"container\" and \"target\" belong to the other way to say it");
+        return 0;
+}
+
+int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error)
+{
+        json_t *json = NULL;
+        const char *key;
+        json_t *value;
+        int r;
+
+        request_begin(ret_request, kind);
+        if (argc != 2)
+                return json_value_refuse(error, "the request",
+                                         "one argument is needed: a JSON object, or - for standard input");
+        r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(TEXT_MAX_BYTES, &json, error)
+                                      : json_text_parse(argv[1], strlen(argv[1]), &json, error);
+        if (r < 0)
+                return r;
+        ret_request->json = json;
+        if (!json_is_object(json))
+                return json_value_refuse(error, "the request", "must be a JSON object");
+        json_object_foreach (json, key, value) {
+                if (kind == REQUEST_MOUNT_BATCH && strcmp(key, "mounts") == 0)
+                        r = request_batch_add(ret_request, key, value, error);
+                else
+                        r = request_key_take(ret_request, key, value, error);
+                if (r < 0)
+                        return r;
+        }
+        return finish(ret_request, error);
+}

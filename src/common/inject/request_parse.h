@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_parse.h - argv and JSON -> struct request. Unknown keys, repeated keys, wrong types, NUL bytes, nesting too
+ * deep and input too long are refused, naming the key.
+ */
+#ifndef FLEXGRAFT_INJECT_REQUEST_PARSE_H
+#define FLEXGRAFT_INJECT_REQUEST_PARSE_H
+
+#include "base/error.h"
+#include "inject/request.h"
+
+/*
+ * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.
+ *
+ * Gives:   ret_request, released by request_release(), also after a failure.
+ * Errors:  operation OPERATION_PARSE, the key as subject; the program then exits 2.
+ */
+int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/syscalls.h"
+#include "container/reference.h"
+#include "process/namespace.h"
+#include "process/proc.h"
+#include "process/sealed_child.h"
+#include "state/config.h"
+
+void call_begin(struct call *call, bool dry_run, const struct policy *policy, const char *created_root)
+{
+        call->state = (struct state)STATE_NONE;
+        call->dry_run = dry_run;
+        call->policy = policy;
+        call->created_root = created_root;
+        call->node_mnt_ns_fd = -EBADF;
+}
+
+struct root_job {
+        const struct container *container;
+        const char *path;
+};
+
+/* In a child of the node's user namespace, in the mount namespace that the runtime is still furnishing. */
+static int open_root_in_child(void *argument, struct error *error)
+{
+        const struct root_job *job = argument;
+        int r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error);
+        int fd;
+
+        if (r < 0)
+                return r;
+        fd = sys_openat2(AT_FDCWD, job->path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
+        return fd < 0 ? container_fail(job->container, errno, "open the root directory", job->path, error) : fd;
+}
+
+/*
+ * At createRuntime and prestart the container's process has its namespaces, but its root is still the node's: what is
+ * put beneath that is lost at pivot_root. What will be its root is mounted at the bundle's root directory, to be looked
+ * up within its mount namespace (KERNEL.md section 5).
+ */
+static int enter_root(struct container *container, const char *path, struct error *error)
+{
+        struct root_job job = { .container = container, .path = path };
+        const int keep[] = { container->mnt_ns_fd };
+        int fd = ns_worker_run(open_root_in_child, &job, keep, 1, error);
+        char link[64];
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        fd_close(&container->root_fd);
+        container->root_fd = fd;
+        /* as its mount table has it: links resolved, no slash too many */
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, container->root_prefix, sizeof container->root_prefix - 1);
+        if (n < 0)
+                return fail(error, errno, "readlink", path);
+        container->root_prefix[n] = '\0';
+        return 0;
+}
+
+int call_pin(struct call *call, const struct container_reference *reference, struct container **ret_container,
+             struct error *error)
+{
+        struct container *container = &call->containers[call->container_count];
+        int r;
+
+        for (size_t i = 0; i < call->container_count; i++)
+                if (container_reference_same(call->references[i], reference)) {
+                        *ret_container = &call->containers[i];
+                        return 0;
+                }
+        if (call->container_count == CALL_CONTAINERS_MAX)
+                return fail_because(error, E2BIG, "pin container", "the request", "more than %d containers in one call",
+                                    CALL_CONTAINERS_MAX);
+        r = container_pin(reference, container, error);
+        if (r == 0 && call->created_root != NULL && reference->created)
+                r = enter_root(container, call->created_root, error);
+        if (r < 0) {
+                container_release(container);
+                return r;
+        }
+        call->references[call->container_count++] = reference;
+        *ret_container = container;
+        return 0;
+}
+
+int call_open_state(struct call *call, struct error *error)
+{
+        struct config config;
+        int r;
+
+        if (call->state.dir_fd >= 0 || call->boot_id[0] != '\0')
+                return 0;
+        r = proc_boot_id(call->boot_id);
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "mounts", /* create= */ !call->dry_run, &call->state, error);
+        return r == -ENOENT && call->dry_run ? 0 : r;
+}
+
+int call_lock(struct call *call, uint64_t *keys, size_t count, struct error *error)
+{
+        int r = 0;
+
+        if (call->dry_run)
+                return 0;
+        for (size_t i = 1; i < count; i++)
+                for (size_t j = i; j > 0 && keys[j] < keys[j - 1]; j--) {
+                        uint64_t key = keys[j];
+
+                        keys[j] = keys[j - 1];
+                        keys[j - 1] = key;
+                }
+        for (size_t i = 0; r == 0 && i < count; i++)
+                if (i == 0 || keys[i] != keys[i - 1])
+                        r = state_lock(&call->state, keys[i], error);
+        return r;
+}
+
+int call_remember_home(struct call *call, struct error *error)
+{
+        if (call->node_mnt_ns_fd >= 0)
+                return 0;
+        call->node_mnt_ns_fd = namespace_open_own_mounts(error);
+        return call->node_mnt_ns_fd < 0 ? call->node_mnt_ns_fd : 0;
+}
+
+int call_go_home(const struct call *call, struct error *error)
+{
+        return namespace_enter_mounts(call->node_mnt_ns_fd, "node", error);
+}
+
+void call_release(struct call *call)
+{
+        for (size_t i = 0; i < call->container_count; i++)
+                container_release(&call->containers[i]);
+        call->container_count = 0;
+        state_release(&call->state);
+        fd_close(&call->node_mnt_ns_fd);
+}

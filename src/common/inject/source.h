@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h - the source of any sort of mount, for the programs that take them all.
+ */
+#ifndef FLEXGRAFT_INJECT_SOURCE_H
+#define FLEXGRAFT_INJECT_SOURCE_H
+
+#include "inject/injection.h"
+
+/* any_source() - the sort of source that a request is about. */
+const struct source_kind *any_source(const struct request *request);
+
+#endif

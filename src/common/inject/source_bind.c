@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_bind.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/node_path.h"
+#include "mount/detached.h"
+
+static int open_source(struct injection *injection, struct error *error)
+{
+        const char *source = injection->request->source;
+        struct stat st;
+
+        injection->source_fd = node_path_open(source, injection->record.origin, error);
+        if (injection->source_fd < 0)
+                return injection->source_fd;
+        if (fstat(injection->source_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
+        injection->directory = S_ISDIR(st.st_mode);
+        return injection_check_policy(injection, error);
+}
+
+static int make_clone(struct injection *injection, bool owned, struct error *error)
+{
+        (void)owned; /* never asked for: not ownable */
+        injection->mount_fd = detached_mount_clone(injection->source_fd, injection->request->source,
+                                                   injection->request->recursive, error);
+        return injection->mount_fd < 0 ? injection->mount_fd : 0;
+}
+
+const struct source_kind bind_source = {
+        .open = open_source, .make = make_clone, .translatable = true, .ownable = false
+};

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/node_path.h"
+#include "base/syscalls.h"
+#include "base/text.h"
+#include "mount/detached.h"
+#include "mount/idmap.h"
+#include "mount/mountinfo.h"
+#include "mount/options.h"
+#include "mount/scratch_namespace.h"
+#include "mount/superblock.h"
+#include "process/sealed_child.h"
+
+static int fail_type(const struct injection *injection, mode_t mode, struct error *error)
+{
+        (void)fail_because(error, EINVAL, "open source", injection->request->source,
+                           S_ISBLK(mode) || S_ISCHR(mode)
+                                   ? "a device file; mount-block with \"raw\" gives a device to a container"
+                                   : "neither a directory nor a file");
+        return error_where(error, injection->from->name);
+}
+
+/* The source, beneath its container's root; with mkdirSource it may be missing still. */
+static int find_source(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct target *source = &injection->source;
+        int r = target_look(injection->from, request->source, source, error);
+
+        if (r == -EPERM) {
+                (void)text_copy(error->operation, sizeof error->operation, "open source");
+                (void)text_copy(error->reason, sizeof error->reason,
+                                "the source is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+        }
+        if (r < 0 || source->missing == 0)
+                return r;
+        if (!request->mkdir_source)
+                return container_fail(injection->from, ENOENT, "open source", request->source, error);
+        return 0;
+}
+
+static int open_source(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct stat st = { .st_mode = S_IFDIR };
+        char identity[64];
+        int r = find_source(injection, error);
+
+        if (r < 0)
+                return r;
+        if (injection->source.fd >= 0 && fstat(injection->source.fd, &st) < 0)
+                return container_fail(injection->from, errno, "fstat", request->source, error);
+        if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode) && !S_ISFIFO(st.st_mode))
+                return fail_type(injection, st.st_mode, error);
+        injection->directory = S_ISDIR(st.st_mode);
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->source.path);
+        (void)snprintf(identity, sizeof identity, "%llu %llu", (unsigned long long)injection->from->mnt_ns.inode,
+                       (unsigned long long)injection->from->mnt_ns.id);
+        injection->source_digest = HASH_SEED;
+        injection_digest_text(injection, identity);
+        return 0;
+}
+
+/*
+ * How owners are translated (KERNEL.md section 2). A mapping says what an id of the filesystem is shown as; which ids
+ * the filesystem has is the question.
+ */
+enum translation {
+        FROM_NODE,   /* it has the ids that the source's container has on the node: its own directories */
+        FROM_INSIDE, /* it has the ids that the source's container counts itself: its own tmpfs; what we mapped for it
+                      */
+        FROM_MOUNT,  /* the source is id-mapped, and the kernel says how */
+};
+
+#define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
+
+/* What a container maps; in the node's own user namespace everything to itself. */
+static int read_ranges(const struct container *container, const char *map, struct id_range *ret_ranges)
+{
+        if (container->own_user_ns)
+                return id_ranges_read(container->proc_fd, map, ret_ranges);
+        ret_ranges[0] = (struct id_range){ .inside = 0, .outside = 0, .count = UINT32_MAX };
+        return 1;
+}
+
+/*
+ * The ids of the filesystem -> those of the target's container on the node. mounted: what the source's mount maps, for
+ * FROM_MOUNT; its ranges are turned round on the way.
+ */
+static int make_ranges(const struct injection *injection, enum translation translation, const char *map,
+                       struct id_range *mounted, int mounted_count, struct id_range *ret_ranges)
+{
+        static struct id_range from[ID_RANGES_MAX];
+        static struct id_range to[ID_RANGES_MAX];
+        static struct id_range between[ID_RANGES_MAX];
+        int from_count = read_ranges(injection->from, map, from);
+        int to_count = read_ranges(injection->container, map, to);
+
+        if (from_count < 0 || to_count < 0)
+                return from_count < 0 ? from_count : to_count;
+        for (int i = 0; translation == FROM_INSIDE && i < from_count; i++)
+                from[i].outside = from[i].inside;
+        if (translation != FROM_MOUNT)
+                return id_ranges_join(from, from_count, to, to_count, ret_ranges);
+        for (int i = 0; i < mounted_count; i++)
+                mounted[i] = (struct id_range){ .inside = mounted[i].outside,
+                                                .outside = mounted[i].inside,
+                                                .count = mounted[i].count };
+        from_count = id_ranges_join(from, from_count, to, to_count, between);
+        return from_count < 0 ? from_count : id_ranges_join(mounted, mounted_count, between, from_count, ret_ranges);
+}
+
+static int open_mapping(const struct injection *injection, enum translation translation, struct error *error)
+{
+        static struct id_mapping mapping;
+        static struct id_mapping mounted;
+        int r = 0;
+
+        if (translation == FROM_MOUNT)
+                r = id_mapping_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
+        if (r < 0)
+                return fail(error, ENOSYS, "statmount", injection->request->source);
+        mapping.user_count =
+                make_ranges(injection, translation, "uid_map", mounted.users, mounted.user_count, mapping.users);
+        mapping.group_count =
+                make_ranges(injection, translation, "gid_map", mounted.groups, mounted.group_count, mapping.groups);
+        if (mapping.user_count < 0 || mapping.group_count < 0)
+                return container_fail(injection->from,
+                                      -(mapping.user_count < 0 ? mapping.user_count : mapping.group_count),
+                                      "read uid_map", injection->from->name, error);
+        if (mapping.user_count == 0 || mapping.group_count == 0)
+                return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
+                                    "the two containers have no id in common");
+        return id_mapping_open(&mapping, error);
+}
+
+/*
+ * Whether what a shows as somebody's is shown as the same one's by b, each as its own container counts. Somebody whom
+ * neither knows proves something only where there is no other explanation (strict: it does not).
+ */
+static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
+{
+        /* 65534 is also what the kernel shows where there is nothing to show: on the clone it proves nothing */
+        bool overflows[2] = { b->st_uid == OVERFLOW_ID, b->st_gid == OVERFLOW_ID };
+        uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
+        int known[4];
+
+        for (int i = 0; i < 4; i++)
+                known[i] = container_inside_id(i % 2 == 0 ? injection->from : injection->container,
+                                               i < 2 ? "uid_map" : "gid_map", &ids[i]);
+        for (int i = 0; i < 4; i += 2)
+                if ((overflows[i / 2] && known[i + 1] == 0) || (known[i] == 0) != (known[i + 1] == 0) ||
+                    (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
+                        return false;
+        return true;
+}
+
+/* The mounts below the source came with it, and are perhaps of another sort. */
+static int check_below(const struct injection *injection, int clone_fd, bool strict)
+{
+        cleanup_mount_table struct mount_table table = {};
+        const char *path = injection->source.path;
+        size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
+        int r = mount_table_open(&table, injection->from->proc_fd);
+
+        while (r == 0 && mount_table_next(&table)) {
+                cleanup_close int theirs = -EBADF;
+                cleanup_close int ours = -EBADF;
+                struct stat a;
+                struct stat b;
+
+                if (strncmp(table.mount_point, path, length) != 0 || table.mount_point[length] != '/' ||
+                    table.mount_point[length + 1] == '\0')
+                        continue;
+                theirs = sys_openat2(injection->from->root_fd, table.mount_point + 1, O_PATH | O_NOFOLLOW, 0,
+                                     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+                ours = sys_openat2(clone_fd, table.mount_point + length + 1, O_PATH | O_NOFOLLOW, 0,
+                                   RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+                if (theirs < 0 || ours < 0 || fstat(theirs, &a) < 0 || fstat(ours, &b) < 0)
+                        continue; /* covered, or gone meanwhile: nobody sees it */
+                if (!same_owner(injection, &a, &b, strict))
+                        return -EXDEV;
+        }
+        return r;
+}
+
+/*
+ * Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. A root that the
+ * source's container knows no owner of can only be the node's: where that container owns the filesystem itself, it
+ * knows everybody on it; strict, for the mounts below, that is no argument.
+ */
+static int check_owners(const struct injection *injection, int clone_fd, bool strict)
+{
+        struct stat a;
+        struct stat b;
+
+        if (fstat(injection->source.fd, &a) < 0 || fstat(clone_fd, &b) < 0)
+                return -errno;
+        if (!same_owner(injection, &a, &b, /* strict= */ false))
+                return -EXDEV;
+        return injection->request->recursive ? check_below(injection, clone_fd, strict) : 0;
+}
+
+/* Three ways to get a clone with a mapping; each returns a descriptor or negative errno. */
+
+static int clone_and_map(struct injection *injection, int user_ns_fd, struct error *error)
+{
+        const struct request *request = injection->request;
+        cleanup_close int fd = detached_mount_clone_inside(injection->source.fd, injection->from, request->source,
+                                                           request->recursive, /* user_ns_fd= */ -1, error);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        r = detached_mount_map(fd, request->source, request->recursive, user_ns_fd, error);
+        return r < 0 ? r : fd_take(&fd);
+}
+
+/* What is id-mapped already can be given another mapping since Linux 6.15. */
+static int clone_mapped(struct injection *injection, int user_ns_fd, struct error *error)
+{
+        return detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
+                                           injection->request->recursive, user_ns_fd, error);
+}
+
+/* Before: the un-mapped original, where flexgraft itself put the source's mount there and knows what it is of. */
+struct origin_job {
+        const struct mount_record *record;
+        const char *rest; /* of the path, below the mount; "" for its root */
+        struct stat source;
+};
+
+/* Beneath the original's root, and the same file still. */
+static int open_rest(const struct origin_job *job, int root_fd, struct error *error)
+{
+        cleanup_close int fd = sys_openat2(root_fd, job->rest[0] == '\0' ? "." : job->rest, O_PATH | O_NOFOLLOW, 0,
+                                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+        struct stat st;
+
+        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* a file: it is its own root */
+                fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail(error, errno, "open source", job->record->origin);
+        if (st.st_dev != job->source.st_dev || st.st_ino != job->source.st_ino)
+                return fail_because(error, ESTALE, "open source", job->record->origin,
+                                    "what the container has there is not what was mounted any more");
+        return fd_take(&fd);
+}
+
+/* In a sealed child on the node: the device's superblock once more, attached where a part of it can be cloned. */
+static int clone_device_in_child(void *argument, struct error *error)
+{
+        const struct origin_job *job = argument;
+        cleanup_close int mount_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        int r = 0;
+
+        for (int read_only = 0; mount_fd < 0 && read_only < 2; read_only++) {
+                cleanup_close int context_fd = superblock_begin(job->record->type, error);
+
+                if (context_fd < 0)
+                        return context_fd;
+                if ((r = superblock_set(context_fd, "source", job->record->origin, error)) < 0 ||
+                    (read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
+                        return r;
+                r = superblock_create(context_fd, job->record->origin, error);
+                if (r == -EBUSY && !read_only)
+                        continue; /* the superblock that there is is read-only */
+                if (r < 0)
+                        return r;
+                mount_fd = superblock_mount(context_fd, job->record->origin, 0, error);
+                if (mount_fd < 0)
+                        return mount_fd;
+        }
+        if (mount_fd < 0)
+                return r;
+        if ((r = stage_enter(error)) < 0 || (r = stage_attach(mount_fd, "m", /* directory= */ true, error)) < 0)
+                return r;
+        fd = open_rest(job, mount_fd, error);
+        return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
+}
+
+static int clone_bind_origin(const struct origin_job *job, struct error *error)
+{
+        char path[PATH_MAX];
+        cleanup_close int root_fd = node_path_open(job->record->origin, path, error);
+        cleanup_close int fd = -EBADF;
+
+        if (root_fd < 0)
+                return root_fd;
+        fd = open_rest(job, root_fd, error);
+        return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
+}
+
+static int clone_origin(struct injection *injection, int user_ns_fd, struct error *error)
+{
+        static struct mount_record record;
+        struct origin_job job = { .record = &record };
+        struct mount_attributes attributes = {};
+        const char *path = injection->source.path;
+        cleanup_close int fd = -EBADF;
+        struct statfs fs;
+        size_t length;
+        int r;
+
+        if (injection->request->recursive || injection->call->state.dir_fd < 0 ||
+            mount_record_find(&injection->call->state, injection->from, injection->call->boot_id,
+                              &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
+            record.from_pid != 0)
+                return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
+                                    "it is id-mapped already, which can be changed only since Linux 6.15");
+        length = strlen(record.mount_point);
+        if (!text_lies_in(path, record.mount_point))
+                return container_fail(injection->from, ESTALE, "open source", path, error);
+        job.rest = path + length + (path[length] == '/' ? 1 : 0);
+        if (fstat(injection->source.fd, &job.source) < 0)
+                return container_fail(injection->from, errno, "fstat", path, error);
+        fd = strcmp(record.type, "bind") == 0 ? clone_bind_origin(&job, error)
+                                              : ns_worker_run(clone_device_in_child, &job, NULL, 0, error);
+        if (fd < 0)
+                return fd;
+        /* it is the node's mount that was cloned: what the container may not do with its own nobody may with this */
+        if (fstatfs(injection->source.fd, &fs) < 0)
+                return container_fail(injection->from, errno, "fstatfs", path, error);
+        attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
+        attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
+        r = detached_mount_dress(fd, injection->request->source, &attributes, user_ns_fd, error);
+        return r < 0 ? r : fd_take(&fd);
+}
+
+/* One way with one translation. 0 and mount_fd, -EXDEV when owners did not come out right, or the failure. */
+static int try_way(struct injection *injection,
+                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error),
+                   enum translation translation, struct error *error)
+{
+        cleanup_close int mapping_fd = open_mapping(injection, translation, error);
+        cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
+        int r = fd < 0 ? fd : check_owners(injection, fd, way != clone_and_map || translation != FROM_NODE);
+
+        if (r == 0)
+                injection->mount_fd = fd_take(&fd);
+        else if (r == -EXDEV)
+                (void)fail_because(error, EXDEV, "map ids", injection->request->source,
+                                   "no mapping shows its owners, or those of the mounts below it, as they are in "
+                                   "container %s",
+                                   injection->from->name);
+        else if (fd >= 0)
+                return container_fail(injection->from, -r, "fstat", injection->source.path, error);
+        return r;
+}
+
+static int clone_translated(struct injection *injection, struct error *error)
+{
+        int r = try_way(injection, clone_and_map, FROM_NODE, error);
+
+        if (r == -EXDEV)
+                r = try_way(injection, clone_and_map, FROM_INSIDE, error);
+        if (r == -EPERM)
+                r = try_way(injection, clone_mapped, FROM_MOUNT, error);
+        if (r == -ENOSYS && injection->request->recursive) { /* it is not id-mapped itself, but something below is */
+                r = try_way(injection, clone_mapped, FROM_NODE, error);
+                if (r == -EXDEV)
+                        r = try_way(injection, clone_mapped, FROM_INSIDE, error);
+        }
+        if (r == -ENOSYS)
+                r = try_way(injection, clone_origin, FROM_INSIDE, error);
+        if (r == -EINVAL && strcmp(error->operation, "mount_setattr") == 0)
+                (void)snprintf(error->reason, sizeof error->reason,
+                               "its filesystem, or one below it, cannot be id-mapped by this kernel");
+        return r;
+}
+
+static int make_clone(struct injection *injection, bool owned, struct error *error)
+{
+        const struct request *request = injection->request;
+        bool same = container_same_user_ns(injection->from, injection->container);
+        const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
+        int r = container_alive(injection->from, error);
+
+        (void)owned;                                   /* never asked for: not ownable */
+        if (r == 0 && injection->source.missing > 0) { /* as its container's root would make it */
+                target_release(&injection->source);
+                r = target_look(injection->from, request->source, &injection->source, error);
+                if (r == 0)
+                        r = target_make(injection->from, &injection->source, /* directory= */ true, error);
+        }
+        if (r < 0)
+                return r;
+        if (same || request->ids == IDS_HOST) {
+                injection->mount_fd = detached_mount_clone_inside(injection->source.fd, injection->from,
+                                                                  request->source, request->recursive,
+                                                                  /* user_ns_fd= */ -1, error);
+                r = injection->mount_fd < 0 ? injection->mount_fd : 0;
+        } else
+                r = clone_translated(injection, error);
+        fd_close(&injection->source.fd); /* held, it would make that container's own umount fail with EBUSY */
+        if (r == 0)
+                (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
+        return r;
+}
+
+/* The directories that were made for the source, as far as they are still empty. */
+static int unmake_source(struct injection *injection, struct error *error)
+{
+        const struct target *source = &injection->source;
+        unsigned left;
+
+        if (injection->from == NULL || source->made == 0)
+                return 0;
+        return target_unmake(injection->from, source->path, source->missing - source->made, source->made, &left, error);
+}
+
+const struct source_kind container_source = {
+        .open = open_source, .make = make_clone, .undo = unmake_source, .maps = true, .foreign = true
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_nfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/nfs.h"
+
+#define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
+
+static int open_source(struct injection *injection, struct error *error)
+{
+        injection->directory = true;
+        if (injection->call->policy == NULL)
+                return 0;
+        return policy_check_server(injection->call->policy, injection->request->nfs.host, /* open= */ false, error);
+}
+
+/* What the kernel refuses where it cannot do a thing, and not where this server or this export is the matter. */
+static bool is_refusal(int r)
+{
+        return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
+}
+
+/*
+ * Whose the files are: a superblock of the container's own where the kernel lets it have one, and nothing has to be
+ * translated; an id-mapped mount; or the translator. Tried, in this order: the kernel is older or newer than it says.
+ */
+static int make_owned(struct injection *injection, struct nfs_mount *mount, struct error *error)
+{
+        int fd = nfs_mount_make(mount, /* owned= */ true, error);
+
+        if (fd < 0)
+                return fd;
+        injection->mount_fd = fd;
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "userns");
+        return 0;
+}
+
+static int make_mapped(struct injection *injection, struct error *error)
+{
+        int r = detached_mount_map(injection->mount_fd, injection->request->source, /* recursive= */ false,
+                                   injection->container->user_ns_fd, error);
+
+        if (r == 0)
+                (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "idmapped");
+        return r;
+}
+
+static int make_for(struct injection *injection, struct nfs_mount *mount, struct error *error)
+{
+        enum request_ids ids = injection->container->own_user_ns ? injection->request->ids : IDS_HOST;
+        const char *plain = injection->container->own_user_ns ? "host" : "none";
+        int r;
+
+        if (ids == IDS_USERNS || ids == IDS_AUTO) {
+                r = make_owned(injection, mount, error);
+                if (ids == IDS_USERNS || r == 0 || !is_refusal(r))
+                        return r;
+        }
+        injection->mount_fd = nfs_mount_make(mount, /* owned= */ false, error);
+        if (injection->mount_fd < 0)
+                return injection->mount_fd;
+        if (ids == IDS_IDMAPPED || ids == IDS_AUTO) {
+                r = make_mapped(injection, error);
+                if (ids == IDS_IDMAPPED || r == 0 || !is_refusal(r))
+                        return r;
+        }
+        if (ids != IDS_HOST)
+                return injection_translate(injection, error);
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, plain);
+        return 0;
+}
+
+static int make(struct injection *injection, bool owned, struct error *error)
+{
+        const struct request *request = injection->request;
+        int64_t time_ms = (int64_t)request->timeout_seconds * 1000;
+        struct nfs_mount mount = { .export = &request->nfs,
+                                   .options = &request->options,
+                                   .container = injection->container,
+                                   .read_only = request->read_only,
+                                   .deadline_ms = clock_now_ms() + time_ms -
+                                                  (time_ms / 2 < RESERVE_MS ? time_ms / 2 : RESERVE_MS) };
+        int r;
+
+        (void)owned; /* make_for() knows better */
+        if ((r = nfs_mount_find(&mount, error)) < 0 || (r = make_for(injection, &mount, error)) < 0)
+                return r;
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type, "nfs");
+        (void)text_copy(injection->record.nfs_version, sizeof injection->record.nfs_version, mount.version);
+        (void)text_copy(injection->record.nfs_address, sizeof injection->record.nfs_address, mount.address.server);
+        return 0;
+}
+
+const struct source_kind nfs_source = {
+        .open = open_source, .make = make, .translatable = true, .ownable = true, .maps = true, .foreign = true
+};

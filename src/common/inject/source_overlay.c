@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_overlay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/node_path.h"
+#include "base/syscalls.h"
+#include "base/text.h"
+#include "mount/detached.h"
+#include "mount/scratch_namespace.h"
+#include "mount/superblock.h"
+#include "process/privileges.h"
+#include "process/sealed_child.h"
+
+/* Opens a layer of the node; ret_path holds PATH_MAX bytes. */
+static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
+{
+        const struct policy *policy = injection->call->policy;
+        cleanup_close int fd = node_path_open(path, ret_path, error);
+        struct stat st;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", path);
+        if (!S_ISDIR(st.st_mode))
+                return fail(error, ENOTDIR, "open source", path);
+        if (policy != NULL && (r = policy_check_source(policy, ret_path, writes, error)) < 0)
+                return r;
+        injection_digest_text(injection, ret_path);
+        injection->layer_fds[injection->layer_count++] = fd_take(&fd);
+        return 0;
+}
+
+/* How much of two normal paths is the directory that both lie in: 0 for the root. */
+static size_t common_length(const char *one, const char *other)
+{
+        size_t last = 0;
+
+        for (size_t i = 0; one[i] != '\0' && one[i] == other[i]; i++)
+                if (one[i] == '/')
+                        last = i;
+        return last;
+}
+
+/*
+ * The kernel wants the upper and the work directory on one and the same mount, so what is cloned and mapped is the
+ * directory that both lie in; they are found beneath that again.
+ */
+static int open_common(struct injection *injection, const char *upper, const char *work, struct error *error)
+{
+        const int *fds = injection->layer_fds + injection->layer_count - 2;
+        char path[PATH_MAX];
+        char resolved[PATH_MAX];
+        struct mount_seen seen[3];
+        size_t length = common_length(upper, work);
+        int r = 0;
+
+        (void)text_copy(path, length == 0 ? 2 : length + 1, length == 0 ? "/" : upper);
+        injection->source_fd = node_path_open(path, resolved, error);
+        if (injection->source_fd < 0)
+                return injection->source_fd;
+        for (int i = 0; r == 0 && i < 3; i++)
+                r = mount_see(i < 2 ? fds[i] : injection->source_fd, "", &seen[i]);
+        if (r < 0)
+                return fail(error, -r, "statx", path);
+        for (int i = 0; i < 2; i++)
+                if (seen[i].identity.id != seen[2].identity.id)
+                        return fail_because(
+                                error, EXDEV, "open source", i == 0 ? upper : work,
+                                "\"upper\" and \"work\" must be directories of one mount, and not its root");
+        (void)text_copy(injection->upper_rest, sizeof injection->upper_rest, upper + length + 1);
+        (void)text_copy(injection->work_rest, sizeof injection->work_rest, work + length + 1);
+        return 0;
+}
+
+static int open_layers(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        char path[PATH_MAX];
+        char upper[PATH_MAX];
+        char work[PATH_MAX];
+        int r = 0;
+
+        injection->source_digest = HASH_SEED;
+        for (size_t i = 0; r == 0 && i < request->lower_count; i++)
+                r = open_layer(injection, request->lower[i], /* writes= */ false, path, error);
+        if (r < 0 || request->upper == NULL)
+                return r;
+        if ((r = open_layer(injection, request->upper, /* writes= */ true, upper, error)) < 0 ||
+            (r = open_layer(injection, request->work, /* writes= */ true, work, error)) < 0)
+                return r;
+        if (text_path_normal(upper, path) < 0 || text_path_normal(work, upper) < 0)
+                return fail(error, EINVAL, "open source", upper);
+        if (strcmp(path, upper) == 0)
+                return fail_because(error, EINVAL, "open source", path,
+                                    "\"upper\" and \"work\" are the same directory");
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, path);
+        return open_common(injection, path, upper, error);
+}
+
+struct overlay_job {
+        const struct injection *injection;
+        int layer_fds[REQUEST_LAYERS_MAX]; /* detached clones, the topmost first */
+        size_t layer_count;
+        int common_fd; /* likewise, of what upper and work lie in; or -EBADF */
+        bool mapped;
+};
+
+/* The upper or the work directory in the clone: "/proc/self/fd/N", which the kernel follows to what was opened. */
+static int set_writable(int context_fd, const struct overlay_job *job, const char *name, const char *rest,
+                        int original_fd, int *ret_fd, struct error *error)
+{
+        int fd = sys_openat2(job->common_fd, rest, O_PATH | O_DIRECTORY, 0,
+                             RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+        struct stat original;
+        char link[64];
+        struct stat st;
+
+        *ret_fd = fd;
+        if (fd < 0 || fstat(fd, &st) < 0 || fstat(original_fd, &original) < 0)
+                return fail(error, errno, "open source", rest);
+        if (st.st_dev != original.st_dev || st.st_ino != original.st_ino)
+                return fail_because(error, ESTALE, "open source", rest, "the directory was replaced meanwhile");
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        return superblock_set(context_fd, name, link, error);
+}
+
+static int configure(int context_fd, const struct overlay_job *job, struct error *error)
+{
+        const struct injection *injection = job->injection;
+        const int *writable = injection->layer_fds + job->layer_count;
+        cleanup_close int upper_fd = -EBADF;
+        cleanup_close int work_fd = -EBADF;
+        char lower[256] = ""; /* a value is at most that long; hence the short names */
+        int r;
+
+        for (size_t i = 0; i < job->layer_count; i++)
+                (void)snprintf(lower + strlen(lower), sizeof lower - strlen(lower), "%s%zu", i > 0 ? ":" : "", i);
+        if ((r = superblock_set(context_fd, "source", "overlay", error)) < 0 ||
+            (r = superblock_set(context_fd, "lowerdir", lower, error)) < 0)
+                return r;
+        if (job->common_fd >= 0 &&
+            ((r = set_writable(context_fd, job, "upperdir", injection->upper_rest, writable[0], &upper_fd, error)) <
+                     0 ||
+             (r = set_writable(context_fd, job, "workdir", injection->work_rest, writable[1], &work_fd, error)) < 0))
+                return r;
+        if ((r = superblock_options(context_fd, &injection->request->options, error)) < 0)
+                return r;
+        return superblock_create(context_fd, "overlay", error);
+}
+
+/*
+ * In a sealed child on the node. The layers have to be attached somewhere while the overlay is made (before
+ * Linux 6.15); afterwards it holds them itself. Made as the container's root (setfsuid), since an overlay on an
+ * id-mapped upper layer does what it does there as whoever made it: made by the node's root, whom the mapping does not
+ * know, it mounts and then turns read-only (seen on 6.18 and 6.1).
+ */
+static int make_in_child(void *argument, struct error *error)
+{
+        const struct overlay_job *job = argument;
+        cleanup_close int context_fd = -EBADF;
+        uid_t uid;
+        gid_t gid;
+        int r = stage_enter(error);
+
+        for (size_t i = 0; r == 0 && i < job->layer_count; i++) {
+                char name[16];
+
+                (void)snprintf(name, sizeof name, "%zu", i);
+                r = stage_attach(job->layer_fds[i], name, /* directory= */ true, error);
+        }
+        if (r == 0 && job->common_fd >= 0)
+                r = stage_attach(job->common_fd, "common", /* directory= */ true, error);
+        if (r == 0 && job->mapped && (r = container_root_ids(job->injection->container, &uid, &gid, error)) == 0)
+                r = privileges_file_owner(uid, gid, error);
+        if (r < 0)
+                return r;
+        context_fd = superblock_begin("overlay", error);
+        if (context_fd < 0)
+                return context_fd;
+        if ((r = configure(context_fd, job, error)) < 0)
+                return r;
+        return superblock_mount(context_fd, "overlay", 0, error);
+}
+
+/* A clone of a layer that shows the container's owners. */
+static int clone_layer(const struct injection *injection, int layer_fd, const char *path, bool mapped,
+                       struct error *error)
+{
+        cleanup_close int fd = detached_mount_clone(layer_fd, path, /* recursive= */ false, error);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (mapped &&
+            (r = detached_mount_map(fd, path, /* recursive= */ false, injection->container->user_ns_fd, error)) < 0) {
+                if (error->reason[0] == '\0')
+                        (void)snprintf(error->reason, sizeof error->reason,
+                                       "the layer's owners cannot be mapped for the container (%s)",
+                                       strerrordesc_np(error->errnum));
+                return r;
+        }
+        return fd_take(&fd);
+}
+
+static int run_job(struct overlay_job *job, struct error *error)
+{
+        struct injection *injection = (struct injection *)job->injection;
+        const struct request *request = injection->request;
+        int keep[REQUEST_LAYERS_MAX + 4]; /* what the child needs; fewer than ns_worker_run() takes */
+        size_t count = 0;
+
+        for (; job->layer_count < request->lower_count; job->layer_count++) {
+                size_t i = job->layer_count;
+                int fd = clone_layer(injection, injection->layer_fds[i], request->lower[i], job->mapped, error);
+
+                if (fd < 0)
+                        return fd;
+                job->layer_fds[i] = keep[count++] = fd;
+        }
+        if (request->upper != NULL) {
+                job->common_fd = clone_layer(injection, injection->source_fd, request->upper, job->mapped, error);
+                if (job->common_fd < 0)
+                        return job->common_fd;
+                keep[count++] = job->common_fd;
+                keep[count++] = injection->layer_fds[request->lower_count];
+                keep[count++] = injection->layer_fds[request->lower_count + 1];
+        }
+        keep[count++] = injection->container->proc_fd;
+        injection->mount_fd = ns_worker_run(make_in_child, job, keep, count, error);
+        return injection->mount_fd < 0 ? injection->mount_fd : 0;
+}
+
+static bool has_upper(const struct mount_record *record, const void *argument)
+{
+        return strcmp(record->type, "overlay") == 0 && strcmp(record->origin, argument) == 0;
+}
+
+/* The kernel lets two overlays write to one upper directory, and calls what comes of it undefined. */
+static int check_alone(const struct injection *injection, struct error *error)
+{
+        const struct mount_record *record = &injection->record;
+        char name[CONTAINER_NAME_MAX];
+        int r = injection->request->upper == NULL ? -ENOENT
+                                                  : mount_record_find_live(&injection->call->state, record, has_upper,
+                                                                           record->origin, name, error);
+
+        if (r == 0)
+                return fail_because(error, EBUSY, "open source", record->origin,
+                                    "an overlay in container %s has this upper directory already", name);
+        return r == -ENOENT ? 0 : r;
+}
+
+static int make_overlay(struct injection *injection, bool owned, struct error *error)
+{
+        bool own = injection->container->own_user_ns;
+        struct overlay_job job = { .injection = injection,
+                                   .common_fd = -EBADF,
+                                   .mapped = own && injection->request->ids != IDS_HOST };
+        int r = check_alone(injection, error);
+
+        if (r == 0)
+                r = run_job(&job, error);
+
+        (void)owned; /* never asked for: not ownable */
+        for (size_t i = 0; i < job.layer_count; i++)
+                fd_close(&job.layer_fds[i]);
+        fd_close(&job.common_fd);
+        for (size_t i = 0; i < injection->layer_count; i++)
+                fd_close(&injection->layer_fds[i]);
+        injection->layer_count = 0;
+        fd_close(&injection->source_fd);
+        if (r < 0)
+                return r;
+        injection->directory = true;
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type, "overlay");
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
+                        !own         ? "none"
+                        : job.mapped ? "idmapped"
+                                     : "host");
+        return 0;
+}
+
+const struct source_kind overlay_source = { .open = open_layers, .make = make_overlay, .maps = true, .foreign = true };

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "block/device.h"
+#include "inject/raw_grant.h"
+#include "mount/detached.h"
+#include "mount/scratch_namespace.h"
+#include "process/privileges.h"
+#include "process/sealed_child.h"
+
+static int find_device(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct block_device *device = &injection->device;
+        int r = block_device_find(request->source, device, error);
+
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
+        if ((r = injection_check_policy(injection, error)) < 0 ||
+            (injection->call->policy != NULL && (r = block_device_check_place(device, error)) < 0))
+                return r;
+        if (request->read_only && !injection->container->own_user_ns)
+                return fail_because(error, EOPNOTSUPP, "find device", device->path,
+                                    "the container has no user namespace of its own, so its root can write to any "
+                                    "device it can open: \"readOnly\" would not hold");
+        if (device->read_only && !request->read_only)
+                return fail_because(error, EROFS, "find device", device->path, "the device is read-only");
+        /* two writers who do not know of each other destroy it */
+        return request->read_only ? 0 : block_device_check_unused(device, error);
+}
+
+struct node_job {
+        const struct injection *injection;
+        uid_t uid;
+        gid_t gid;
+        mode_t mode;
+};
+
+/*
+ * In a sealed child on the node: a device node on a tmpfs that nobody else can see, owned as it was made. The container
+ * gets the node alone; nodev is taken off later, from the clone, with the other attributes.
+ */
+static int make_in_child(void *argument, struct error *error)
+{
+        const struct node_job *job = argument;
+        int fd;
+        int r = stage_enter(error);
+
+        if (r < 0 || (r = privileges_file_owner(job->uid, job->gid, error)) < 0)
+                return r;
+        (void)umask(0); /* cannot fail; the child makes nothing else */
+        if (mknodat(AT_FDCWD, "node", S_IFBLK | job->mode, (dev_t)job->injection->device.number) < 0)
+                return fail(error, errno, "mknod", job->injection->device.path);
+        fd = open_tree(AT_FDCWD, "node", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        return fd < 0 ? fail(error, errno, "open_tree", "a device node") : fd;
+}
+
+/*
+ * Read-only, the mode has to say it, since a read-only mount does not keep a device from being written: it is the
+ * container root's by its group alone. An owner who is nobody in the container leaves its root without the capabilities
+ * that would override that (capable_wrt_inode_uidgid() in the kernel wants both ids mapped).
+ */
+static int make_node(struct injection *injection, bool owned, struct error *error)
+{
+        bool read_only = injection->request->read_only;
+        struct node_job job = { .injection = injection, .mode = read_only ? 0040 : 0600 };
+        int r = container_root_ids(injection->container, &job.uid, &job.gid, error);
+
+        (void)owned; /* never asked for: not ownable */
+        if (r < 0)
+                return r;
+        if (read_only)
+                job.uid = 0;
+        injection->mount_fd = ns_worker_run(make_in_child, &job, NULL, 0, error);
+        if (injection->mount_fd < 0)
+                return injection->mount_fd;
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type, "raw");
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "none");
+        return raw_grant_prepare(&injection->call->state, injection->container, &injection->record,
+                                 injection->device.number, !read_only, error);
+}
+
+static int allow_device(struct injection *injection, struct error *error)
+{
+        injection->device_allowed = true; /* from here on it may be */
+        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+                                /* included= */ true, error);
+}
+
+/* What was there before needs its device no more, or the same device with less. */
+static int settle_replaced(struct injection *injection, const struct mount_record *record, struct error *error)
+{
+        return raw_grant_settle_replaced(&injection->call->state, injection->container, record, error);
+}
+
+static int forbid_device(struct injection *injection, struct error *error)
+{
+        const struct state *state = &injection->call->state;
+        int r;
+
+        if (!injection->device_allowed)
+                return 0;
+        if (injection->replacing && injection->replaced.raw_device != 0) {
+                /* what was to be replaced stays, and needs what it needed */
+                r = raw_grant_settle(state, injection->container, &injection->replaced, /* included= */ true, error);
+                if (r < 0 || injection->replaced.raw_device == injection->record.raw_device)
+                        return r;
+        }
+        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+                                /* included= */ false, error);
+}
+
+const struct source_kind raw_source = { .open = find_device,
+                                        .make = make_node,
+                                        .allow = allow_device,
+                                        .settle = settle_replaced,
+                                        .undo = forbid_device,
+                                        .maps = true };

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/source_tmpfs.h"
+
+#include <stdio.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/superblock.h"
+
+/* The owner of its root directory: the ids asked for or the container's root, as the filesystem is to store them. */
+static int set_owner(int context_fd, const struct injection *injection, const char *name, uint32_t id, bool node_ids,
+                     struct error *error)
+{
+        char text[16];
+        uint32_t ignored;
+        uint32_t stored = id == REQUEST_ID_NONE ? 0 : id;
+        int r = 0;
+
+        if (injection->request->ids != IDS_HOST) /* it has to be somebody in there, also where that is mapped later */
+                r = container_node_id(injection->container, name[0] == 'u' ? "uid_map" : "gid_map", stored,
+                                      node_ids ? &stored : &ignored, error);
+        (void)snprintf(text, sizeof text, "%u", stored);
+        return r < 0 ? r : superblock_set(context_fd, name, text, error);
+}
+
+static int configure(int context_fd, const struct injection *injection, bool node_ids, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r;
+
+        if ((r = superblock_set(context_fd, "source", "tmpfs", error)) < 0 ||
+            (r = superblock_options(context_fd, &request->options, error)) < 0 ||
+            (r = set_owner(context_fd, injection, "uid", request->uid, node_ids, error)) < 0 ||
+            (r = set_owner(context_fd, injection, "gid", request->gid, node_ids, error)) < 0)
+                return r;
+        return superblock_create(context_fd, "tmpfs", error);
+}
+
+static int make_tmpfs(struct injection *injection, bool owned, struct error *error)
+{
+        enum request_ids ids = injection->request->ids;
+        bool mapped = injection->container->own_user_ns && ids == IDS_IDMAPPED;
+        bool node_ids = injection->container->own_user_ns && (ids == IDS_AUTO || ids == IDS_USERNS);
+        cleanup_close int context_fd =
+                owned ? superblock_begin_owned(injection->container, "tmpfs", error) : superblock_begin("tmpfs", error);
+        const char *word = owned ? "userns" : mapped ? "idmapped" : ids == IDS_HOST ? "host" : "none";
+        int r;
+
+        if (context_fd < 0)
+                return context_fd;
+        if ((r = configure(context_fd, injection, node_ids, error)) < 0)
+                return r;
+        injection->mount_fd = superblock_mount(context_fd, "tmpfs", 0, error);
+        if (injection->mount_fd < 0)
+                return injection->mount_fd;
+        if (mapped && (r = detached_mount_map(injection->mount_fd, "tmpfs", /* recursive= */ false,
+                                              injection->container->user_ns_fd, error)) < 0)
+                return r;
+        injection->directory = true;
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type, "tmpfs");
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
+                        injection->container->own_user_ns ? word : "none");
+        return 0;
+}
+
+const struct source_kind tmpfs_source = { .make = make_tmpfs, .ownable = true, .maps = true };

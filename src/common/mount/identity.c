@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/fd.h"
+#include "base/syscalls.h"
+
+/*
+ * A FUSE filesystem of another user namespace tells the node's root nothing but which mount it is (EACCES to whoever
+ * asks for more: fuse_getattr(), seen on 6.18 and 6.1). A directory may not be searched then; a file is none.
+ */
+static int see_foreign(int dirfd, const char *path, struct statx *ret_stx)
+{
+        cleanup_close int fd = path[0] != '\0' ? openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -EBADF;
+        int below;
+
+        if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+                  /* mask= */ 0, ret_stx) < 0)
+                return -errno;
+        below = openat(path[0] != '\0' ? fd : dirfd, ".", O_PATH | O_CLOEXEC);
+        ret_stx->stx_mode = below < 0 && errno == ENOTDIR ? S_IFREG : S_IFDIR;
+        fd_close(&below);
+        return 0;
+}
+
+int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen)
+{
+        struct statx stx;
+
+        if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+                  STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &stx) < 0) {
+                int r = errno == EACCES ? see_foreign(dirfd, path, &stx) : -errno;
+
+                if (r < 0)
+                        return r;
+        }
+        *ret_seen = (struct mount_seen){
+                .identity = { .unique = (stx.stx_mask & STATX_MNT_ID_UNIQUE) != 0,
+                              .id = stx.stx_mnt_id,
+                              .device = makedev(stx.stx_dev_major, stx.stx_dev_minor) },
+                .root = (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,
+                .directory = S_ISDIR(stx.stx_mode),
+                .device = makedev(stx.stx_dev_major, stx.stx_dev_minor),
+        };
+        if (!ret_seen->identity.unique) {
+                ret_seen->identity.short_id = ret_seen->identity.id;
+                ret_seen->identity.inode = stx.stx_ino;
+        }
+        return 0;
+}
+
+int mount_see_short_id(int fd, uint64_t *ret_short_id)
+{
+        struct statx stx;
+
+        /* it comes without being asked for */
+        if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, /* mask= */ 0, &stx) < 0)
+                return -errno;
+        *ret_short_id = stx.stx_mnt_id;
+        return 0;
+}
+
+bool mount_identity_same(const struct mount_identity *one, const struct mount_identity *other)
+{
+        if (one->unique != other->unique || one->id != other->id)
+                return false;
+        return one->unique || (one->device == other->device && one->inode == other->inode);
+}
+
+bool mount_seen_is(const struct mount_seen *seen, const struct mount_identity *identity)
+{
+        return seen->root && mount_identity_same(&seen->identity, identity);
+}

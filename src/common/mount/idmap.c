@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/idmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/syscalls.h"
+#include "process/namespace.h"
+#include "process/sealed_child.h"
+
+static int new_in_child(void *argument, struct error *error)
+{
+        int r = namespace_new_user(error);
+        int fd;
+
+        (void)argument;
+        if (r < 0)
+                return r;
+        fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        return fd < 0 ? fail(error, errno, "open", "/proc/self/ns/user") : fd;
+}
+
+/* The whole map in one write: the kernel takes no second one (user_namespaces(7)). */
+static int write_map(int pid, const char *map, const struct id_range *ranges, int count, struct error *error)
+{
+        char text[ID_RANGES_MAX * 36];
+        char path[64];
+        size_t length = 0;
+        cleanup_close int fd = -EBADF;
+        int r;
+
+        for (int i = 0; i < count; i++)
+                length += (size_t)snprintf(text + length, sizeof text - length, "%u %u %u\n", ranges[i].inside,
+                                           ranges[i].outside, ranges[i].count);
+        (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, map);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+                return fail(error, errno, "open", map);
+        r = file_write_all(fd, text, length);
+        return r < 0 ? fail(error, -r, "write", map) : 0;
+}
+
+/* The child may have ended: its maps can be written until it is waited for. */
+static int write_maps(int pid, void *argument, struct error *error)
+{
+        const struct id_mapping *mapping = argument;
+        int r = write_map(pid, "uid_map", mapping->users, mapping->user_count, error);
+
+        return r < 0 ? r : write_map(pid, "gid_map", mapping->groups, mapping->group_count, error);
+}
+
+int id_mapping_open(const struct id_mapping *mapping, struct error *error)
+{
+        return ns_worker_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
+}
+
+/* Lines as in uid_map, each a string of its own; anything else leaves fewer of them. */
+static int parse_lines(const char *text, const char *end, uint32_t lines, struct id_range *ret_ranges)
+{
+        int count = 0;
+
+        for (; lines > 0 && text < end && count < ID_RANGES_MAX; lines--) {
+                struct id_range *range = &ret_ranges[count];
+
+                char *rest;
+
+                range->inside = (uint32_t)strtoul(text, &rest, 10);
+                range->outside = (uint32_t)strtoul(rest, &rest, 10);
+                range->count = (uint32_t)strtoul(rest, &rest, 10);
+                count += range->count > 0;
+                text += strnlen(text, (size_t)(end - text)) + 1;
+        }
+        return count;
+}
+
+int id_mapping_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct id_mapping *ret_mapping)
+{
+        static union {
+                struct statmount_answer answer;
+                char bytes[sizeof(struct statmount_answer) + 2 * ID_RANGES_MAX * 36];
+        } buffer;
+        const struct statmount_answer *answer = &buffer.answer;
+        const struct mnt_id_request request = { .size = sizeof request,
+                                                .mnt_id = mount_id,
+                                                .param = STATMOUNT_UID_MAP | STATMOUNT_GID_MAP,
+                                                .mnt_ns_id = mnt_ns_id };
+        const char *end = buffer.bytes + sizeof buffer;
+
+        if (sys_statmount(&request, &buffer, sizeof buffer) < 0)
+                return -errno;
+        if ((answer->mask & request.param) != request.param)
+                return -ENOSYS; /* or not id-mapped: this kernel does not say which */
+        ret_mapping->user_count =
+                parse_lines(answer->strings + answer->uid_map, end, answer->uid_map_count, ret_mapping->users);
+        ret_mapping->group_count =
+                parse_lines(answer->strings + answer->gid_map, end, answer->gid_map_count, ret_mapping->groups);
+        return ret_mapping->user_count == 0 || ret_mapping->group_count == 0 ? -ENODATA : 0;
+}

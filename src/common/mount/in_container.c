@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/in_container.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/syscalls.h"
+#include "base/text.h"
+#include "mount/mountinfo.h"
+#include "mount/options.h"
+#include "process/namespace.h"
+
+/* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
+#define COVERS_MAX 16
+
+int placement_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
+                    const struct mount_attributes *attributes, struct error *error)
+{
+        unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | (beneath ? MOVE_MOUNT_BENEATH : 0);
+        struct mount_attr again = { .propagation = attributes->propagation };
+        int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
+
+        if (r < 0)
+                return r;
+        /* the target's descriptor was opened beneath the container's root and stays what it is in here */
+        if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
+                return container_fail(container, errno, "move_mount", target->path, error);
+        /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
+        if (again.propagation != 0 &&
+            mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
+                          sizeof again) < 0)
+                return container_fail(container, errno, "mount_setattr", target->path, error);
+        return 0;
+}
+
+const char *placement_word(enum placement placement)
+{
+        static const char *const words[] = { "present", "covered", "gone" };
+
+        return words[placement];
+}
+
+/* Whether the container's mount namespace holds the mount, wherever: 1, 0, or negative errno. */
+static int ask_statmount(const struct container *container, const struct mount_identity *identity)
+{
+        struct mnt_id_request request = { .size = sizeof request,
+                                          .mnt_id = identity->id,
+                                          .mnt_ns_id = container->mnt_ns.id };
+        uint64_t answer[64]; /* a struct statmount, of which nothing was asked but whether there is one */
+
+        if (!identity->unique || container->mnt_ns.id == 0)
+                return -ENOSYS;
+        if (sys_statmount(&request, answer, sizeof answer) == 0)
+                return 1;
+        return errno == ENOENT ? 0 : -errno;
+}
+
+static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
+{
+        cleanup_mount_table struct mount_table table = {};
+        int r = mount_table_open(&table, container->proc_fd);
+
+        while (r == 0 && mount_table_next(&table))
+                /* ids are used again, so the device must be the same, too, where it says anything */
+                if (table.id == identity->short_id &&
+                    (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
+                        return 1;
+        return r;
+}
+
+int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                   enum placement *ret_placement, struct error *error)
+{
+        struct mount_seen seen;
+        int r = target_see(container, path, &seen, NULL, error);
+        int there;
+
+        if (r == 0 && mount_seen_is(&seen, identity)) {
+                *ret_placement = PLACEMENT_PRESENT;
+                return 0;
+        }
+        there = ask_statmount(container, identity);
+        if (there < 0)
+                there = ask_mount_table(container, identity);
+        if (there < 0)
+                return container_fail(container, -there, "statmount", path, error);
+        *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
+        return 0;
+}
+
+int placement_options(const struct container *container, const char *path, const struct mount_identity *identity,
+                      char *ret_text, size_t size, struct error *error)
+{
+        struct mount_seen seen = {};
+        unsigned long flags;
+        int r = target_see(container, path, &seen, &flags, error);
+
+        if (r < 0)
+                return r;
+        if (!mount_seen_is(&seen, identity)) {
+                (void)fail_because(error, ESTALE, "look again", path,
+                                   "the target was moved, replaced or covered while the mount was placed");
+                return error_where(error, container->name);
+        }
+        mount_options_text(flags, ret_text, size);
+        return 0;
+}
+
+int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
+{
+        cleanup_mount_table struct mount_table table = {};
+        char seen_path[2 * PATH_MAX]; /* as the process sees it, which may not have entered its root directory yet */
+        unsigned count = 0;
+        size_t length = (size_t)snprintf(seen_path, sizeof seen_path, "%s%s", container->root_prefix, path);
+        int r = mount_table_open(&table, container->proc_fd);
+
+        if (r < 0)
+                return container_fail(container, -r, "read", "mountinfo", error);
+        while (mount_table_next(&table))
+                count += strncmp(table.mount_point, seen_path, length) == 0 && table.mount_point[length] == '/';
+        *ret_count = count;
+        return 0;
+}
+
+int placement_take_back(int mount_fd, const struct container *container, struct error *error)
+{
+        cleanup_close int fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        char name[16];
+        int r;
+
+        if (fds_fd < 0)
+                return fail(error, errno, "open", "/proc/self/fd");
+        if ((r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        if (fchdir(fds_fd) < 0) /* the node's procfs, seen from inside */
+                return fail(error, errno, "fchdir", "/proc/self/fd");
+        (void)snprintf(name, sizeof name, "%d", mount_fd);
+        for (int i = 0; i < COVERS_MAX; i++) {
+                /* until the kernel says that ours is in no tree any more */
+                if (umount2(name, MNT_DETACH) < 0)
+                        return errno == EINVAL ? 0
+                                               : container_fail(container, errno, "umount2", "what was placed", error);
+        }
+        return container_fail(container, EBUSY, "umount2", "what was placed", error);
+}
+
+/* Where the container's tree has the mount on top; ret_path holds PATH_MAX bytes. Returns 0 or negative errno. */
+static int locate(const struct container *container, const struct mount_identity *identity, char *ret_path)
+{
+        cleanup_mount_table struct mount_table table = {};
+        int r = mount_table_open(&table, container->proc_fd);
+
+        /* the ids in there are the reusable ones, so each place is looked at */
+        while (r == 0 && mount_table_next(&table)) {
+                struct mount_seen seen;
+                struct error ignored;
+
+                if (target_see(container, table.mount_point, &seen, NULL, &ignored) == 0 &&
+                    mount_seen_is(&seen, identity))
+                        return text_copy(ret_path, PATH_MAX, table.mount_point) ? 0 : -ENAMETOOLONG;
+        }
+        return r < 0 ? r : -ENOENT;
+}
+
+/* The directory our mount is in and its name there, if it is on top at path; else EBUSY. */
+static int open_ours(const struct container *container, const char *path, const struct mount_identity *identity,
+                     const char **ret_name, struct error *error)
+{
+        cleanup_close int dirfd = target_open_parent(container, path, ret_name, error);
+        struct mount_seen seen = {};
+
+        if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && mount_seen_is(&seen, identity))
+                return fd_take(&dirfd);
+        (void)fail_because(error, EBUSY, "umount2", path, "another mount covers the one that flexgraft put there");
+        return error_where(error, container->name);
+}
+
+int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
+                     bool lazily, struct error *error)
+{
+        const char *name = path;
+        cleanup_close int dirfd = open_ours(container, path, identity, &name, error);
+        char moved[PATH_MAX];
+        int r;
+
+        if (dirfd < 0 && locate(container, identity, moved) == 0)
+                dirfd = open_ours(container, moved, identity, &name, error); /* the container moved it there */
+        if (dirfd < 0)
+                return dirfd;
+        if ((r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        /* By its name in its directory's descriptor, never following a link. The container's root could put another
+         * mount there just now; all it can make us do is take that away from itself. */
+        if (fchdir(dirfd) < 0)
+                return container_fail(container, errno, "fchdir", path, error);
+        if (umount2(name, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0)) < 0)
+                return container_fail(container, errno, "umount2", path, error);
+        return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/mountinfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/fd.h"
+
+int mount_table_open(struct mount_table *ret_table, int proc_fd)
+{
+        cleanup_close int fd = openat(proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
+        FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+        if (file == NULL)
+                return -errno;
+        (void)fd_take(&fd); /* the stream's now */
+        *ret_table = (struct mount_table){ .file = file };
+        return 0;
+}
+
+int mount_table_open_own(struct mount_table *ret_table)
+{
+        cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return proc_fd < 0 ? -errno : mount_table_open(ret_table, proc_fd);
+}
+
+/* Blanks and backslashes stand as \ooo (proc(5)); undone in place. */
+static void unescape(char *text)
+{
+        char *out = text;
+
+        for (const char *in = text; *in != '\0'; out++)
+                if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
+                        *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+                        in += 4;
+                } else
+                        *out = *in++;
+        *out = '\0';
+}
+
+/* Behind the optional fields, which end in a lone dash, come the type and the source (proc(5)). */
+static const char *read_source(char *rest)
+{
+        char *field = strstr(rest, " - ");
+
+        field = field != NULL ? strchr(field + 3, ' ') : NULL;
+        if (field == NULL)
+                return "";
+        field++;
+        field[strcspn(field, " \n")] = '\0';
+        unescape(field);
+        return field;
+}
+
+bool mount_table_next(struct mount_table *table)
+{
+        uint64_t device = 0;
+        char *field;
+
+        if (getline(&table->line, &table->size, table->file) < 0)
+                return false;
+        table->id = strtoull(table->line, NULL, 10);
+        field = table->line;
+        for (int i = 0; i < 4; i++) { /* the mount point is the fifth field */
+                field = strchr(field, ' ');
+                if (field == NULL)
+                        return false;
+                field++;
+                if (i == 1) { /* the third: major:minor */
+                        char *minor;
+                        unsigned long major = strtoul(field, &minor, 10);
+
+                        device = makedev(major, strtoul(minor + (*minor == ':'), NULL, 10));
+                }
+        }
+        table->device = device;
+        table->mount_point = field;
+        field += strcspn(field, " ");
+        table->source = read_source(field);
+        *field = '\0';
+        unescape((char *)table->mount_point);
+        return true;
+}
+
+void mount_table_close(struct mount_table *table)
+{
+        free(table->line);
+        table->line = NULL;
+        if (table->file != NULL)
+                (void)fclose(table->file); /* nothing was written */
+        table->file = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mountinfo.h - a container's mountinfo, line by line: for the questions that the kernel answers no other way.
+ *
+ * Its length is the container's to choose, so nothing that happens at every mount reads it. Not libmount, which Debian
+ * ships as a shared library only: loading that costs a helper a third of its time.
+ */
+#ifndef FLEXGRAFT_MOUNT_MOUNTINFO_H
+#define FLEXGRAFT_MOUNT_MOUNTINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct mount_table {
+        FILE *file;
+        char *line;
+        size_t size;
+        uint64_t id;             /* of this line: the reusable id, not the unique one */
+        uint64_t device;         /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
+        const char *mount_point; /* of this line, in the container's words, not escaped */
+        const char *source;      /* likewise; "" where the line has none */
+};
+
+/* mount_table_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */
+int mount_table_open(struct mount_table *ret_table, int proc_fd);
+
+/* mount_table_open_own() - the same of the mount namespace that we are in. */
+int mount_table_open_own(struct mount_table *ret_table);
+
+/* mount_table_next() - the next line; false at the end. What it gave before is void. */
+bool mount_table_next(struct mount_table *table);
+
+void mount_table_close(struct mount_table *table);
+#define cleanup_mount_table __attribute__((cleanup(mount_table_close)))
+
+#endif

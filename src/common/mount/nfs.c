@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/nfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/superblock.h"
+#include "process/namespace.h"
+#include "process/sealed_child.h"
+
+#define NFS_PORT 2049
+
+static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* in the order they are tried */
+
+/* The value of "name=value" among the options; the last one counts. NULL: it is not there. */
+static const char *option_value(const struct nfs_mount *mount, const char *name)
+{
+        const char *found = NULL;
+        size_t length = strlen(name);
+
+        for (size_t i = 0; i < mount->options->fs_count; i++) {
+                const char *option = mount->options->fs_options[i];
+
+                if (strncmp(option, name, length) == 0 && option[length] == '=')
+                        found = option + length + 1;
+        }
+        return found;
+}
+
+/* What is for mount.nfs(8), and not for the kernel. */
+static bool is_for_mount(const char *option)
+{
+        static const char *const words[] = { "fg", "bg", "intr", "nointr", NULL };
+
+        return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "clientaddr=");
+}
+
+/* Which of these words is an option; NULL: none. */
+static const char *option_among(const struct nfs_mount *mount, const char *const *words)
+{
+        for (size_t i = 0; i < mount->options->fs_count; i++)
+                if (text_among(mount->options->fs_options[i], words))
+                        return mount->options->fs_options[i];
+        return NULL;
+}
+
+/* The version that the options name, as "4.2"; NULL: none. */
+static const char *named_version(const struct nfs_mount *mount)
+{
+        static const char *const words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
+        const char *value = option_value(mount, "vers") ?: option_value(mount, "nfsvers");
+        const char *word = value == NULL ? option_among(mount, words) : NULL;
+
+        return word != NULL ? word + 1 : value;
+}
+
+static bool says_locks(const struct nfs_mount *mount)
+{
+        static const char *const words[] = { "lock", "nolock", NULL };
+
+        return option_among(mount, words) != NULL || option_value(mount, "local_lock") != NULL;
+}
+
+static bool is_datagram(const struct nfs_mount *mount)
+{
+        static const char *const words[] = { "udp", NULL };
+        const char *proto = option_value(mount, "proto");
+
+        return proto != NULL ? !text_starts(proto, "tcp") : option_among(mount, words) != NULL;
+}
+
+static int open_network(const struct nfs_mount *mount, struct error *error)
+{
+        int fd = openat(mount->container->proc_fd, "ns/net", O_RDONLY | O_CLOEXEC);
+
+        return fd < 0 ? container_fail(mount->container, errno, "open", "ns/net", error) : fd;
+}
+
+int nfs_mount_find(struct nfs_mount *mount, struct error *error)
+{
+        cleanup_close int net_ns_fd = mount->container != NULL ? open_network(mount, error) : -EBADF;
+        cleanup_close int root_fd = mount->container != NULL ? -EBADF : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct server_view view = { .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node" };
+        const char *port = option_value(mount, "port");
+        uint64_t number = NFS_PORT;
+
+        if (mount->container != NULL) {
+                if (net_ns_fd < 0)
+                        return net_ns_fd;
+                view.root_fd = mount->container->root_fd;
+                view.name = mount->container->name;
+        } else if (root_fd < 0)
+                return fail(error, errno, "open", "/");
+        if (option_value(mount, "addr") != NULL)
+                return fail_because(error, EINVAL, "check options", "addr",
+                                    "addr: the server's address is found by its name, and goes nowhere else");
+        if (port != NULL && !text_number(port, UINT16_MAX, &number))
+                return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is no port", port);
+        if (number == 0)
+                number = NFS_PORT;
+        return server_address_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount),
+                                   mount->deadline_ms, &mount->address, error);
+}
+
+/* ---- the filesystem */
+
+struct begin_job {
+        const struct container *container;
+        int net_ns_fd;
+        bool owned;
+};
+
+/* What is mounted is reached from the network namespace in which the context was opened (seen on 6.1 for 3 and 4.2). */
+static int begin_in_child(void *argument, struct error *error)
+{
+        const struct begin_job *job = argument;
+        int r = namespace_enter_network(job->net_ns_fd, job->container->name, error);
+
+        if (r == 0 && job->owned &&
+            (r = namespace_become_root_of(job->container->user_ns_fd, job->container->name, error)) == 0)
+                r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error);
+        return r < 0 ? r : superblock_begin("nfs", error);
+}
+
+static int begin(const struct nfs_mount *mount, bool owned, struct error *error)
+{
+        struct begin_job job = { .container = mount->container, .owned = owned };
+        cleanup_close int net_ns_fd = -EBADF;
+        int keep[3];
+
+        if (mount->container == NULL)
+                return superblock_begin("nfs", error);
+        net_ns_fd = open_network(mount, error);
+        if (net_ns_fd < 0)
+                return net_ns_fd;
+        job.net_ns_fd = net_ns_fd;
+        keep[0] = net_ns_fd;
+        keep[1] = mount->container->user_ns_fd;
+        keep[2] = mount->container->mnt_ns_fd;
+        return ns_worker_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+}
+
+struct create_job {
+        int context_fd;
+        const char *source;
+        char hostname[HOST_NAME_MAX + 1];
+};
+
+/*
+ * A client of NFS 4 calls itself by its host name. Each network namespace is a client of its own to the kernel; were
+ * two to have one name, the server would take the one for the other after a reboot, and drop what it has open and
+ * locked.
+ */
+static int create_in_child(void *argument, struct error *error)
+{
+        const struct create_job *job = argument;
+        int r = namespace_new_hostname(job->hostname, error);
+
+        if (r == 0)
+                r = superblock_create(job->context_fd, job->source, error);
+        return r < 0 ? r : job->context_fd;
+}
+
+/* As a client whose name tells the node and the network namespace. */
+static int create(const struct nfs_mount *mount, int context_fd, bool owned, struct error *error)
+{
+        struct create_job job = { .context_fd = context_fd, .source = mount->export->source };
+        struct utsname node;
+        struct stat own;
+        struct stat st;
+        int fd;
+
+        if (mount->container == NULL || stat("/proc/self/ns/net", &own) < 0 ||
+            fstatat(mount->container->proc_fd, "ns/net", &st, 0) < 0 || (st.st_ino == own.st_ino && !owned) ||
+            uname(&node) < 0)
+                return superblock_create(context_fd, mount->export->source, error);
+        (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx%s", node.nodename, (unsigned long long)st.st_ino,
+                       owned ? "u" : ""); /* with other credentials it is another client, too */
+        fd = ns_worker_run(create_in_child, &job, &context_fd, 1, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&fd); /* the context, which is the caller's */
+        return 0;
+}
+
+static int configure(const struct nfs_mount *mount, int context_fd, bool owned, const char *version,
+                     struct error *error)
+{
+        const char *client = option_value(mount, "clientaddr");
+        int r;
+
+        if ((r = superblock_set(context_fd, "source", mount->export->source, error)) < 0 ||
+            (version != NULL && (r = superblock_set(context_fd, "vers", version, error)) < 0))
+                return r;
+        for (size_t i = 0; i < mount->options->fs_count; i++) {
+                const char *option = mount->options->fs_options[i];
+
+                if (!is_for_mount(option) && (r = superblock_option(context_fd, option, error)) < 0)
+                        return r;
+        }
+        /* in a container's network there is neither rpcbind nor statd, which locks of version 3 want on the client, too
+         */
+        if ((mount->container != NULL || mount->no_locks) && !says_locks(mount) &&
+            (strcmp(version != NULL ? version : mount->version, "3") == 0) &&
+            (r = superblock_set(context_fd, "nolock", NULL, error)) < 0)
+                return r;
+        if ((r = superblock_set(context_fd, "addr", mount->address.server, error)) < 0 ||
+            (r = superblock_set(context_fd, "clientaddr", client != NULL ? client : mount->address.client, error)) <
+                    0 ||
+            (mount->read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
+                return r;
+        return create(mount, context_fd, owned, error);
+}
+
+/* What the number means here. */
+static int explain(const struct nfs_mount *mount, const char *version, struct error *error)
+{
+        const char *export = mount->export->path;
+        const char *server = mount->address.server;
+
+        if (strcmp(error->operation, "fsconfig") != 0 || error->reason[0] != '\0')
+                return error_negative(error->errnum);
+        switch (error->errnum) {
+        case ENOENT:
+                (void)snprintf(error->reason, sizeof error->reason,
+                               "the server %s has no export %.255s for this client", server, export);
+                break;
+        case EACCES:
+                (void)snprintf(error->reason, sizeof error->reason, "the server %s does not permit this client %.255s",
+                               server, export);
+                break;
+        case EPROTONOSUPPORT:
+                (void)snprintf(error->reason, sizeof error->reason, "the server %s does not speak NFS %s", server,
+                               version != NULL ? version : mount->version);
+                break;
+        case ETIMEDOUT:
+                (void)snprintf(error->reason, sizeof error->reason, "the server %s does not answer", server);
+                break;
+        default:
+                break;
+        }
+        return error_negative(error->errnum);
+}
+
+static int make_version(struct nfs_mount *mount, bool owned, const char *version, struct error *error)
+{
+        cleanup_close int context_fd = begin(mount, owned, error);
+        int fd;
+        int r;
+
+        if (context_fd < 0)
+                return context_fd;
+        if ((r = configure(mount, context_fd, owned, version, error)) < 0)
+                return explain(mount, version, error);
+        fd = superblock_mount(context_fd, mount->export->source, 0, error);
+        if (fd >= 0 && version != NULL)
+                (void)text_copy(mount->version, sizeof mount->version, version);
+        return fd;
+}
+
+/* Whether the options name one; as it is told then: "4" and a minorversion of its own are the kernel's to put together.
+ */
+static bool note_version(struct nfs_mount *mount)
+{
+        const char *version = named_version(mount);
+        const char *minor = option_value(mount, "minorversion");
+
+        if (minor != NULL)
+                (void)snprintf(mount->version, sizeof mount->version, "4.%.4s", minor);
+        else if (version != NULL)
+                (void)snprintf(mount->version, sizeof mount->version, "%.7s",
+                               strcmp(version, "4") == 0 ? "4.0" : version);
+        return minor != NULL || version != NULL;
+}
+
+int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
+{
+        static const size_t last = sizeof versions / sizeof versions[0] - 1;
+        static struct error missing; /* static, for its size */
+        bool is_missing = false;
+        int fd = -EPROTONOSUPPORT;
+
+        if (note_version(mount))
+                return make_version(mount, owned, NULL, error);
+        for (size_t i = 0; i <= last; i++) {
+                fd = make_version(mount, owned, versions[i], error);
+                if (fd == -ENOENT && i < last) {
+                        /* a server of old may export to version 3 alone what has no place below a root */
+                        missing = *error;
+                        is_missing = true;
+                        i = last - 1;
+                } else if (fd != -EPROTONOSUPPORT && fd != -EINVAL)
+                        break;
+        }
+        if (fd < 0 && is_missing)
+                *error = missing;
+        return fd < 0 ? error_negative(error->errnum) : fd;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nfs_export.h - how an export of an NFS server is written.
+ */
+#ifndef FLEXGRAFT_MOUNT_NFS_EXPORT_H
+#define FLEXGRAFT_MOUNT_NFS_EXPORT_H
+
+#include <limits.h>
+
+#define NFS_HOST_SIZE 256
+
+struct nfs_export {
+        char host[NFS_HOST_SIZE]; /* a name or an address, without brackets */
+        char path[PATH_MAX];
+        char source[PATH_MAX + NFS_HOST_SIZE + 4]; /* as the kernel wants both: "host:/path", "[fd00::1]:/path" */
+};
+
+/* nfs_export_parse() - from "host:/path". Errors: EINVAL, without words: that is for who knows the key's name. */
+int nfs_export_parse(const char *source, struct nfs_export *ret_export);
+
+/* nfs_export_join() - from both parts; the host perhaps in brackets. */
+int nfs_export_join(const char *host, const char *path, struct nfs_export *ret_export);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/syscalls.h"
+#include "base/text.h"
+#include "process/privileges.h"
+
+#define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+#define RETRIES_MAX 256 /* openat2 answers EAGAIN when a rename raced with ".." of the path */
+
+/* Filesystems that are an interface of the kernel's: a mount over a part of them hides it from the container's root. */
+static const unsigned kernel_filesystems[] = {
+        PROC_SUPER_MAGIC,
+        SYSFS_MAGIC,
+        CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC,
+        SECURITYFS_MAGIC,
+        DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,
+        SELINUX_MAGIC,
+        SMACK_MAGIC,
+        BPF_FS_MAGIC,
+        PSTOREFS_MAGIC,
+        EFIVARFS_MAGIC,
+        DEVPTS_SUPER_MAGIC,
+        BINFMTFS_MAGIC,
+        NSFS_MAGIC,
+        0x19800202 /* mqueue */,
+        0x62656570 /* configfs */,
+};
+
+/* O_PATH on a path of the container, or negative errno. resolve: what RESOLVE_TARGET does not refuse already. */
+static int open_inside(const struct container *container, const char *path, uint64_t flags, uint64_t resolve)
+{
+        const char *relative = path[1] == '\0' ? "." : path + 1;
+        int fd = -1;
+
+        for (int i = 0; i < RETRIES_MAX; i++) {
+                fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET | resolve);
+                if (fd >= 0 || errno != EAGAIN)
+                        break;
+        }
+        return fd < 0 ? -errno : fd;
+}
+
+static bool is_kernel_filesystem(int fd)
+{
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return false; /* a dead filesystem; whatever it is, it is none of these */
+        for (size_t i = 0; i < sizeof kernel_filesystems / sizeof kernel_filesystems[0]; i++)
+                if ((unsigned)fs.f_type == kernel_filesystems[i])
+                        return true;
+        return false;
+}
+
+/* Where the container sees what fd is: the kernel's name for it, less the container's root if that is a chroot. */
+static int container_path(const struct container *container, int fd, char *ret_path)
+{
+        char link[64];
+        char root[PATH_MAX];
+        char path[PATH_MAX];
+        ssize_t n;
+        size_t root_length;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", container->root_fd);
+        n = readlink(link, root, sizeof root);
+        if (n <= 0 || n == (ssize_t)sizeof root)
+                return -ENAMETOOLONG;
+        root_length = n == 1 ? 0 : (size_t)n;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, path, sizeof path);
+        if (n <= 0 || n == (ssize_t)sizeof path)
+                return -ENAMETOOLONG;
+        path[n] = '\0';
+        if ((size_t)n < root_length || memcmp(path, root, root_length) != 0)
+                return -EXDEV;
+        return text_path_normal(path[root_length] == '\0' ? "/" : path + root_length, ret_path);
+}
+
+int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+{
+        cleanup_target struct target target = TARGET_NONE;
+        cleanup_close int fd = -EBADF;
+        char existing[PATH_MAX];
+        struct mount_seen seen;
+        bool straight; /* no symbolic link on the way: the container sees it where it was asked for */
+        size_t length;
+        int r;
+
+        (void)text_copy(existing, sizeof existing, path);
+        fd = open_inside(container, existing, 0, RESOLVE_NO_SYMLINKS);
+        straight = fd >= 0 && strstr(path, "/..") == NULL;
+        if (fd == -ELOOP)
+                fd = open_inside(container, existing, 0, 0);
+        while (fd == -ENOENT && strcmp(existing, "/") != 0) {
+                char *slash = strrchr(existing, '/');
+
+                if (strcmp(slash, "/..") == 0)
+                        return container_fail(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
+                slash[slash == existing ? 1 : 0] = '\0';
+                target.missing++;
+                fd = open_inside(container, existing, 0, 0);
+        }
+        if (fd < 0)
+                return container_fail(container, -fd, "openat2", path, error);
+        length = strcmp(existing, "/") == 0 ? 0 : strlen(existing); /* where the missing part begins */
+
+        if (is_kernel_filesystem(fd)) {
+                (void)fail_because(error, EPERM, "find target", path,
+                                   "the target is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+                return error_where(error, container->name);
+        }
+        r = mount_see(fd, "", &seen);
+        if (r < 0)
+                return container_fail(container, -r, "statx", path, error);
+        if (target.missing > 0 && !seen.directory)
+                return container_fail(container, ENOTDIR, "openat2", path, error);
+
+        if (straight || container_path(container, fd, target.path) < 0 ||
+            strlen(target.path) + strlen(path + length) >= sizeof target.path)
+                (void)text_copy(target.path, sizeof target.path, path); /* or too long to be told otherwise */
+        else if (target.missing > 0) {
+                size_t known = strcmp(target.path, "/") == 0 ? 0 : strlen(target.path);
+
+                (void)text_copy(target.path + known, sizeof target.path - known, path + length);
+        }
+        target.directory = seen.directory;
+        target.mount_root = seen.root && target.missing == 0;
+        target.mount = seen.identity;
+        *(target.missing > 0 ? &target.base_fd : &target.fd) = fd_take(&fd);
+        *ret_target = target;
+        target = (struct target)TARGET_NONE;
+        return 0;
+}
+
+int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,
+               unsigned long *ret_statfs_flags, struct error *error)
+{
+        cleanup_close int fd = open_inside(container, path, 0, 0);
+        int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
+        struct statfs fs;
+
+        if (r < 0)
+                return container_fail(container, -r, "openat2", path, error);
+        if (ret_statfs_flags == NULL)
+                return 0;
+        if (fstatfs(fd, &fs) < 0)
+                return container_fail(container, errno, "fstatfs", path, error);
+        *ret_statfs_flags = (unsigned long)fs.f_flags;
+        return 0;
+}
+
+/* One component, made and opened without following anything. Somebody else's directory of that name will do. */
+static int make_directory(int dirfd, const char *name, bool *ret_made)
+{
+        int fd;
+
+        *ret_made = mkdirat(dirfd, name, 0755) == 0;
+        if (!*ret_made && errno != EEXIST)
+                return -errno;
+        fd = sys_openat2(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        return fd < 0 ? -errno : fd;
+}
+
+static int make_file(int dirfd, const char *name, bool *ret_made)
+{
+        int fd;
+
+        *ret_made = mknodat(dirfd, name, S_IFREG | 0644, 0) == 0;
+        if (!*ret_made)
+                return -errno;
+        fd = sys_openat2(dirfd, name, O_PATH | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        return fd < 0 ? -errno : fd;
+}
+
+/* The start of a path's last count components, behind the slash. */
+static const char *last_components(const char *path, unsigned count)
+{
+        const char *start = path + strlen(path);
+
+        for (unsigned i = 0; i < count; i++)
+                do
+                        start--;
+                while (start > path && *start != '/');
+        return start + 1;
+}
+
+/* One more component beneath dirfd, by the rights that the container's root has there. */
+static int make_component(const struct container *container, int dirfd, const char *name, bool directory,
+                          bool *ret_made, struct error *error)
+{
+        struct stat st;
+        int r;
+
+        *ret_made = false;
+        /* our capability is the node's; the container's root could not do this where its own does not reach */
+        if (fstat(dirfd, &st) < 0)
+                return container_fail(container, errno, "fstat", name, error);
+        r = container_may_change(container, st.st_uid, st.st_gid, error);
+        if (r < 0)
+                return r;
+        r = directory ? make_directory(dirfd, name, ret_made) : make_file(dirfd, name, ret_made);
+        return r < 0 ? container_fail(container, -r, "mkdir", name, error) : r;
+}
+
+static int make_components(const struct container *container, struct target *target, bool directory,
+                           struct error *error)
+{
+        const char *rest = last_components(target->path, target->missing);
+        cleanup_close int fd = fd_take(&target->base_fd);
+
+        for (unsigned left = target->missing; left > 0; left--) {
+                char name[NAME_MAX + 1];
+                size_t length = strcspn(rest, "/");
+                bool made;
+                int next;
+
+                (void)memcpy(name, rest, length); /* no component is longer: text_path_normal() */
+                name[length] = '\0';
+                rest += length + (left > 1 ? 1 : 0);
+                next = make_component(container, fd, name, left > 1 || directory, &made, error);
+                if (made || target->made > 0)
+                        target->made++;
+                else if (next >= 0)
+                        target->missing--; /* somebody else just made it, and it is theirs */
+                if (next < 0)
+                        return next;
+                fd_close(&fd);
+                fd = next;
+        }
+        target->fd = fd_take(&fd);
+        return 0;
+}
+
+int target_make(const struct container *container, struct target *target, bool directory, struct error *error)
+{
+        struct mount_seen seen;
+        uid_t uid;
+        gid_t gid;
+        int r;
+
+        if (target->missing == 0)
+                return 0;
+        r = container_root_ids(container, &uid, &gid, error);
+        if (r < 0)
+                return r;
+        r = privileges_file_owner(uid, gid, error);
+        if (r < 0)
+                return r;
+        /* as the container's root, with the node's capabilities, beneath descriptors only */
+        r = make_components(container, target, directory, error);
+        (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
+        if (r < 0)
+                return r;
+
+        r = mount_see(target->fd, "", &seen);
+        if (r < 0)
+                return container_fail(container, -r, "statx", target->path, error);
+        target->directory = seen.directory;
+        target->mount_root = seen.root;
+        target->mount = seen.identity;
+        return 0;
+}
+
+int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error)
+{
+        char parent[PATH_MAX];
+        const char *name = last_components(path, 1);
+        int fd;
+
+        (void)text_copy(parent, sizeof parent, path);
+        parent[name - path > 1 ? name - path - 1 : 1] = '\0';
+        fd = open_inside(container, parent, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+        if (fd < 0)
+                return container_fail(container, -fd, "openat2", parent, error);
+        *ret_name = name;
+        return fd;
+}
+
+/* What may stand in the way of removing something of ours that others have come to use, for good and all. */
+static bool is_in_use(int errnum)
+{
+        return errnum == ENOTEMPTY || errnum == EEXIST || errnum == EBUSY || errnum == ENOTDIR || errnum == EISDIR ||
+               errnum == ELOOP || errnum == EROFS || errnum == EPERM || errnum == EACCES;
+}
+
+/* Remove one path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
+static int remove_unused(const struct container *container, const char *path, struct error *error)
+{
+        const char *name = last_components(path, 1);
+        cleanup_close int dirfd = target_open_parent(container, path, &name, error);
+        struct mount_seen seen;
+        struct stat parent;
+        struct stat st;
+        uid_t uid;
+        gid_t gid;
+        int r;
+
+        if (dirfd < 0)
+                return dirfd == -ENOENT ? 0 : is_in_use(-dirfd) ? 1 : dirfd;
+        if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+                return errno == ENOENT ? 0 : container_fail(container, errno, "stat", path, error);
+        /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it (since
+         * Linux 3.18); we are in the node's, so it is for us to see. */
+        r = mount_see(dirfd, name, &seen);
+        if (r < 0)
+                return container_fail(container, -r, "statx", path, error);
+        if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
+                return 1;
+        r = container_root_ids(container, &uid, &gid, error);
+        if (r == 0 && fstat(dirfd, &parent) < 0)
+                r = container_fail(container, errno, "fstat", path, error);
+        if (r == 0)
+                r = container_may_change(container, parent.st_uid, parent.st_gid, error);
+        if (r == -EACCES || (r == 0 && st.st_uid != uid))
+                return 1;
+        if (r < 0 && r != -ESRCH) /* it just ended, and with it whoever could have put another there */
+                return r;
+        if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
+                return 0;
+        return is_in_use(errno) ? 1 : container_fail(container, errno, "unlinkat", path, error);
+}
+
+int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
+                  unsigned *ret_left, struct error *error)
+{
+        char rest[PATH_MAX];
+        uid_t uid;
+        gid_t gid;
+        int r = 0;
+
+        *ret_left = count;
+        if (count == 0)
+                return 0;
+        /* as the container's root, for directories that are sticky; as the node's where the container just died */
+        if (container_root_ids(container, &uid, &gid, error) == 0)
+                (void)privileges_file_owner(uid, gid, error); /* the node's root can remove most of it, too */
+        (void)text_copy(rest, sizeof rest, path);
+        if (skip > 0)
+                rest[last_components(rest, skip) - rest - 1] = '\0';
+        while (*ret_left > 0 && (r = remove_unused(container, rest, error)) == 0) {
+                *strrchr(rest, '/') = '\0';
+                (*ret_left)--;
+        }
+        (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
+        return r < 0 ? r : 0;
+}
+
+void target_release(struct target *target)
+{
+        fd_close(&target->fd);
+        fd_close(&target->base_fd);
+}

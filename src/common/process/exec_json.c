@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/exec_json.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/fd_pass.h"
+#include "base/text.h"
+#include "process/exec.h"
+#include "process/own_program.h"
+
+#define WORDS_MAX 48
+#define TIMEOUT_SECONDS 300
+
+struct order {
+        bool reports;
+        char words[4096]; /* each terminated, an empty one last */
+};
+
+/* ---- in the runner */
+
+static void carry_out(const struct reporter *reporter, const struct order *order, int report_fd,
+                      struct command_end *ret_end)
+{
+        const char *arguments[WORDS_MAX] = { reporter->name };
+        char path[PATH_MAX] = "";
+        const struct command command = { .name = reporter->name,
+                                         .path = reporter->own ? path : NULL,
+                                         .arguments = arguments,
+                                         .timeout_seconds = TIMEOUT_SECONDS,
+                                         .privileged = true,
+                                         .report_fd = report_fd };
+        const char *const *extra = reporter->extra != NULL ? reporter->extra() : NULL;
+        const char *word = order->words;
+        int count = 1;
+
+        if (!text_among(word, reporter->known)) {
+                ret_end->errnum = EINVAL;
+                return;
+        }
+        if (reporter->own && !own_program_find(reporter->name, path)) {
+                ret_end->errnum = ENOENT;
+                return;
+        }
+        arguments[count++] = word;
+        while (extra != NULL && *extra != NULL)
+                arguments[count++] = *extra++;
+        for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX - 1; word += strlen(word) + 1)
+                arguments[count++] = word;
+        command_run(&command, ret_end);
+}
+
+void reporter_serve(int fd, const struct reporter *reporter)
+{
+        static struct order order; /* static, for their size */
+        static struct command_end answer;
+
+        while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
+                cleanup_close int report_fd = order.reports ? memfd_create("report", MFD_CLOEXEC) : -EBADF;
+                const struct error error = { .errnum = EIO };
+
+                answer = (struct command_end){};
+                order.words[sizeof order.words - 1] = order.words[sizeof order.words - 2] = '\0';
+                carry_out(reporter, &order, report_fd, &answer);
+                if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer ||
+                    (order.reports && fd_pass_send(fd, report_fd, &error) < 0))
+                        break;
+        }
+}
+
+/* ---- in the program */
+
+static int put_words(const char *const *words, struct order *order, struct error *error)
+{
+        size_t length = 0;
+
+        for (size_t i = 0; words[i] != NULL; i++) {
+                size_t size = strlen(words[i]) + 1;
+
+                if (i >= WORDS_MAX - 8 || size == 1 || length + size + 2 > sizeof order->words)
+                        return fail(error, E2BIG, "run command", words[i]);
+                (void)memcpy(order->words + length, words[i], size);
+                length += size;
+        }
+        return 0;
+}
+
+int reporter_run(const struct runner *runner, const struct reporter *reporter, const char *const *words,
+                 json_t **ret_report, struct error *error)
+{
+        static struct order order; /* static, for their size */
+        static struct command_end answer;
+        cleanup_close int report_fd = -EBADF;
+        ssize_t n;
+        int r;
+
+        order = (struct order){ .reports = ret_report != NULL };
+        if ((r = put_words(words, &order, error)) < 0)
+                return r;
+        if (runner->fd < 0 || send(runner->fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+                return fail_because(error, ENOSYS, "run command", reporter->name,
+                                    "this program began without who could run %s", reporter->name);
+        do
+                n = recv(runner->fd, &answer, sizeof answer, 0);
+        while (n < 0 && errno == EINTR);
+        if (n != (ssize_t)sizeof answer)
+                return fail_because(error, ECANCELED, "run command", reporter->name, "nobody is there to run it");
+        if (ret_report != NULL && (report_fd = fd_pass_receive(runner->fd, error)) < 0)
+                return report_fd;
+        r = command_check(reporter->name, &answer, TIMEOUT_SECONDS, error);
+        if (r == -ENOENT) /* which is for what is asked about */
+                return fail_because(error, ENOPKG, "run command", reporter->name, "%s is not installed",
+                                    reporter->name);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return fail_because(error, EIO, "run command", reporter->name, "%s %s: %s", reporter->name, words[0],
+                                    answer.output);
+        if (ret_report == NULL)
+                return 0;
+        *ret_report = lseek(report_fd, 0, SEEK_SET) == 0 ? json_loadfd(report_fd, 0, NULL) : NULL;
+        return *ret_report != NULL
+                       ? 0
+                       : fail_because(error, EPROTO, "run command", reporter->name, "its report is no JSON");
+}

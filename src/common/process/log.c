@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "process/worker.h"
+
+#define LINE_MAX_BYTES 2048
+#define FILE_MS 1000
+#define PRIORITY "<30>" /* daemon.info, syslog(3) */
+
+static const char *log_subject = "";
+static const char *log_destination = "none";
+
+void log_begin(const char *subject, const char *destination)
+{
+        log_subject = subject;
+        log_destination = destination;
+}
+
+const char *log_id(void)
+{
+        static char id[LOG_ID_SIZE];
+        uint32_t number;
+
+        if (id[0] != '\0')
+                return id;
+        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+                number = (uint32_t)getpid(); /* early at boot: as unique as it gets */
+        (void)snprintf(id, sizeof id, "%08x", number);
+        return id;
+}
+
+struct line {
+        const char *text;
+        size_t length;
+};
+
+/* A line that cannot be written is lost: nobody is left to tell. */
+static int append_line(void *argument, struct error *error)
+{
+        const struct line *line = argument;
+        cleanup_close int fd = open(
+                log_destination, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+
+        (void)error;
+        if (fd >= 0)
+                (void)file_write_all(fd, line->text, line->length);
+        return 0;
+}
+
+/* The file's disk may hang, and nobody waits for a log. */
+static void say_to_file(const char *text, size_t length)
+{
+        struct line line = { .text = text, .length = length };
+        struct error ignored;
+
+        (void)worker_run(append_line, &line, clock_now_ms() + FILE_MS, &ignored);
+}
+
+static void say_to_system(const char *line, size_t length)
+{
+        static const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
+        cleanup_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+                (void)send(fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void log_say(const char *format, ...)
+{
+        int saved = errno;
+        bool system = strcmp(log_destination, "syslog") == 0;
+        struct timespec now = {};
+        struct tm utc = {};
+        char line[LINE_MAX_BYTES];
+        size_t length;
+        va_list arguments;
+
+        if (strcmp(log_destination, "none") == 0)
+                return;
+        if (system)
+                length = (size_t)snprintf(line, sizeof line, PRIORITY "flexgraft[%d]: ", getpid());
+        else {
+                (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+                (void)gmtime_r(&now.tv_sec, &utc);         /* UTC: no time zone file is read */
+                length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ ", &utc);
+                length += (size_t)snprintf(line + length, sizeof line - length, "flexgraft[%d]: ", getpid());
+        }
+        length += (size_t)snprintf(line + length, sizeof line - length, "%s %.300s: ", log_id(), log_subject);
+        va_start(arguments, format);
+        (void)vsnprintf(line + length, sizeof line - length - 1, format, arguments);
+        va_end(arguments);
+        text_make_printable(line); /* a name or a kernel's message must not write a line of its own */
+        length = strlen(line);
+        if (system)
+                say_to_system(line, length);
+        else {
+                line[length] = '\n';
+                say_to_file(line, length + 1);
+        }
+        errno = saved;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/privileges.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sys/capability.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process/worker.h"
+
+#define NOBODY 65534
+
+/* No uid is special, and nothing of this can be taken back. */
+#define SECUREBITS                                                                                                     \
+        (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |              \
+         SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+static int keep_capabilities(const struct privileges *privileges)
+{
+        cap_t set = cap_init();
+        int r = 0;
+
+        if (set == NULL)
+                return -errno;
+        /* a cleared set, then the ones named: inheritable stays empty */
+        if ((privileges->capability_count > 0 &&
+             (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
+              cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0)) ||
+            cap_set_proc(set) < 0)
+                r = -errno;
+        (void)cap_free(set);
+        return r;
+}
+
+static int load_filter(const struct privileges *privileges, struct error *error)
+{
+        const struct sock_fprog program = { .len = privileges->filter_length,
+                                            .filter = (struct sock_filter *)privileges->filter };
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return fail(error, errno, "prctl", "no_new_privs");
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+                return fail(error, errno, "seccomp", "system call filter");
+        return 0;
+}
+
+static int drop(const struct privileges *privileges, int securebits, struct error *error)
+{
+        int r;
+
+        privileges_stay_undumpable();
+        /* where we are root without CAP_SETPCAP: what keeps no capability has nothing that these would guard */
+        if (prctl(PR_SET_SECUREBITS, securebits) < 0 && (errno != EPERM || privileges->capability_count > 0))
+                return fail(error, errno, "prctl", "securebits");
+        r = keep_capabilities(privileges);
+        if (r < 0)
+                return fail(error, -r, "capset", "capabilities");
+        return load_filter(privileges, error);
+}
+
+int privileges_drop(const struct privileges *privileges, struct error *error)
+{
+        return drop(privileges, SECUREBITS | SECBIT_NO_SETUID_FIXUP, error);
+}
+
+int privileges_drop_to_act(const struct privileges *privileges, struct error *error)
+{
+        return drop(privileges, SECUREBITS, error);
+}
+
+int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)
+{
+        int kept[16];
+        struct privileges available = { .capabilities = kept };
+        cap_t now = cap_get_proc();
+        int r;
+
+        if (now == NULL)
+                return fail(error, errno, "capget", "capabilities");
+        for (int i = 0; i < privileges->capability_count; i++) {
+                cap_flag_value_t set = CAP_CLEAR;
+
+                if (cap_get_flag(now, privileges->capabilities[i], CAP_PERMITTED, &set) == 0 && set == CAP_SET)
+                        kept[available.capability_count++] = privileges->capabilities[i];
+        }
+        (void)cap_free(now);
+        if ((r = keep_capabilities(&available)) < 0)
+                return fail(error, -r, "capset", "capabilities");
+        return load_filter(privileges, error);
+}
+
+int privileges_be_nobody(struct error *error)
+{
+        /* the raw calls: glibc's would look for threads to tell. A program that may not change ids stays whose it is */
+        (void)syscall(SYS_setgroups, 0, NULL);
+        (void)syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
+        (void)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
+        privileges_stay_undumpable();
+        return privileges_keep_none(error);
+}
+
+int privileges_keep_none(struct error *error)
+{
+        const struct privileges none = {};
+        int r = keep_capabilities(&none);
+
+        return r < 0 ? fail(error, -r, "capset", "capabilities") : 0;
+}
+
+void privileges_stay_undumpable(void)
+{
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail for this value */
+}
+
+int privileges_file_owner(uid_t uid, gid_t gid, struct error *error)
+{
+        int parent = getppid();
+
+        /* group first; neither call reports failure, so each is asked again with an id that changes nothing */
+        (void)setfsgid(gid);
+        (void)setfsuid(uid);
+        privileges_stay_undumpable();
+        worker_dies_with_parent(parent);
+        if (setfsgid((gid_t)-1) != (int)gid || setfsuid((uid_t)-1) != (int)uid)
+                return fail(error, EPERM, "setfsuid", "the container's root");
+        return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#ifdef SANITIZE
+/* The leak checker traces the process, which the filter and the dumpable flag forbid; it would find only what the end
+ * of the process frees. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+        return "detect_leaks=0";
+}
+#endif
+
+/* Print and exit; a text that cannot be written is a failure. */
+static void print_and_exit(const char *const *parts)
+{
+        int r = 0;
+
+        for (; r == 0 && *parts != NULL; parts++)
+                r = file_write_all(STDOUT_FILENO, *parts, strlen(*parts));
+        exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+int program_begin(const struct program *program, int argc, char **argv, struct error *error)
+{
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+                        return fail(error, errno, "open", "/dev/null");
+        (void)signal(SIGPIPE, SIG_IGN); /* a reader that left is a failed write */
+        (void)signal(SIGCHLD, SIG_DFL); /* ignored, as a parent may leave it, no child could be waited for */
+
+        if (argc == 2 && strcmp(argv[1], "--version") == 0)
+                print_and_exit((const char *const[]){ program->name, " (flexgraft) " VERSION "\n", NULL });
+        if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+                print_and_exit((const char *const[]){ "Usage: ", program->name, " ",
+                                                      program->arguments != NULL ? program->arguments : "REQUEST | -",
+                                                      " | --help | --version\n", program->help, NULL });
+        if (program->before_drop != NULL) {
+                int r = program->before_drop(argc, argv, error);
+
+                if (r < 0)
+                        return r;
+        }
+        return privileges_drop(program->privileges, error);
+}

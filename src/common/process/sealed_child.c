@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/sealed_child.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/fd_pass.h"
+#include "process/worker.h"
+
+#define KEEP_MAX 80
+
+/* Close everything but these, which are put in ascending order on the way. */
+static int keep_only(int *fds, size_t count)
+{
+        unsigned next = 0;
+
+        for (size_t i = 1; i < count; i++)
+                for (size_t j = i; j > 0 && fds[j] < fds[j - 1]; j--) {
+                        int fd = fds[j];
+
+                        fds[j] = fds[j - 1];
+                        fds[j - 1] = fd;
+                }
+        for (size_t i = 0; i < count; i++) {
+                unsigned fd = (unsigned)fds[i];
+
+                if (fd > next && close_range(next, fd - 1, 0) < 0)
+                        return -errno;
+                next = fd + 1;
+        }
+        return close_range(next, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static void child_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
+                      int socket_fd)
+{
+        struct error error = {};
+        int keep[KEEP_MAX + 1];
+        int r;
+
+        for (size_t i = 0; i < keep_count; i++)
+                keep[i] = keep_fds[i];
+        keep[keep_count] = socket_fd;
+        r = keep_only(keep, keep_count + 1);
+        if (r < 0)
+                r = fail(&error, -r, "close_range", "descriptors");
+        else
+                r = function(argument, &error);
+        (void)fd_pass_send(socket_fd, r, &error); /* nobody to tell if it fails: the parent sees an end of file */
+}
+
+int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
+                  struct error *error)
+{
+        return ns_worker_run_attended(function, NULL, argument, keep_fds, keep_count, error);
+}
+
+int ns_worker_run_attended(ns_worker_function *function, ns_worker_attendant *attendant, void *argument,
+                           const int *keep_fds, size_t keep_count, struct error *error)
+{
+        cleanup_close int ours = -EBADF;
+        cleanup_close int theirs = -EBADF;
+        cleanup_close int pidfd = -EBADF;
+        int parent = (int)syscall(SYS_getpid);
+        int sockets[2];
+        siginfo_t end;
+        long pid;
+        int r;
+
+        assert(keep_count <= KEEP_MAX);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+                return fail(error, errno, "socketpair", "a worker's answer");
+        ours = sockets[0];
+        theirs = sockets[1];
+
+        /* The plain system call: glibc's fork() keeps books that this process, itself a worker sharing its parent's
+         * memory (process/worker.c), must not touch. */
+        pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
+        if (pid < 0)
+                return fail(error, errno, "clone", "a worker in the container");
+        if (pid == 0) {
+                worker_dies_with_parent(parent);
+                child_run(function, argument, keep_fds, keep_count, theirs);
+                (void)syscall(SYS_exit_group, 0); /* no atexit handlers: they are the parent's */
+        }
+        fd_close(&theirs);
+        r = fd_pass_receive(ours, error);
+        if (r >= 0 && attendant != NULL) {
+                int attended = attendant((int)pid, argument, error);
+
+                if (attended < 0) {
+                        fd_close(&r);
+                        r = attended;
+                }
+        }
+        /* it has answered, or died; the container's root may have stopped it, and we do not wait for that */
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
+                ;
+        return r;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/pool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "state/state_dir.h"
+
+#define DEFAULT_DIRECTORY "/etc/flexgraft/pools.d"
+#define DEFAULT_POOLS "pools"
+#define SUFFIX ".json"
+#define POOLS_MAX 256
+#define POOL_GROUP_PREFIX "flexgraft-" /* before the region's name */
+
+/* Every key that a pool's file may have; those that are not for images belong to the other types. */
+static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "mode", "maxPercent", NULL };
+
+static const char *const types[] = { "loop", "lvm", "pmem", NULL };
+
+static int check_owner(const char *path, const struct stat *st, struct error *error)
+{
+        if (st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
+                return 0;
+        return fail_because(error, EPERM, "open pool", path, "%s belongs to somebody else or others may write to it",
+                            path);
+}
+
+static int fail_file(const char *file, const char *complaint, struct error *error)
+{
+        return fail_because(error, EBADMSG, "read pool", file, "%s: %s", file, complaint);
+}
+
+static bool take_group(const char *name, struct pool *pool)
+{
+        return name != NULL && name[0] != '\0' && name[0] != '-' && strchr(name, '/') == NULL &&
+               text_copy(pool->volume_group, sizeof pool->volume_group, name);
+}
+
+/* In mode direct each volume is a namespace; in mode lvm it is a part of a volume group, which is the region's. */
+static int take_region(const char *file, const json_t *object, struct pool *pool, struct error *error)
+{
+        const char *region = json_string_value(json_object_get(object, "region"));
+        const char *mode = json_string_value(json_object_get(object, "mode")) ?: "direct";
+        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
+        char usual[sizeof pool->region + sizeof POOL_GROUP_PREFIX];
+
+        if (region == NULL || !text_starts(region, "region") || strchr(region, '/') != NULL ||
+            !text_copy(pool->region, sizeof pool->region, region))
+                return fail_file(file, "\"region\" is no region's name, as region0", error);
+        if (strcmp(mode, "lvm") != 0)
+                return strcmp(mode, "direct") == 0 && group == NULL
+                               ? 0
+                               : fail_file(file,
+                                           "\"mode\" is neither \"direct\" nor \"lvm\", which alone has a "
+                                           "\"volumeGroup\"",
+                                           error);
+        (void)snprintf(usual, sizeof usual, POOL_GROUP_PREFIX "%s", region);
+        return take_group(group != NULL ? group : usual, pool)
+                       ? 0
+                       : fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+}
+
+static int take_file(const char *file, const json_t *object, struct pool *pool, struct error *error)
+{
+        const char *given = json_string_value(json_object_get(object, "name"));
+        const char *type = json_string_value(json_object_get(object, "type"));
+        const char *path = json_string_value(json_object_get(object, "path"));
+        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
+        const json_t *percent = json_object_get(object, "maxPercent");
+        const char *key;
+        const json_t *value;
+        int r;
+
+        json_object_foreach ((json_t *)object, key, value)
+                if (!text_among(key, keys))
+                        return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
+        if (given != NULL && strcmp(given, pool->name) != 0)
+                return fail_file(file, "\"name\" is not the file's", error);
+        for (size_t i = 0; type != NULL && types[i] != NULL; i++)
+                if (strcmp(types[i], type) == 0)
+                        pool->type = types[i];
+        if (pool->type == NULL)
+                return fail_file(file, "\"type\" is none of \"loop\", \"lvm\" and \"pmem\"", error);
+        if (strcmp(pool->type, "loop") == 0 && (path == NULL || text_path_normal(path, pool->path) < 0))
+                return fail_file(file, "\"path\" is not an absolute path", error);
+        if (strcmp(pool->type, "lvm") == 0 && !take_group(group, pool))
+                return fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+        if (strcmp(pool->type, "pmem") == 0 && (r = take_region(file, object, pool, error)) < 0)
+                return r;
+        if (percent != NULL &&
+            (!json_is_integer(percent) || json_integer_value(percent) < 1 || json_integer_value(percent) > 100))
+                return fail_file(file, "\"maxPercent\" is not a number from 1 to 100", error);
+        pool->max_percent = percent != NULL ? (unsigned)json_integer_value(percent) : 100;
+        return 0;
+}
+
+static const char *directory_of_files(void)
+{
+        return secure_getenv("FLEXGRAFT_POOLS") ?: DEFAULT_DIRECTORY;
+}
+
+static int read_file(struct pool *pool, struct error *error)
+{
+        cleanup_json json_t *object = NULL;
+        char file[PATH_MAX];
+        struct stat st;
+        int r;
+
+        if (snprintf(file, sizeof file, "%s/%s" SUFFIX, directory_of_files(), pool->name) >= (int)sizeof file)
+                return fail(error, ENAMETOOLONG, "read pool", pool->name);
+        if ((r = json_file_load(AT_FDCWD, file, JSON_OBJECT, &object, error)) < 0)
+                return r;
+        if (stat(file, &st) < 0)
+                return fail(error, errno, "stat", file);
+        if ((r = check_owner(file, &st, error)) < 0)
+                return r;
+        return take_file(file, object, pool, error);
+}
+
+int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error)
+{
+        int r;
+
+        *ret_pool = (struct pool){};
+        if (name[0] == '.' || strchr(name, '/') != NULL || !text_copy(ret_pool->name, sizeof ret_pool->name, name))
+                return fail_because(error, EINVAL, "open pool", name, "\"%.200s\" is not a pool's name", name);
+        r = read_file(ret_pool, error);
+        if (r != -ENOENT)
+                return r;
+        if (strcmp(name, POOL_DEFAULT) != 0)
+                return fail_because(error, ENOENT, "open pool", name, "there is no pool \"%.200s\"", name);
+        ret_pool->type = "loop";
+        ret_pool->max_percent = 100;
+        if (snprintf(ret_pool->path, sizeof ret_pool->path, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir) >=
+            (int)sizeof ret_pool->path)
+                return fail(error, ENAMETOOLONG, "open pool", config->state_dir);
+        return 0;
+}
+
+uint64_t pool_share(const struct pool *pool, uint64_t bytes)
+{
+        return bytes / 100 * pool->max_percent + bytes % 100 * pool->max_percent / 100;
+}
+
+struct names {
+        char (*list)[POOL_NAME_MAX]; /* sorted */
+        size_t count;
+};
+
+static int add_name(struct names *names, const char *name, size_t length, struct error *error)
+{
+        char text[POOL_NAME_MAX];
+        size_t i = names->count;
+
+        if (names->count == POOLS_MAX || length >= sizeof text)
+                return fail_because(error, E2BIG, "read pools", name, "more than %d pools, or too long a name",
+                                    POOLS_MAX);
+        (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
+        for (; i > 0 && strcmp(names->list[i - 1], text) > 0; i--)
+                (void)memcpy(names->list[i], names->list[i - 1], sizeof text);
+        (void)memcpy(names->list[i], text, sizeof text);
+        names->count++;
+        return 0;
+}
+
+static int list_names(struct names *names, struct error *error)
+{
+        DIR *list = opendir(directory_of_files());
+        const struct dirent *entry;
+        bool has_default = false;
+        int r = 0;
+
+        if (list == NULL && errno != ENOENT)
+                return fail(error, errno, "read pools", directory_of_files());
+        while (list != NULL && r == 0 && (entry = readdir(list)) != NULL)
+                if (entry->d_name[0] != '.' && text_ends(entry->d_name, SUFFIX)) {
+                        has_default = has_default || strcmp(entry->d_name, POOL_DEFAULT SUFFIX) == 0;
+                        r = add_name(names, entry->d_name, strlen(entry->d_name) - strlen(SUFFIX), error);
+                }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return r == 0 && !has_default ? add_name(names, POOL_DEFAULT, strlen(POOL_DEFAULT), error) : r;
+}
+
+int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error)
+{
+        static char list[POOLS_MAX][POOL_NAME_MAX];
+        struct names names = { .list = list };
+        int r = list_names(&names, error);
+
+        for (size_t i = 0; r == 0 && i < names.count; i++) {
+                struct pool pool;
+
+                if (pool_find(config, list[i], &pool, error) < 0)
+                        pool.type = NULL;
+                r = function(&pool, argument, error);
+        }
+        return r;
+}
+
+/* Beside the records: made with them. */
+static int make_default(const struct config *config, struct error *error)
+{
+        cleanup_state struct state pools = STATE_NONE;
+        int r = state_open(config->state_dir, DEFAULT_POOLS, /* create= */ true, &pools, error);
+
+        if (r < 0)
+                return r;
+        if (mkdirat(pools.dir_fd, POOL_DEFAULT, 0700) < 0 && errno != EEXIST)
+                return fail(error, errno, "mkdir", POOL_DEFAULT);
+        return 0;
+}
+
+int pool_open(const struct config *config, const struct pool *pool, struct error *error)
+{
+        char implied[PATH_MAX];
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        int r;
+
+        if (strcmp(pool->type, "loop") != 0)
+                return fail_because(error, EINVAL, "open pool", pool->name,
+                                    "the pool \"%s\" is of type %s, not one of images", pool->name, pool->type);
+        (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
+        if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
+                return r;
+        fd = open(pool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return fail(error, errno, "open pool", pool->path);
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", pool->path);
+        if ((r = check_owner(pool->path, &st, error)) < 0)
+                return r;
+        return fd_take(&fd);
+}

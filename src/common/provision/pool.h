@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool.h - where volumes are made: pools.d/NAME.json in /etc/flexgraft, or in the directory $FLEXGRAFT_POOLS names.
+ *
+ *      {"name": "fast", "type": "loop", "path": "/srv/fast", "maxPercent": 80}
+ *      {"name": "big", "type": "lvm", "volumeGroup": "vg0"}
+ *      {"name": "memory", "type": "pmem", "region": "region0"}
+ *      {"name": "shared", "type": "pmem", "region": "region1", "mode": "lvm", "maxPercent": 50}
+ *
+ * A pool "default", of images beside the records, is there without a file.
+ */
+#ifndef FLEXGRAFT_PROVISION_POOL_H
+#define FLEXGRAFT_PROVISION_POOL_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "state/config.h"
+
+#define POOL_DEFAULT "default"
+#define POOL_NAME_MAX 129 /* terminated */
+
+struct pool {
+        char name[POOL_NAME_MAX];
+        const char *type;       /* "loop", "lvm" or "pmem" */
+        char path[PATH_MAX];    /* loop: the directory of its images */
+        char region[64];        /* pmem */
+        char volume_group[128]; /* lvm, and pmem in lvm mode; "" */
+        unsigned max_percent;   /* how much of what it is made of it may use */
+};
+
+/*
+ * pool_find() - a pool by its name.
+ *
+ * Errors:  EINVAL no name for a pool; ENOENT there is none; EBADMSG a broken file, with its line or key; EPERM the file
+ * is not root's, or others may write to it.
+ */
+int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error);
+
+/*
+ * pool_each() - every pool, by name, until function() answers other than 0, which is the result. One whose file is
+ * broken has a name alone, its type is NULL, and error says why.
+ */
+typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
+int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
+
+/* pool_share() - of so many bytes that it is made of, as many as it may use. */
+uint64_t pool_share(const struct pool *pool, uint64_t bytes);
+
+/*
+ * pool_open() - the directory of a pool of images. Returns: its descriptor, owned by the caller.
+ * Errors: ENOENT it is missing (that of "default" is made); EPERM it is not root's, or others may write to it.
+ */
+int pool_open(const struct config *config, const struct pool *pool, struct error *error);
+
+#endif

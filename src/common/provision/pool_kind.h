@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_kind.h - what a type of pool can do. What is in a pool has an id there, which is the pool's to choose.
+ */
+#ifndef FLEXGRAFT_PROVISION_POOL_KIND_H
+#define FLEXGRAFT_PROVISION_POOL_KIND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "provision/pool.h"
+#include "provision/record.h"
+#include "state/config.h"
+
+struct pool_measure {
+        uint64_t total_bytes;
+        uint64_t available_bytes;
+        uint64_t largest_bytes;   /* of one volume */
+        uint64_t alignment_bytes; /* what sizes are rounded up to */
+        uint64_t minimum_bytes;   /* of one volume; what is less is made that large */
+};
+
+#define POOL_PLACE_SIZE 160
+#define POOL_LAYOUT_SIZE 192
+
+/* Something that is in a pool. */
+struct pool_item {
+        char id[PROVISION_ID_MAX];
+        char path[PATH_MAX]; /* where it is found on the node */
+        uint64_t size_bytes;
+        char layout[POOL_LAYOUT_SIZE];         /* how it lies there, in the pool's words; "" */
+        bool ours;                             /* it looks like something that flexgraft made */
+        char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
+};
+
+typedef int pool_item_function(const struct pool_item *item, void *argument, struct error *error);
+
+/* Functions return 0 or negative errno. Whoever calls one that changes a pool holds the pool's lock. */
+struct pool_kind {
+        const char *type;
+        bool unmarked; /* nothing there tells whether flexgraft made it: item.ours is always true */
+        /* what tells the pool from others, whatever their names: two of one directory are one; POOL_PLACE_SIZE bytes */
+        int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+        /* how much is left for volumes with such parameters (an object of strings, or NULL) */
+        int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
+                       struct pool_measure *ret_measure, struct error *error);
+        /* what the volume of a name is called there; PROVISION_ID_MAX bytes */
+        void (*choose_id)(const struct pool *pool, const char *name, char *ret_id);
+        /* what a new volume is told by, before it is made; NULL: only then is it known. PROVISION_IDENTITY_MAX bytes */
+        int (*choose_identity)(char *ret_identity, struct error *error);
+        /* whether such a thing can be made, in words if not: EINVAL */
+        int (*check_parameters)(const json_t *parameters, struct error *error);
+        /* whether something that is there already lies as such parameters (or NULL) ask for; NULL: it does not matter
+         */
+        bool (*fits)(const struct pool_item *item, const json_t *parameters);
+        /* ensure that it is there, of record->size_bytes, and empty where it was not there before */
+        int (*create)(const struct config *config, const struct pool *pool, const struct provision_record *record,
+                      struct error *error);
+        /* what an id is. Errors: ENOENT, without words */
+        int (*look)(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                    struct error *error);
+        /* that nobody uses it. Errors: EBUSY */
+        int (*check_unused)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* whether there is nothing on it: 1 or 0 */
+        int (*is_blank)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* take everything away that is on it */
+        int (*wipe)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* overwrite what whoever gets its room next could read, without the pool's lock: it may take hours; NULL:
+         * nobody could. begun: by an earlier call, which was perhaps killed at it */
+        int (*erase)(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                     struct error *error);
+        /* ensure that it is gone */
+        int (*remove)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* everything in the pool that could be a volume, until function() answers other than 0, which is the result */
+        int (*each)(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                    struct error *error);
+};
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/pool_pmem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "block/content.h"
+#include "block/device.h"
+#include "block/pmem.h"
+
+#define SECTOR_MIN_BYTES                                                                                               \
+        (((uint64_t)16 << 20) +                                                                                        \
+         8192) /* drivers/nvdimm/btt.h, ARENA_MIN_SIZE, and what is before it                   \
+                                       */
+
+static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+{
+        (void)config;
+        (void)error;
+        (void)snprintf(ret_place, POOL_PLACE_SIZE, "pmem:%s", pool->region);
+        return 0;
+}
+
+static bool is_file_io(const json_t *parameters)
+{
+        const char *usage = json_string_value(json_object_get(parameters, "usage"));
+
+        return usage != NULL && strcmp(usage, "FileIO") == 0;
+}
+
+static int check_parameters(const json_t *parameters, struct error *error)
+{
+        static const char *const usages[] = { "AppDirect", "FileIO", NULL };
+        const char *key;
+        const json_t *value;
+
+        json_object_foreach ((json_t *)parameters, key, value)
+                if (strcmp(key, "usage") != 0 || !text_among(json_string_value(value), usages))
+                        return fail_because(error, EINVAL, "check parameters", key,
+                                            "a pool of type pmem knows \"usage\", \"AppDirect\" or \"FileIO\", and not "
+                                            "\"%.64s\": \"%.64s\"",
+                                            key, json_string_value(value));
+        return 0;
+}
+
+static const char *mode_for(const json_t *parameters)
+{
+        return is_file_io(parameters) ? "sector" : "fsdax";
+}
+
+static bool fits(const struct pool_item *item, const json_t *parameters)
+{
+        return strcmp(item->layout, mode_for(parameters)) == 0;
+}
+
+static int add_use(const struct pmem_namespace *namespace, void *argument, struct error *error)
+{
+        uint64_t *used_bytes = argument;
+
+        (void)error;
+        *used_bytes += namespace->size_bytes;
+        return 0;
+}
+
+/* A namespace is one piece: what is free elsewhere is no room for it. */
+static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
+                   struct pool_measure *ret_measure, struct error *error)
+{
+        struct pmem_region region;
+        uint64_t used_bytes = 0;
+        uint64_t budget;
+        uint64_t left;
+        int r;
+
+        (void)config;
+        if ((r = pmem_look(pool->region, &region, add_use, &used_bytes, error)) < 0)
+                return r;
+        budget = pool_share(pool, region.size_bytes) / region.align_bytes * region.align_bytes;
+        left = budget > used_bytes ? budget - used_bytes : 0;
+        *ret_measure = (struct pool_measure){
+                .total_bytes = budget,
+                .available_bytes = left < region.available_bytes ? left : region.available_bytes,
+                .largest_bytes = left < region.largest_bytes ? left : region.largest_bytes,
+                .alignment_bytes = region.align_bytes,
+                .minimum_bytes = is_file_io(parameters) ? SECTOR_MIN_BYTES : 0,
+        };
+        ret_measure->largest_bytes -= ret_measure->largest_bytes % region.align_bytes;
+        if (ret_measure->largest_bytes < ret_measure->minimum_bytes)
+                ret_measure->largest_bytes = 0;
+        return 0;
+}
+
+/* The volume's own name, where a label has room for it. */
+static void choose_id(const struct pool *pool, const char *name, char *ret_id)
+{
+        bool plain = strlen(name) < PMEM_NAME_MAX && !text_starts(name, "namespace") && !text_starts(name, "flexgraft");
+
+        (void)pool;
+        for (const char *byte = name; plain && *byte != '\0'; byte++)
+                plain = *byte > ' ' && *byte < 0x7f;
+        if (plain)
+                (void)text_copy(ret_id, PROVISION_ID_MAX, name); /* shorter */
+        else
+                (void)snprintf(ret_id, PROVISION_ID_MAX, "flexgraft-%016llx",
+                               (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
+}
+
+/* The device of what is there by this name. */
+static int find_device(const struct config *config, const struct pool *pool, const char *id,
+                       struct block_device *ret_device, struct error *error)
+{
+        struct pmem_namespace namespace;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
+        if (r < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "find namespace", id) : r;
+        return pmem_wait_for(&namespace, config->device_seconds, ret_device, error);
+}
+
+/* A UUID of the kernel's making (random(4)). */
+static int choose_identity(char *ret_identity, struct error *error)
+{
+        static const char source[] = "/proc/sys/kernel/random/uuid";
+        ssize_t n = file_read(AT_FDCWD, source, ret_identity, PROVISION_IDENTITY_MAX);
+
+        if (n < 0)
+                return fail(error, (int)-n, "read", source);
+        ret_identity[strcspn(ret_identity, "\n")] = '\0';
+        return 0;
+}
+
+static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
+                  struct error *error)
+{
+        struct pmem_namespace namespace;
+        struct block_device device;
+        int r = pmem_find(pool->region, record->id, &namespace, error);
+
+        if (r == 0)
+                return fail_because(error, EEXIST, "make namespace", record->id,
+                                    "there is a namespace \"%.64s\" already, in %s", record->id, pool->region);
+        if (r != -ENOENT)
+                return r;
+        if ((r = pmem_create(pool->region, record->id, record->size_bytes, mode_for(record->parameters),
+                             record->identity, error)) < 0)
+                return r;
+        return find_device(config, pool, record->id, &device, error);
+}
+
+static void item_of(const struct pmem_namespace *namespace, struct pool_item *ret_item)
+{
+        *ret_item = (struct pool_item){ .size_bytes = namespace->size_bytes, .ours = true };
+        (void)text_copy(ret_item->identity, sizeof ret_item->identity, namespace->uuid);
+        (void)text_copy(ret_item->layout, sizeof ret_item->layout, namespace->mode);
+        (void)text_copy(ret_item->id, sizeof ret_item->id,
+                        namespace->name[0] != '\0' ? namespace->name : namespace->device_name);
+        (void)text_copy(ret_item->path, sizeof ret_item->path, namespace->device);
+}
+
+static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                struct error *error)
+{
+        struct pmem_namespace namespace;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
+        (void)config;
+        if (r == 0)
+                item_of(&namespace, ret_item);
+        return r;
+}
+
+static int check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct pmem_namespace namespace;
+        struct block_device device;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
+        (void)config;
+        if (r < 0 || namespace.device[0] == '\0')
+                return r == -ENOENT ? 0 : r;
+        if ((r = pmem_find_device(&namespace, &device, error)) < 0)
+                return r;
+        return block_device_check_unused(&device, error);
+}
+
+static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct block_device device;
+        int r = find_device(config, pool, id, &device, error);
+
+        return r < 0 ? r : disk_content_is_blank(&device, error);
+}
+
+static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct block_device device;
+        int r = find_device(config, pool, id, &device, error);
+
+        return r < 0 ? r : disk_content_erase(&device, error);
+}
+
+/*
+ * In mode sector what is overwritten stays as it was elsewhere (drivers/nvdimm/btt.c): the memory itself is erased. One
+ * that is disabled is somebody's doing, and left so; but whoever is killed at laying it open leaves it so, too.
+ */
+static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
+{
+        struct pmem_namespace namespace;
+        struct block_device device;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
+        if (r == 0 && (namespace.device[0] == '\0' ? begun : strcmp(namespace.mode, "sector") == 0) &&
+            (r = pmem_lay_open(namespace.device_name, error)) == 0)
+                r = pmem_find(pool->region, id, &namespace, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if ((r = pmem_wait_for(&namespace, config->device_seconds, &device, error)) < 0)
+                return r;
+        return disk_content_erase(&device, error);
+}
+
+static int remove_namespace(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct pmem_namespace namespace;
+        int r = pmem_find(pool->region, id, &namespace, error);
+
+        (void)config;
+        if (r < 0)
+                return r == -ENOENT ? pmem_tidy(pool->region, error) : r;
+        return pmem_destroy(namespace.device_name, error);
+}
+
+struct walk {
+        pool_item_function *function;
+        void *argument;
+};
+
+static int pass_on(const struct pmem_namespace *namespace, void *argument, struct error *error)
+{
+        const struct walk *walk = argument;
+        struct pool_item item;
+
+        if (pmem_is_reserved(namespace->name))
+                return 0; /* a volume group's; nobody's */
+        item_of(namespace, &item);
+        return walk->function(&item, walk->argument, error);
+}
+
+static int each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                struct error *error)
+{
+        struct walk walk = { .function = function, .argument = argument };
+
+        (void)config;
+        return pmem_look(pool->region, /* ret_region= */ NULL, pass_on, &walk, error);
+}
+
+const struct pool_kind pmem_pool = { .type = "pmem",
+                                     .unmarked = true,
+                                     .place = place,
+                                     .measure = measure,
+                                     .choose_id = choose_id,
+                                     .choose_identity = choose_identity,
+                                     .check_parameters = check_parameters,
+                                     .fits = fits,
+                                     .create = create,
+                                     .look = look,
+                                     .check_unused = check_unused,
+                                     .is_blank = is_blank,
+                                     .wipe = wipe,
+                                     .erase = erase,
+                                     .remove = remove_namespace,
+                                     .each = each };

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h - a volume that was made, or adopted, by volume-create: one JSON file per volume, in "provisioned"
+ * of the state directory. It holds intent and what was promised; what is in a pool, the pool says.
+ */
+#ifndef FLEXGRAFT_PROVISION_RECORD_H
+#define FLEXGRAFT_PROVISION_RECORD_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "provision/pool.h"
+#include "state/state_dir.h"
+
+#define PROVISION_NAME_MAX 256    /* terminated */
+#define PROVISION_ID_MAX 256      /* terminated */
+#define PROVISION_IDENTITY_MAX 48 /* terminated */
+
+enum provision_stage {
+        PROVISION_CREATING, /* perhaps there, perhaps in part */
+        PROVISION_CREATED,
+        PROVISION_DELETING, /* perhaps gone */
+};
+
+/* provision_stage_word() - "created". */
+const char *provision_stage_word(enum provision_stage stage);
+
+struct provision_record {
+        char name[PROVISION_NAME_MAX];
+        char pool[POOL_NAME_MAX];
+        char pool_type[16];
+        char profile[PROVISION_NAME_MAX];      /* "": none */
+        char target_type[8];                   /* "mount" or "block" */
+        char fs_type[32];                      /* "": nothing said */
+        char access_mode[48];                  /* "": nothing said */
+        char reclaim_policy[16];               /* "delete", "retain" or "recycle" */
+        char id[PROVISION_ID_MAX];             /* what it is called in its pool */
+        char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
+        uint64_t size_bytes;
+        uint64_t asked_bytes; /* before it was rounded up; 0: nothing was said (adopted) */
+        bool adopted;         /* it was there before */
+        bool keeps_content;   /* it is not erased when it is deleted */
+        enum provision_stage stage;
+        json_t *parameters;  /* an object of strings; owned */
+        json_t *mount_flags; /* an array of strings; owned */
+};
+
+/* provision_record_open() - the directory of records. Errors: those of state_open(). */
+int provision_record_open(const char *state_dir, bool create, struct state *ret_state, struct error *error);
+
+/*
+ * provision_record_read() - Gives: ret_record, released by provision_record_release(), also after a failure.
+ * Errors: ENOENT, without words; EPROTONOSUPPORT of another version, which is left alone. A torn or foreign file is set
+ * aside as FILE.bad, logged, and counts as absent.
+ */
+int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,
+                          struct error *error);
+
+/* provision_record_find() - the same, for who only looks: of a state that may not be there. */
+int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
+                          struct error *error);
+
+/* provision_record_exists() - whether there is one, be it torn or not ours. */
+bool provision_record_exists(const char *state_dir, const char *name);
+
+/* provision_record_write() - replace it, whole; it survives a power cut. */
+int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error);
+
+/* provision_record_remove() - it is gone afterwards, and was perhaps before. */
+int provision_record_remove(const struct state *state, const char *name, struct error *error);
+
+/*
+ * provision_record_each() - every record, until function() answers other than 0, which is the result. For one of
+ * another version, which is left alone, record is NULL. stem: the volume's name, as volume_record_stem() makes it.
+ */
+typedef int provision_record_function(const struct provision_record *record, const char *stem, void *argument,
+                                      struct error *error);
+int provision_record_each(const struct state *state, provision_record_function *function, void *argument,
+                          struct error *error);
+
+void provision_record_release(struct provision_record *record);
+#define cleanup_provision_record __attribute__((cleanup(provision_record_release)))
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/released_disks.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+
+#define FILE_NAME "released.set" /* beside the records, and no name of one */
+
+/* Nothing that can be used is an empty one. Owned by the caller. */
+static json_t *read_set(const struct state *state)
+{
+        json_t *set = NULL;
+        struct error ignored;
+
+        if (state->dir_fd < 0 || json_file_load(state->dir_fd, FILE_NAME, JSON_OBJECT, &set, &ignored) < 0)
+                set = json_object();
+        return set;
+}
+
+bool released_has(const struct state *state, const char *identity)
+{
+        cleanup_json json_t *set = read_set(state);
+
+        return json_object_get(set, identity) != NULL;
+}
+
+static int change(struct state *state, const char *identity, bool released, struct error *error)
+{
+        const uint64_t key = hash_bytes(HASH_SEED, FILE_NAME, strlen(FILE_NAME));
+        cleanup_json json_t *set = NULL;
+        int r;
+
+        if (identity[0] == '\0')
+                return 0;
+        if ((r = state_lock(state, key, error)) < 0)
+                return r;
+        set = read_set(state);
+        if ((json_object_get(set, identity) != NULL) != released) {
+                r = released ? json_object_set_new(set, identity, json_true()) : json_object_del(set, identity);
+                r = r == 0 ? json_file_replace(state->dir_fd, FILE_NAME, set, FILE_DURABLE) : -ENOMEM;
+        }
+        state_unlock(state, key);
+        return r < 0 ? fail(error, -r, "write", FILE_NAME) : 0;
+}
+
+int released_add(struct state *state, const char *identity, struct error *error)
+{
+        return change(state, identity, /* released= */ true, error);
+}
+
+int released_remove(struct state *state, const char *identity, struct error *error)
+{
+        return change(state, identity, /* released= */ false, error);
+}

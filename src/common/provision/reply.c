@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/reply.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failure.h"
+#include "base/file.h"
+#include "base/reply.h"
+#include "base/text.h"
+#include "process/log.h"
+
+#define MESSAGE_SIZE ((size_t)(PATH_MAX + 2048))
+
+static void put_message(const struct provision_request *request, const struct error *error, char *ret_message)
+{
+        static const char *const stories[] = { "cannot create volume", "cannot delete volume", "cannot list volumes",
+                                               "cannot tell the capacity" };
+        const char *name = request->name != NULL ? request->name : "";
+        bool same = strcmp(name, error->subject) == 0;
+
+        if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
+                (void)snprintf(ret_message, MESSAGE_SIZE, "%s", error_why(error));
+        else
+                (void)snprintf(ret_message, MESSAGE_SIZE, "%s%s%s: %s%s%s", stories[request->verb],
+                               name[0] != '\0' ? " " : "", name, same ? "" : error->subject, same ? "" : ": ",
+                               error_why(error));
+}
+
+int provision_status_failure(const struct provision_request *request, const struct error *error)
+{
+        static char message[MESSAGE_SIZE];
+
+        put_message(request, error, message);
+        log_say("failed: %s", message);
+        return failure_say(message, error);
+}
+
+int provision_status_complaint(const struct provision_request *request, const struct error *error)
+{
+        static char message[MESSAGE_SIZE];
+        size_t length;
+
+        put_message(request, error, message);
+        message[MESSAGE_SIZE - 2] = '\0';
+        text_make_printable(message);
+        length = strlen(message);
+        message[length] = '\n';
+        (void)file_write_all(STDERR_FILENO, message, length + 1); /* nobody is left to tell */
+        return failure_exit_status(error);
+}

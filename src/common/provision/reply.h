@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reply.h - why a volume tool could not do what it was asked for.
+ */
+#ifndef FLEXGRAFT_PROVISION_REPLY_H
+#define FLEXGRAFT_PROVISION_REPLY_H
+
+#include "base/error.h"
+#include "provision/request.h"
+
+/* provision_status_failure() - the reply. Returns the program's exit status. */
+int provision_status_failure(const struct provision_request *request, const struct error *error);
+
+/* provision_status_complaint() - the same on standard error, where standard output is not for JSON. */
+int provision_status_complaint(const struct provision_request *request, const struct error *error);
+
+#endif

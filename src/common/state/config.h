@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - /etc/flexgraft/config.json, or the file that $FLEXGRAFT_CONFIG names. No file is a working configuration.
+ *
+ *      {"stateDir": "/var/lib/kubelet/plugins/flexgraft", "nodeName": "n1", "log": "syslog",
+ *       "timeouts": {"call": 120, "command": 600, "device": 20, "unmount": 10}}
+ */
+#ifndef FLEXGRAFT_STATE_CONFIG_H
+#define FLEXGRAFT_STATE_CONFIG_H
+
+#include <limits.h>
+
+#include "base/error.h"
+
+#define CONFIG_NODE_NAME_MAX 254 /* terminated; kubelet's names are DNS subdomains */
+
+struct config {
+        char state_dir[PATH_MAX];
+        char node_name[CONFIG_NODE_NAME_MAX]; /* as kubelet calls this node; "": its host name */
+        char log[PATH_MAX];                   /* "syslog", "none", or the path of a file */
+        unsigned call_seconds;                /* a verb altogether, less what its commands take */
+        unsigned command_seconds;             /* one mkfs, fsck, or growing of a filesystem */
+        unsigned device_seconds;              /* until a device must have appeared */
+        unsigned unmount_seconds;             /* until what is busy, or hangs, is detached lazily */
+};
+
+/* config_load() - read it. Errors: EBADMSG for a broken file, with its line or key. */
+int config_load(struct config *ret_config, struct error *error);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#define MENTION_SIZE ((size_t)64 * 1024) /* of a longer policy anything may be said */
+#define DEFAULT_PATH "/etc/flexgraft/policy.json"
+#define MAX_MOUNTS_DEFAULT 32
+
+static int fail_policy(const struct policy *policy, const char *subject, const char *complaint, struct error *error)
+{
+        return fail_because(error, EBADMSG, "read policy", policy->path, "%.200s: %s", subject, complaint);
+}
+
+static bool all_strings(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (value, i, item)
+                if (!json_is_string(item))
+                        return false;
+        return json_is_array(value);
+}
+
+/* Paths, or {"path":..., "readOnly": true}. */
+static bool all_sources(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (value, i, item) {
+                const json_t *path = json_is_object(item) ? json_object_get(item, "path") : item;
+                const json_t *read_only = json_object_get(item, "readOnly");
+                char normal[PATH_MAX];
+
+                if (!json_is_string(path) || text_path_normal(json_string_value(path), normal) < 0 ||
+                    text_climbs(json_string_value(path)))
+                        return false;
+                if (json_is_object(item) && json_object_size(item) != 1 + (size_t)json_is_boolean(read_only))
+                        return false;
+        }
+        return json_is_array(value);
+}
+
+/* A policy with a word that nobody understands could mean less, or more, than whoever wrote it believes. */
+static int check_section(const struct policy *policy, const json_t *section, struct error *error)
+{
+        const char *key;
+        const json_t *value;
+
+        if (!json_is_object(section))
+                return fail_policy(policy, "a section", "must be an object", error);
+        json_object_foreach ((json_t *)section, key, value) {
+                if (strcmp(key, "kinds") == 0 || strcmp(key, "containers") == 0 || strcmp(key, "options") == 0 ||
+                    strcmp(key, "nfsServers") == 0 || strcmp(key, "devices") == 0) {
+                        if (!all_strings(value))
+                                return fail_policy(policy, key, "must be an array of strings", error);
+                } else if (strcmp(key, "sources") == 0) {
+                        if (!all_sources(value))
+                                return fail_policy(policy, key,
+                                                   "must be an array of absolute paths without \"..\", or of "
+                                                   "{\"path\": ..., \"readOnly\": true}",
+                                                   error);
+                } else if (strcmp(key, "raw") == 0) {
+                        if (!json_is_boolean(value))
+                                return fail_policy(policy, key, "must be true or false", error);
+                } else if (strcmp(key, "maxMounts") == 0) {
+                        if (!json_is_integer(value) || json_integer_value(value) < 0)
+                                return fail_policy(policy, key, "must be a number", error);
+                } else
+                        return fail_policy(policy, key, "unknown key", error);
+        }
+        return 0;
+}
+
+/* Of the environment only where nobody less privileged has a say in it. */
+static const char *policy_path(void)
+{
+        return secure_getenv("FLEXGRAFT_POLICY") ?: DEFAULT_PATH;
+}
+
+bool policy_mentions(const char *word)
+{
+        static char text[MENTION_SIZE];
+        ssize_t n = file_read(AT_FDCWD, policy_path(), text, sizeof text);
+
+        return n == -EFBIG || (n > 0 && strstr(text, word) != NULL);
+}
+
+int policy_load(struct policy *ret_policy, const char *section, struct error *error)
+{
+        json_t *file = NULL;
+        const json_t *value;
+        const char *key;
+        struct stat st;
+        int r;
+
+        *ret_policy = (struct policy){ .path = policy_path() };
+        if (stat(ret_policy->path, &st) < 0 && errno == ENOENT)
+                return 0; /* nothing is allowed */
+        r = json_file_load(AT_FDCWD, ret_policy->path, JSON_OBJECT, &file, error);
+        if (r < 0)
+                return r;
+        ret_policy->file = file;
+        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                return fail_because(error, EPERM, "read policy", ret_policy->path,
+                                    "the file belongs to somebody else or others may write to it");
+        json_object_foreach (file, key, value) {
+                if (strcmp(key, "annotations") != 0 && strcmp(key, "volumes") != 0)
+                        return fail_policy(ret_policy, key, "unknown section", error);
+                if ((r = check_section(ret_policy, value, error)) < 0)
+                        return r;
+        }
+        ret_policy->section = json_object_get(file, section);
+        return 0;
+}
+
+bool policy_lists(const struct policy *policy, const char *key, const char *word)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (json_object_get(policy->section, key), i, item)
+                if (strcmp(json_string_value(item), word) == 0)
+                        return true;
+        return false;
+}
+
+int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
+{
+        if (policy->file == NULL)
+                return fail_because(error, EACCES, "check policy", word,
+                                    "there is no %s, and without it \"%.300s\" is not allowed", policy->path, word);
+        return fail_because(error, EACCES, "check policy", word, "%s does not allow it: \"%.300s\" is not in \"%s\"",
+                            policy->path, word, key);
+}
+
+int policy_check_count(const struct policy *policy, size_t count, struct error *error)
+{
+        const json_t *maximum = json_object_get(policy->section, "maxMounts");
+        size_t allowed = maximum != NULL ? (size_t)json_integer_value(maximum) : MAX_MOUNTS_DEFAULT;
+
+        if (count <= allowed)
+                return 0;
+        return fail_because(error, EACCES, "check policy", "maxMounts", "%s does not allow it: more than %zu mounts",
+                            policy->path, allowed);
+}
+
+/* What a tmpfs takes, and harms nobody. */
+static bool is_tmpfs_option(const char *option)
+{
+        return text_starts(option, "size=") || text_starts(option, "mode=") || text_starts(option, "nr_inodes=");
+}
+
+/* How a server that is allowed anyway is talked to; not to whom (mountaddr), nor in whose name (clientaddr). */
+static bool is_nfs_option(const char *name)
+{
+        static const char *const names[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
+                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
+                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
+                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
+                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
+                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
+                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
+                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
+                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
+                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
+                                             "intr",       "nointr",       "retry",        NULL };
+
+        return text_among(name, names);
+}
+
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+                         bool device_file, struct error *error)
+{
+        static const struct {
+                uint64_t attribute;
+                const char *name;
+        } risky[] = { { MOUNT_ATTR_NOSUID, "suid" }, { MOUNT_ATTR_NODEV, "dev" } };
+        static const struct {
+                int propagation;
+                const char *name;
+        } travels[] = { { MS_SHARED, "shared" }, { MS_SLAVE, "slave" } };
+
+        for (size_t i = 0; i < sizeof risky / sizeof risky[0]; i++)
+                if ((options->attr_clear & risky[i].attribute) != 0 && !device_file &&
+                    !policy_lists(policy, "options", risky[i].name))
+                        return policy_forbid(policy, risky[i].name, "options", error);
+        /* a slave, too, gets what the node mounts below the source later, as it is there */
+        for (size_t i = 0; i < sizeof travels / sizeof travels[0]; i++)
+                if (options->propagation == travels[i].propagation && !policy_lists(policy, "options", travels[i].name))
+                        return policy_forbid(policy, travels[i].name, "options", error);
+        for (size_t i = 0; i < options->fs_count; i++) {
+                const char *option = options->fs_options[i];
+                char name[64];
+
+                if (option[0] == '\0' || (strcmp(kind, "tmpfs") == 0 && is_tmpfs_option(option)))
+                        continue;
+                (void)text_copy(name, sizeof name, option);
+                name[strcspn(name, "=")] = '\0';
+                if (strcmp(kind, "nfs") == 0 && is_nfs_option(name))
+                        continue;
+                if (!policy_lists(policy, "options", name))
+                        return policy_forbid(policy, name, "options", error);
+        }
+        return 0;
+}
+
+int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
+{
+        /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
+        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", "pmem", "ephemeral", NULL };
+
+        if (json_object_get(policy->section, "kinds") != NULL)
+                return policy_lists(policy, "kinds", kind) ? 0 : policy_forbid(policy, kind, "kinds", error);
+        return text_among(kind, open) ? 0 : policy_forbid(policy, kind, "kinds", error);
+}
+
+int policy_check_device(const struct policy *policy, const char *path, struct error *error)
+{
+        const json_t *devices = json_object_get(policy->section, "devices");
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (devices, i, item)
+                if (text_lies_in(path, json_string_value(item)))
+                        return 0;
+        return devices == NULL ? 0 : policy_forbid(policy, path, "devices", error);
+}
+
+int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error)
+{
+        const json_t *servers = json_object_get(policy->section, "nfsServers");
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (servers, i, item)
+                if (fnmatch(json_string_value(item), host, FNM_CASEFOLD) == 0)
+                        return 0;
+        return open && servers == NULL ? 0 : policy_forbid(policy, host, "nfsServers", error);
+}
+
+int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)
+{
+        char normal[PATH_MAX];
+        char allowed[PATH_MAX];
+        const json_t *item;
+        size_t i;
+        int r = text_path_normal(path, normal);
+
+        if (r == 0 && text_climbs(normal))
+                r = -EINVAL; /* whoever opened it resolves them */
+        if (r < 0)
+                return fail(error, -r, "check policy", path);
+        json_array_foreach (json_object_get(policy->section, "sources"), i, item) {
+                const json_t *given = json_is_object(item) ? json_object_get(item, "path") : item;
+                bool read_only = json_is_true(json_object_get(item, "readOnly"));
+
+                (void)text_path_normal(json_string_value(given), allowed); /* checked when it was loaded */
+                if (text_lies_in(normal, allowed) && !(writes && read_only))
+                        return 0;
+        }
+        return policy_forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
+}
+
+void policy_release(struct policy *policy)
+{
+        json_decref(policy->file);
+        policy->file = NULL;
+        policy->section = NULL;
+}

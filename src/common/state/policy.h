@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.h - what people who do not own the node may ask for: policy.json, closed where it is silent.
+ *
+ *      {"annotations": {"kinds": ["bind", "tmpfs"],
+ *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
+ *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16},
+ *
+ *       "volumes": {"kinds": ["loop", "block", "bind"], "sources": ["/srv/shared"], "devices": ["/dev/mapper"],
+ *                   "options": ["suid"]}}
+ *
+ * Whoever runs a helper as root is not asked. Volumes are kubelet's.
+ */
+#ifndef FLEXGRAFT_STATE_POLICY_H
+#define FLEXGRAFT_STATE_POLICY_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "mount/options.h"
+
+struct policy {
+        void *file;          /* the whole of it, parsed; owned */
+        const void *section; /* NULL: nothing is allowed */
+        const char *path;    /* of the file, for errors */
+};
+
+/*
+ * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
+ * nothing is allowed.
+ *
+ * Errors: EPERM the file is not root's or others may write to it; EBADMSG it is broken, with the line or the key.
+ */
+int policy_load(struct policy *ret_policy, const char *section, struct error *error);
+
+/* policy_mentions() - whether a word is anywhere in the file: false is certain, true is worth a closer look. */
+bool policy_mentions(const char *word);
+
+/* policy_lists() - whether a word is in one of the section's lists. */
+bool policy_lists(const struct policy *policy, const char *key, const char *word);
+
+/* policy_forbid() - EACCES for a word, naming the key of policy.json that would allow it. */
+int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error);
+
+/* policy_check_count() - whether so many mounts are allowed. Errors: EACCES. */
+int policy_check_count(const struct policy *policy, size_t count, struct error *error);
+
+/*
+ * policy_check_source() - whether a path of the node, its links resolved, lies in one of the directories allowed (or
+ * is one of them). Errors: EACCES.
+ */
+int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error);
+
+/*
+ * policy_check_options() - whether these mount options are allowed: those that only take rights away are, others must
+ * be named. A tmpfs' size and mode are allowed, too, and how an NFS server is talked to; device_file: "dev" is what it
+ * is for. Errors: EACCES.
+ */
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+                         bool device_file, struct error *error);
+
+/*
+ * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop,
+ * block, tmpfs and nfs. Errors: EACCES.
+ */
+int policy_check_volume(const struct policy *policy, const char *kind, struct error *error);
+
+/* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
+int policy_check_device(const struct policy *policy, const char *path, struct error *error);
+
+/*
+ * policy_check_server() - whether a host is one of "nfsServers", which may have wildcards (fnmatch(3)); without that
+ * list every one is where open is set, else none. Errors: EACCES.
+ */
+int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error);
+
+void policy_release(struct policy *policy);
+#define cleanup_policy __attribute__((cleanup(policy_release)))
+
+#endif

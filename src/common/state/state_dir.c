@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/state_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+
+#define LOCK_FILE ".lock"
+
+/* Open a directory by a normal absolute path, making what is missing of it. */
+static int open_made(const char *path, struct error *error)
+{
+        cleanup_close int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        const char *rest = path + 1;
+
+        while (fd >= 0 && *rest != '\0') {
+                char name[NAME_MAX + 1];
+                size_t length = strcspn(rest, "/");
+                int next;
+
+                (void)memcpy(name, rest, length);
+                name[length] = '\0';
+                rest += length + (rest[length] == '/' ? 1 : 0);
+                if (mkdirat(fd, name, *rest == '\0' ? 0700 : 0755) < 0 && errno != EEXIST)
+                        return fail(error, errno, "mkdir", path);
+                next = openat(fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                fd_close(&fd);
+                fd = next;
+        }
+        return fd < 0 ? fail(error, errno, "open", path) : fd_take(&fd);
+}
+
+/* A directory whose records may be believed: root's, and written by nobody else. */
+static int check_trust(int fd, const char *path, struct error *error)
+{
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", path);
+        if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                return fail_because(error, EPERM, "open state", path,
+                                    "the directory belongs to somebody else or others may write to it");
+        if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && fchmod(fd, 0700) < 0 && errno != EROFS)
+                return fail(error, errno, "fchmod", path);
+        return 0;
+}
+
+int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        cleanup_close int fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int r;
+
+        if (fd < 0 && errno == ENOENT && create) {
+                cleanup_close int made_fd = open_made(state_dir, error);
+
+                if (made_fd < 0)
+                        return made_fd;
+                fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        }
+        if (fd < 0)
+                return fail(error, errno, "open state", state_dir);
+        if ((r = check_trust(fd, state_dir, error)) < 0)
+                return r;
+
+        state.dir_fd = openat(fd, sort, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (state.dir_fd < 0 && errno == ENOENT && create) {
+                if (mkdirat(fd, sort, 0700) < 0 && errno != EEXIST)
+                        return fail(error, errno, "mkdir", state_dir);
+                state.dir_fd = openat(fd, sort, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        }
+        if (state.dir_fd < 0)
+                return fail(error, errno, "open state", state_dir);
+        if ((r = check_trust(state.dir_fd, state_dir, error)) < 0)
+                return r;
+        *ret_state = state;
+        state = (struct state)STATE_NONE;
+        return 0;
+}
+
+static int open_locks(struct state *state)
+{
+        if (state->lock_fd < 0)
+                state->lock_fd = openat(state->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return state->lock_fd;
+}
+
+static struct flock range_of(uint64_t key)
+{
+        return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
+}
+
+bool state_try_lock(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0;
+}
+
+int state_lock(struct state *state, uint64_t key, struct error *error)
+{
+        struct flock range = range_of(key);
+
+        if (open_locks(state) < 0)
+                return fail(error, errno, "lock", "state");
+        while (fcntl(state->lock_fd, F_OFD_SETLKW, &range) < 0)
+                if (errno != EINTR)
+                        return fail(error, errno, "lock", "state");
+        return 0;
+}
+
+void state_unlock(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        range.l_type = F_UNLCK;
+        (void)fcntl(state->lock_fd, F_OFD_SETLK, &range); /* cannot fail for what is locked */
+}
+
+bool state_is_free(struct state *state, uint64_t key)
+{
+        struct flock range = range_of(key);
+
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 && range.l_type == F_UNLCK;
+}
+
+DIR *state_list(const struct state *state)
+{
+        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+        if (list != NULL)
+                (void)fd_take(&fd); /* the stream's now */
+        return list;
+}
+
+int state_remove(const struct state *state, const char *file)
+{
+        file_remove_temporary(state->dir_fd, file);
+        return unlinkat(state->dir_fd, file, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+void state_set_aside(const struct state *state, const char *file, char *ret_aside)
+{
+        (void)snprintf(ret_aside, STATE_ASIDE_SIZE, "%s" STATE_ASIDE_SUFFIX, file);
+        (void)renameat(state->dir_fd, file, state->dir_fd, ret_aside); /* see state/state_dir.h */
+}
+
+void state_release(struct state *state)
+{
+        fd_close(&state->lock_fd);
+        fd_close(&state->dir_fd);
+}

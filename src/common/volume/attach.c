@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/attach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "process/log.h"
+#include "volume/kind.h"
+#include "volume/mount_dir.h"
+
+static int attach_here(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        call->answer.device = "";
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        if (call->kind->attach == NULL)
+                return 0; /* it has no device, and nothing to be done before it is mounted */
+        if ((r = call->kind->attach(call, error)) < 0)
+                return r;
+        call->answer.device = call->record.device;
+        return 0;
+}
+
+int volume_attach(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if (volume_call_is_here(call))
+                return attach_here(call, error);
+        call->answer.device = "";
+        if ((r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->predict == NULL)
+                return 0;
+        if ((r = call->kind->predict(call, error)) < 0)
+                return r;
+        call->answer.device = call->record.device;
+        return 0;
+}
+
+int volume_wait_for_attach(struct volume_call *call, struct error *error)
+{
+        return attach_here(call, error);
+}
+
+int volume_is_attached(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        call->answer.tells_attached = true;
+        call->answer.attached = true;
+        if (!volume_call_is_here(call))
+                return 0; /* as attach says: the node itself does it when it is needed */
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->look == NULL)
+                return 0;
+        r = call->kind->look(call, error);
+        call->answer.attached = r > 0;
+        return r < 0 ? r : 0;
+}
+
+static bool is_mount(const struct volume_call *call, const char *dir)
+{
+        struct error ignored;
+        unsigned missing;
+
+        return volume_place_look(call, dir, &missing, &ignored) == PLACE_OURS;
+}
+
+/* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
+static int check_unmounted(const struct volume_call *call, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+        const char *dir = record->staged.dir;
+
+        if (dir == NULL || !is_mount(call, dir)) {
+                dir = NULL;
+                for (size_t i = 0; dir == NULL && i < record->published_count; i++)
+                        if (is_mount(call, record->published[i].dir))
+                                dir = record->published[i].dir;
+        }
+        return dir == NULL ? 0
+                           : fail_because(error, EBUSY, "detach", dir,
+                                          "the volume is still mounted on %s; unmount it first", dir);
+}
+
+/* Directories that a killed call made, and that nobody will ask to unmount. */
+static void unmake_places(struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+
+        for (size_t i = 0; i < record->published_count; i++)
+                volume_place_unmake(record->published[i].dir, record->published[i].made);
+        if (record->staged.dir != NULL)
+                volume_place_unmake(record->staged.dir, record->staged.made);
+}
+
+/*
+ * mkfs was killed, and what it left half made would be taken for a filesystem: on a device that is gone, or that cannot
+ * be written, only the record tells it from one.
+ */
+static int keep_record(struct volume_call *call, struct error *error)
+{
+        log_say("the record is kept: the filesystem was not finished");
+        call->record.device[0] = '\0';
+        call->record.device_number = 0;
+        return volume_call_save(call, FILE_DURABLE, error);
+}
+
+static int detach_device(struct volume_call *call, bool *ret_unformatted, struct error *error)
+{
+        int r;
+
+        if ((r = check_unmounted(call, error)) < 0)
+                return r;
+        r = volume_call_unformat(call, error);
+        if (r == -EBUSY)
+                return r; /* a mkfs that is dying still: again in a moment */
+        *ret_unformatted = r == 0;
+        return call->kind->detach(call, error);
+}
+
+/*
+ * Whether the node that detach names is this one. Where nobody told us how kubelet calls the node, a volume that was
+ * attached without being told for whom (waitforattach) is taken to be meant.
+ */
+static bool is_meant(const struct volume_call *call)
+{
+        if (volume_call_is_here(call))
+                return true;
+        return call->recorded && call->config.node_name[0] == '\0' &&
+               (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
+}
+
+/* The record was lost, or there never was one: an attached loop device tells by itself whose it is. */
+static int detach_lost(struct volume_call *call, struct error *error)
+{
+        char dir[PATH_MAX];
+        int r;
+
+        call->kind = any_volume_of_lost_record();
+        if ((r = call->kind->look(call, error)) < 0)
+                return r;
+        if (r > 0 && volume_place_find(call, dir, error) == 0)
+                return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
+                                    dir);
+        if ((r = call->kind->detach(call, error)) < 0)
+                return r;
+        return volume_call_drop(call, error);
+}
+
+int volume_detach(struct volume_call *call, struct error *error)
+{
+        int attached = 0;
+        bool unformatted;
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0)
+                return r;
+        if (!is_meant(call))
+                return 0;
+        if (!call->recorded)
+                return detach_lost(call, error);
+        if ((r = any_volume_choose(call, error)) < 0)
+                return r;
+        if (call->kind->look != NULL)
+                attached = call->kind->look(call, error);
+        if (attached < 0)
+                return attached;
+        if (attached == 0 && call->kind->wakes && (r = call->kind->detach(call, error)) < 0)
+                return r;
+        unformatted = call->record.formatting[0] == '\0';
+        if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)
+                return r;
+        unmake_places(call);
+        if (!unformatted)
+                return keep_record(call, error);
+        return volume_call_drop(call, error);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "block/filesystem.h"
+#include "process/log.h"
+#include "process/proc.h"
+#include "process/worker.h"
+#include "volume/exec_helpers.h"
+
+#define STATE_SORT "volumes"
+#define ERASE_SECONDS (24 * 3600U)
+
+struct job {
+        struct volume_call *call;
+        volume_function *function;
+};
+
+static int run_in_worker(void *argument, struct error *error)
+{
+        const struct job *job = argument;
+        int r = proc_boot_id(job->call->boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        return job->function(job->call, error);
+}
+
+/* Verbs that may have to wait for commands have that much more time. */
+static unsigned seconds_of(const struct volume_call *call)
+{
+        switch (call->request->verb) {
+        case VERB_MOUNT:
+                return call->config.call_seconds +
+                       (call->provisions ? call->config.device_seconds + (2 * call->config.command_seconds)
+                                         : call->config.unmount_seconds);
+        case VERB_MOUNTDEVICE:
+        case VERB_EXPANDFS:
+                return call->config.call_seconds + call->config.command_seconds;
+        case VERB_ATTACH:
+        case VERB_WAITFORATTACH:
+                return call->config.call_seconds + call->config.device_seconds;
+        default: /* what is overwritten takes as long as it takes */
+                return call->provisions ? ERASE_SECONDS : call->config.call_seconds + call->config.unmount_seconds;
+        }
+}
+
+int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_request, enum verb verb, int argc,
+                      char **argv, struct error *error)
+{
+        static char subject[VOLUME_NAME_MAX + 32]; /* the log borrows it */
+        int r;
+
+        ret_call->request = ret_request;
+        ret_call->state = (struct state)STATE_NONE;
+        ret_request->verb = verb;
+        (void)umask(022); /* whatever our caller's is */
+        r = config_load(&ret_call->config, error);
+        log_begin(volume_verb_word(verb), r == 0 ? ret_call->config.log : "syslog");
+        if (r < 0)
+                return r;
+        volume_driver_name(argv[0], ret_request->driver);
+        if (!volume_driver_can(ret_request->driver, verb))
+                return fail(error, ENOSYS, OPERATION_NOT_SUPPORTED, volume_verb_word(verb));
+        if ((r = volume_request_parse(ret_request, verb, argc, argv, error)) < 0)
+                return r;
+        (void)text_copy(ret_call->driver, sizeof ret_call->driver, ret_request->driver);
+        (void)snprintf(subject, sizeof subject, "%s %.1000s", volume_verb_word(verb),
+                       ret_request->name[0] != '\0' ? ret_request->name : ret_request->dir);
+        log_begin(subject, ret_call->config.log);
+        return 0;
+}
+
+int volume_call_run(struct volume_call *call, volume_function *function, struct error *error)
+{
+        struct job job = { .call = call, .function = function };
+        int r = worker_run(run_in_worker, &job, clock_now_ms() + (int64_t)seconds_of(call) * 1000, error);
+
+        if (r == -ETIMEDOUT && call->waits)
+                r = fail_because(error, EAGAIN, "lock", call->request->name,
+                                 "another call for this volume has been at it for %u s, and is not done",
+                                 seconds_of(call));
+        volume_end();
+        policy_release(&call->policy);
+        state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
+        return r;
+}
+
+void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
+                              struct volume_call *ret_call)
+{
+        *ret_request = (struct volume_request){ .verb = outer->request->verb };
+        *ret_call = (struct volume_call){
+                .request = ret_request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
+        };
+        (void)text_copy(ret_call->boot_id, sizeof ret_call->boot_id, outer->boot_id);
+        (void)text_copy(ret_call->driver, sizeof ret_call->driver, outer->driver);
+}
+
+void volume_call_end_within(struct volume_request *request, struct volume_call *call)
+{
+        volume_record_release(&call->record);
+        state_release(&call->state);
+        json_decref(request->options);
+        request->options = NULL;
+}
+
+int volume_call_name(struct volume_call *call, struct error *error)
+{
+        (void)error; /* nothing can fail, and nothing may: kubelet would not go on */
+        call->answer.volume_name = call->request->name;
+        return 0;
+}
+
+bool volume_call_is_here(const struct volume_call *call)
+{
+        struct utsname names;
+
+        if (call->config.node_name[0] != '\0')
+                return strcasecmp(call->config.node_name, call->request->node) == 0;
+        return uname(&names) == 0 && strcasecmp(names.nodename, call->request->node) == 0;
+}
+
+/* What was true before a reboot is not any more, but for a filesystem that was being made. */
+static void renew_record(struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+
+        if (!call->recorded || strcmp(record->boot_id, call->boot_id) == 0)
+                return;
+        log_say("the record is of before a reboot");
+        while (record->published_count > 0)
+                volume_record_forget(record, record->published[0].dir);
+        if (record->staged.dir != NULL)
+                volume_record_forget(record, record->staged.dir);
+        record->device[0] = '\0';
+        record->device_number = 0;
+        (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
+}
+
+static int read_record(struct volume_call *call, const char *name, struct error *error)
+{
+        int r = volume_record_read(&call->state, name, call->driver, &call->record, error);
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        call->recorded = r == 0;
+        renew_record(call);
+        return 0;
+}
+
+static int lock(struct volume_call *call, const char *name, struct error *error)
+{
+        int r;
+
+        call->waits = true;
+        r = state_lock(&call->state, volume_record_key(name), error);
+        call->waits = false;
+        return r;
+}
+
+int volume_call_open(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if ((r = state_open(call->config.state_dir, STATE_SORT, /* create= */ true, &call->state, error)) < 0 ||
+            (r = lock(call, call->request->name, error)) < 0)
+                return r;
+        return read_record(call, call->request->name, error);
+}
+
+struct search {
+        const char *dir;
+        const char *driver;
+        char *name; /* VOLUME_NAME_MAX bytes */
+};
+
+static int match_place(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        const struct search *search = argument;
+
+        (void)file;
+        (void)error;
+        if (record == NULL || volume_record_place(record, search->dir) == NULL ||
+            (search->driver[0] != '\0' && record->driver[0] != '\0' && strcmp(search->driver, record->driver) != 0))
+                return 0;
+        (void)text_copy(search->name, VOLUME_NAME_MAX, record->name);
+        return 1;
+}
+
+/* Whose directory it is: as kubelet has it, the last part is the volume's name; the records know better. */
+static int find_name(struct volume_call *call, char *ret_name, struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct search search = { .dir = dir, .driver = call->driver, .name = ret_name };
+        cleanup_volume_record struct volume_record record = {};
+        int r;
+
+        (void)text_copy(ret_name, VOLUME_NAME_MAX, strrchr(dir, '/') + 1);
+        r = volume_record_read(&call->state, ret_name, call->driver, &record, error);
+        if (r == 0 && volume_record_place(&record, dir) != NULL)
+                return 0;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = volume_record_each(&call->state, /* set_aside= */ false, match_place, &search, error);
+        return r < 0 ? r : 0;
+}
+
+static int open_place(void *argument, struct error *error)
+{
+        struct volume_call *call = argument;
+        char name[VOLUME_NAME_MAX];
+        int r;
+
+        if ((r = state_open(call->config.state_dir, STATE_SORT, /* create= */ false, &call->state, error)) < 0 ||
+            (r = find_name(call, name, error)) < 0 || (r = lock(call, name, error)) < 0)
+                return r;
+        return read_record(call, name, error);
+}
+
+int volume_call_open_place(struct volume_call *call, struct error *error)
+{
+        /* a part of the time, so that some is left for what matters, if the disk of the records hangs */
+        int64_t deadline_ms = clock_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
+        int r = worker_run(open_place, call, deadline_ms, error);
+
+        if (r == 0 || (r == -ETIMEDOUT && call->waits))
+                return r;
+        if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES && r != -EIO && r != -ETIMEDOUT)
+                return r;
+        if (r != -ENOENT)
+                log_say("going on without records: %s: %s", error->subject, error_why(error));
+        call->recorded = false;
+        return 0;
+}
+
+void volume_call_begin_record(struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+
+        (void)text_copy(record->name, sizeof record->name, call->request->name);
+        if (!call->recorded) /* a record stays whose it is, whoever asks */
+                (void)text_copy(record->driver, sizeof record->driver, call->driver);
+        (void)text_copy(record->kind, sizeof record->kind, call->kind->word);
+        (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
+        if (call->request->node != NULL)
+                (void)text_copy(record->node, sizeof record->node, call->request->node);
+}
+
+int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error)
+{
+        int r = volume_record_write(&call->state, &call->record, durability, error);
+
+        if (r < 0 && !call->recorded) {
+                struct error ignored;
+
+                /* it may be there, and only its directory not be synced */
+                (void)volume_record_remove(&call->state, &call->record, &ignored);
+        }
+        call->recorded = call->recorded || r == 0;
+        return r;
+}
+
+bool volume_call_shares_disk(const struct volume_call *call)
+{
+        struct stat image;
+        struct stat record;
+
+        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
+               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
+}
+
+int volume_call_drop(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if (!call->recorded) {
+                (void)text_copy(call->record.name, sizeof call->record.name, call->request->name);
+                (void)text_copy(call->record.driver, sizeof call->record.driver, call->driver);
+        }
+        r = volume_record_remove(&call->state, &call->record, error);
+        call->recorded = call->recorded && r < 0;
+        return r;
+}
+
+int volume_call_load_policy(struct volume_call *call, struct error *error)
+{
+        int r = policy_load(&call->policy, "volumes", error);
+
+        if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, error)) < 0)
+                return r;
+        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->word,
+                                    /* device_file= */ false, error);
+}
+
+void volume_call_device(const struct volume_call *call, struct block_device *ret_device)
+{
+        *ret_device = (struct block_device){ .number = call->record.device_number };
+        (void)text_copy(ret_device->path, sizeof ret_device->path, call->record.device);
+}
+
+int volume_call_unformat(const struct volume_call *call, struct error *error)
+{
+        char identity[VOLUME_IDENTITY_SIZE];
+        struct block_device device;
+        int r;
+
+        if (call->record.formatting[0] == '\0')
+                return 0;
+        volume_call_device(call, &device);
+        if ((r = call->kind->identify(call, identity, error)) < 0)
+                return r;
+        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_filesystem.h - the filesystem on a volume's device: made where there is none, repaired, mounted.
+ */
+#ifndef FLEXGRAFT_VOLUME_DEVICE_FILESYSTEM_H
+#define FLEXGRAFT_VOLUME_DEVICE_FILESYSTEM_H
+
+#include "volume/call.h"
+
+/*
+ * volume_filesystem_mount() - of the record's device. Needs who runs mkfs (block/fs_tools.h).
+ *
+ * Gives:   ret_durability, how well the record has to be written before pods write to it.
+ * Returns: a detached mount, owned by the caller.
+ */
+int volume_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
+
+#endif

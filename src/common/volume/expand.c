@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/expand.h"
+
+#include <errno.h>
+
+#include "block/filesystem.h"
+#include "provision/provision.h"
+#include "volume/kind.h"
+#include "volume/mount_dir.h"
+#include "volume/provisioned.h"
+
+static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
+{
+        struct volume_call *call = argument;
+        int r = call->kind->grow(call, call->request->new_size_bytes, ret_size_bytes, error);
+
+        call->answer.new_size_bytes = r < 0 ? 0 : *ret_size_bytes;
+        return r;
+}
+
+static int grow_device(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        if (call->kind->grow == NULL)
+                return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
+                                    "volumes of type %s are not expanded", call->kind->word);
+        if (volume_promise_is_by_name(call))
+                return provision_grow(&call->config, call->request->name, call->request->new_size_bytes, grow, call,
+                                      error);
+        return grow(call, &call->answer.new_size_bytes, error);
+}
+
+int volume_expand(struct volume_call *call, struct error *error)
+{
+        return grow_device(call, error);
+}
+
+int volume_expand_fs(struct volume_call *call, struct error *error)
+{
+        char type[FILESYSTEM_TYPE_SIZE];
+        struct block_device device;
+        unsigned ignored;
+        int r;
+
+        if ((r = grow_device(call, error)) < 0)
+                return r;
+        r = volume_place_look(call, call->request->dir, &ignored, error);
+        if (r < 0)
+                return r;
+        if (r != PLACE_OURS)
+                return fail_because(error, ENODEV, "grow filesystem", call->request->dir,
+                                    "the volume is not mounted on %s", call->request->dir);
+        volume_call_device(call, &device);
+        if ((r = block_device_fs_type(&device, type, error)) < 0)
+                return r;
+        return filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, error);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kata_image.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "process/log.h"
+
+#define NEW_NAME KATA_IMAGE_NAME ".new"
+#define ALIGN_BYTES ((uint64_t)2 << 20) /* of the machine's mapping */
+#define MIN_BYTES ((uint64_t)16 << 20)
+#define MAX_BYTES ((uint64_t)2 << 40) /* a partition table of this sort counts sectors in 32 bits */
+#define SECTOR_BYTES 512U
+#define PAGE_BYTES 4096U
+#define NOTES_AT PAGE_BYTES
+#define UUID_BYTES 16
+#define MODE_RAM 1 /* PFN_MODE_RAM: the machine keeps what it notes of pages in its own memory */
+
+/* drivers/nvdimm/pfn.h, version 1.4; all of it little-endian. */
+struct notes {
+        char signature[16];
+        uint8_t uuid[UUID_BYTES];
+        uint8_t parent_uuid[UUID_BYTES]; /* none: the machine's module has no labels */
+        uint32_t flags;
+        uint16_t version_major;
+        uint16_t version_minor;
+        uint64_t data_offset;
+        uint64_t page_count;
+        uint32_t mode;
+        uint32_t start_pad;
+        uint32_t end_trunc;
+        uint32_t align;
+        uint32_t page_size;
+        uint16_t page_struct_size;
+        uint8_t padding[3994];
+        uint64_t checksum;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct notes) == PAGE_BYTES, "as the kernel has it");
+
+/* nd_fletcher64(), over a checksum of zero. */
+static uint64_t checksum_of(const struct notes *notes)
+{
+        const uint8_t *bytes = (const uint8_t *)notes;
+        uint32_t low = 0;
+        uint64_t high = 0;
+
+        for (size_t i = 0; i < sizeof *notes; i += sizeof(uint32_t)) {
+                uint32_t word;
+
+                (void)memcpy(&word, bytes + i, sizeof word);
+                low += le32toh(word);
+                high += low;
+        }
+        return high << 32 | low;
+}
+
+static int write_notes(int fd, uint64_t size_bytes, struct error *error)
+{
+        struct notes notes = { .signature = "NVDIMM_PFN_INFO",
+                               .version_major = htole16(1),
+                               .version_minor = htole16(4),
+                               .data_offset = htole64(ALIGN_BYTES),
+                               .page_count = htole64((size_bytes - ALIGN_BYTES) / PAGE_BYTES),
+                               .mode = htole32(MODE_RAM),
+                               .align = htole32((uint32_t)ALIGN_BYTES),
+                               .page_size = htole32(PAGE_BYTES),
+                               .page_struct_size = htole16(64) };
+        cleanup_close int random_fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+
+        if (random_fd < 0 || read(random_fd, notes.uuid, UUID_BYTES) != UUID_BYTES)
+                return fail(error, errno, "read", "/dev/urandom");
+        notes.checksum = htole64(checksum_of(&notes));
+        return pwrite(fd, &notes, sizeof notes, NOTES_AT) == (ssize_t)sizeof notes
+                       ? 0
+                       : fail(error, errno, "write", KATA_IMAGE_NAME);
+}
+
+static void put_number(uint8_t *at, uint64_t number)
+{
+        uint32_t word = htole32((uint32_t)number);
+
+        (void)memcpy(at, &word, sizeof word);
+}
+
+/* One partition, to the end; a table says sectors from where it is itself. */
+static int write_table(int fd, uint64_t at, uint64_t size_bytes, struct error *error)
+{
+        uint8_t sector[SECTOR_BYTES] = {};
+        uint8_t *entry = sector + 446;
+
+        (void)memset(entry + 1, 0xff, 3); /* no cylinders, heads and sectors */
+        entry[4] = 0x83;                  /* Linux */
+        (void)memset(entry + 5, 0xff, 3);
+        put_number(entry + 8, (KATA_IMAGE_OFFSET_BYTES - at) / SECTOR_BYTES);
+        put_number(entry + 12, (size_bytes - KATA_IMAGE_OFFSET_BYTES) / SECTOR_BYTES);
+        sector[510] = 0x55;
+        sector[511] = 0xaa;
+        return pwrite(fd, sector, sizeof sector, (off_t)at) == (ssize_t)sizeof sector
+                       ? 0
+                       : fail(error, errno, "write", KATA_IMAGE_NAME);
+}
+
+static int make_in(int dir_fd, uint64_t size_bytes, struct error *error)
+{
+        cleanup_close int fd = -EBADF;
+        int r;
+
+        if (unlinkat(dir_fd, NEW_NAME, 0) < 0 && errno != ENOENT)
+                return fail(error, errno, "unlink", NEW_NAME);
+        fd = openat(dir_fd, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return fail(error, errno, "make image", KATA_IMAGE_NAME);
+        if (fallocate(fd, 0, 0, (off_t)size_bytes) < 0)
+                return fail(error, errno, "make image", KATA_IMAGE_NAME);
+        if ((r = write_table(fd, 0, size_bytes, error)) < 0 || (r = write_notes(fd, size_bytes, error)) < 0 ||
+            (r = write_table(fd, ALIGN_BYTES, size_bytes, error)) < 0)
+                return r;
+        if (fsync(fd) < 0 || renameat(dir_fd, NEW_NAME, dir_fd, KATA_IMAGE_NAME) < 0 || fsync(dir_fd) < 0)
+                return fail(error, errno, "make image", KATA_IMAGE_NAME);
+        return 0;
+}
+
+int kata_image_make(const char *dir, struct error *error)
+{
+        cleanup_close int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct statfs space;
+        uint64_t size_bytes;
+        struct stat st;
+        int r;
+
+        if (dir_fd < 0)
+                return fail(error, errno, "open", dir);
+        if (fstatat(dir_fd, KATA_IMAGE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                return S_ISREG(st.st_mode) ? 0
+                                           : fail_because(error, EINVAL, "open image", KATA_IMAGE_NAME,
+                                                          KATA_IMAGE_NAME " of the volume is no regular file");
+        if (unlinkat(dir_fd, NEW_NAME, 0) < 0 && errno != ENOENT)
+                return fail(error, errno, "unlink", NEW_NAME);
+        if (fstatfs(dir_fd, &space) < 0)
+                return fail(error, errno, "statfs", dir);
+        /* a little is left for what the filesystem notes of the file */
+        size_bytes = (uint64_t)space.f_bavail * (uint64_t)space.f_bsize;
+        size_bytes = (size_bytes - size_bytes / 100) / ALIGN_BYTES * ALIGN_BYTES;
+        if (size_bytes > MAX_BYTES)
+                size_bytes = MAX_BYTES;
+        if (size_bytes < MIN_BYTES)
+                return fail_because(error, ENOSPC, "make image", KATA_IMAGE_NAME,
+                                    "the volume has room for an image of %llu bytes, and %llu are needed",
+                                    (unsigned long long)size_bytes, (unsigned long long)MIN_BYTES);
+        r = make_in(dir_fd, size_bytes, error);
+        if (r < 0) {
+                (void)unlinkat(dir_fd, NEW_NAME, 0); /* the first failure is the one to tell */
+                return r;
+        }
+        log_say("made an image of %llu bytes for a virtual machine, in %s", (unsigned long long)size_bytes, dir);
+        return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "process/log.h"
+#include "volume/kind_bind.h"
+#include "volume/kind_block.h"
+#include "volume/kind_ephemeral.h"
+#include "volume/kind_loop.h"
+#include "volume/kind_lvm.h"
+#include "volume/kind_nfs.h"
+#include "volume/kind_pmem.h"
+#include "volume/kind_tmpfs.h"
+#include "volume/provisioned.h"
+
+static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume,     &bind_volume,
+                                                   &tmpfs_volume, &nfs_volume,       &lvm_volume,
+                                                   &pmem_volume,  &ephemeral_volume, &kata_volume };
+
+static const struct volume_kind *find(const char *word)
+{
+        for (size_t i = 0; word != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
+                if (strcmp(kinds[i]->word, word) == 0)
+                        return kinds[i];
+        return NULL;
+}
+
+/* What only one kind could mean. */
+static const struct volume_kind *guess(const struct volume_request *request)
+{
+        static const char *const of_loop[] = { "image", "pool", "size" };
+
+        if (json_object_get(request->options, "volumegroup") != NULL)
+                return &lvm_volume;
+        for (size_t i = 0; i < sizeof of_loop / sizeof of_loop[0]; i++)
+                if (json_object_get(request->options, of_loop[i]) != NULL)
+                        return &loop_volume;
+        if (json_object_get(request->options, "server") != NULL && json_object_get(request->options, "share") != NULL)
+                return &nfs_volume;
+        return NULL;
+}
+
+/* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
+static void tell_unknown(const struct volume_request *request)
+{
+        static const char *const keys[] = { "type",   "name",      "fsType",      "readOnly",       "mountOptions",
+                                            "pool",   "image",     "size",        "source",         "device",
+                                            "path",   "mode",      "preallocate", "inodes",         "recursive",
+                                            "server", "share",     "volumegroup", "volumeID",       "profile",
+                                            "usage",  "ephemeral", "eraseAfter",  "kataContainers", NULL };
+        const char *key;
+        const json_t *value;
+
+        json_object_foreach (request->options, key, value)
+                if (!text_starts(key, "kubernetes.io/") && !text_among(key, keys))
+                        log_say("the option \"%.64s\" means nothing here", key);
+}
+
+/* Of a pool, whatever type that is. */
+static bool is_of_pool(const struct volume_kind *kind)
+{
+        return kind == NULL || kind->of_pool || kind == &ephemeral_volume;
+}
+
+/* "ephemeral": "true" makes a volume of a pool another sort. */
+static int check_ephemeral(const struct volume_request *request, const struct volume_kind *of_driver,
+                           const struct volume_kind **kind, struct error *error)
+{
+        const char *ephemeral;
+        int r = volume_request_option(request, "ephemeral", &ephemeral, error);
+
+        if (r < 0 || ephemeral == NULL || strcmp(ephemeral, "false") == 0)
+                return r;
+        if (strcmp(ephemeral, "true") != 0)
+                return fail_because(error, EINVAL, "find kind", "ephemeral", "ephemeral: must be true or false");
+        if (!is_of_pool(of_driver) || !is_of_pool(*kind))
+                return fail_because(error, EINVAL, "find kind", request->name,
+                                    "only volumes of pools (loop, lvm, pmem) are ephemeral");
+        *kind = &ephemeral_volume;
+        return 0;
+}
+
+int any_volume_choose(struct volume_call *call, struct error *error)
+{
+        const char *tilde = strchr(call->driver, '~');
+        const struct volume_kind *of_driver = find(tilde != NULL ? tilde + 1 : NULL);
+        const struct volume_kind *of_record = call->recorded ? find(call->record.kind) : NULL;
+        const struct volume_kind *kind;
+        const char *word;
+        int r = volume_request_option(call->request, "type", &word, error);
+
+        if (r < 0)
+                return r;
+        kind = find(word);
+        if (word != NULL && (kind == NULL || kind == &kata_volume))
+                return fail_because(error, EINVAL, "find kind", word,
+                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm, pmem", word);
+        if (kind != NULL && of_driver != NULL && kind != of_driver)
+                return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
+                                    of_driver->word, word);
+        if ((r = check_ephemeral(call->request, of_driver, &kind, error)) < 0)
+                return r;
+        if (kind == NULL)
+                kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : guess(call->request);
+        if (kind == NULL)
+                return fail_because(error, EINVAL, "find kind", call->request->name,
+                                    "the volume does not say its \"type\": loop, block, bind, tmpfs, nfs, lvm or pmem");
+        /* one that is neither attached nor mounted is kept for its unfinished filesystem, and bars nobody */
+        if (of_record != NULL && of_record != kind && call->record.device[0] == '\0' &&
+            call->record.staged.dir == NULL && call->record.published_count == 0) {
+                of_record = NULL;
+                call->record.source[0] = '\0';
+                call->record.formatting[0] = '\0';
+        }
+        if (of_record != NULL && of_record != kind)
+                return fail_because(error, EBUSY, "find kind", call->request->name,
+                                    "a volume of this name is here already, of type %s", call->record.kind);
+        call->kind = kind;
+        if (call->request->verb == VERB_ATTACH || call->request->verb == VERB_MOUNT)
+                tell_unknown(call->request);
+        return 0;
+}
+
+int any_volume_open(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+            (r = volume_call_load_policy(call, error)) < 0)
+                return r;
+        return volume_promise_apply(call, error);
+}
+
+const struct volume_kind *any_volume_of_lost_record(void)
+{
+        return &loop_volume;
+}

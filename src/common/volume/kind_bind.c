@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind_bind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/node_path.h"
+#include "mount/detached.h"
+#include "mount/identity.h"
+
+static int make(struct volume_call *call, struct error *error)
+{
+        const struct volume_request *request = call->request;
+        cleanup_close int source_fd = -EBADF;
+        const char *recursive;
+        const char *source;
+        struct mount_seen seen;
+        char path[PATH_MAX];
+        int r;
+
+        if ((r = volume_request_option(request, "source", &source, error)) < 0 ||
+            (source == NULL && (r = volume_request_option(request, "path", &source, error)) < 0) ||
+            (r = volume_request_option(request, "recursive", &recursive, error)) < 0)
+                return r;
+        if (source == NULL || source[0] != '/')
+                return fail_because(error, EINVAL, "open source", request->name,
+                                    "the volume does not say its \"source\", an absolute path of the node");
+        source_fd = node_path_open(source, path, error);
+        /* held against the policy before anybody is told whether it is there */
+        if ((source_fd >= 0 || source_fd == -ENOENT || source_fd == -ENOTDIR || source_fd == -EACCES) &&
+            (r = policy_check_source(&call->policy, path, !request->read_only, error)) < 0)
+                return r;
+        if (source_fd < 0)
+                return source_fd;
+        if ((r = mount_see(source_fd, "", &seen)) < 0)
+                return fail(error, -r, "statx", source);
+        if (!seen.directory)
+                return fail_because(error, ENOTDIR, "open source", source, "%s is not a directory, as a volume must be",
+                                    source);
+        return detached_mount_clone(
+                source_fd, source,
+                request->mount_options.recursive || (recursive != NULL && strcmp(recursive, "true") == 0), error);
+}
+
+const struct volume_kind bind_volume = { .word = "bind", .make = make };

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind_block.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "process/log.h"
+#include "volume/mount_dir.h"
+
+#define RETRY_NS (200L * 1000 * 1000)
+
+/* What the options say, or what the record does where they say nothing. */
+static int source_of(const struct volume_call *call, const char **ret_source, struct error *error)
+{
+        int r;
+
+        if ((r = volume_request_option(call->request, "source", ret_source, error)) < 0 ||
+            (*ret_source == NULL && (r = volume_request_option(call->request, "device", ret_source, error)) < 0))
+                return r;
+        if (*ret_source == NULL && call->recorded)
+                *ret_source = call->record.source;
+        if (*ret_source == NULL)
+                return fail_because(error, EINVAL, "find device", call->request->name,
+                                    "the volume does not say its \"source\": a device's path, UUID= or LABEL=");
+        if ((*ret_source)[0] != '/' && strchr(*ret_source, '=') == NULL)
+                return fail_because(error, EINVAL, "find device", *ret_source,
+                                    "\"%.200s\" is neither an absolute path nor UUID=, LABEL=, PARTUUID= or PARTLABEL=",
+                                    *ret_source);
+        return 0;
+}
+
+int block_volume_wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device,
+                          struct error *error)
+{
+        static const struct timespec pause = { .tv_nsec = RETRY_NS };
+        int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
+        int r;
+
+        while ((r = block_device_find(source, ret_device, error)) == -ENOENT || r == -ENXIO) {
+                if (clock_now_ms() >= deadline_ms)
+                        return fail_because(error, -r, "find device", source,
+                                            "the device %s did not appear within %u seconds", source, timeout_seconds);
+                (void)nanosleep(&pause, NULL);
+        }
+        return r;
+}
+
+struct claim {
+        const struct volume_call *call;
+        uint64_t number;
+        char name[VOLUME_NAME_MAX];
+};
+
+static int match_claim(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        struct claim *claim = argument;
+        const struct volume_call *call = claim->call;
+
+        (void)file;
+        (void)error;
+        if (record == NULL || record->device_number != claim->number || strcmp(record->boot_id, call->boot_id) != 0 ||
+            (strcmp(record->name, call->request->name) == 0 && strcmp(record->driver, call->record.driver) == 0) ||
+            (record->read_only && call->request->read_only))
+                return 0;
+        (void)text_copy(claim->name, sizeof claim->name, record->name);
+        return 1;
+}
+
+int block_volume_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
+{
+        struct claim claim = { .call = call, .number = device->number };
+        int r = state_lock(&call->state, hash_bytes(HASH_SEED, &device->number, sizeof device->number), error);
+
+        if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ false, match_claim, &claim, error)) < 0)
+                return r;
+        if (r > 0)
+                return fail_because(error, EBUSY, "find device", device->path, "the device is volume %.200s's already",
+                                    claim.name);
+        return call->request->read_only ? 0 : block_device_check_unused(device, error);
+}
+
+static int look(struct volume_call *call, struct error *error)
+{
+        struct block_device device;
+
+        if (!call->recorded || call->record.device[0] == '\0')
+                return 0;
+        return block_device_find(call->record.device, &device, error) == 0 &&
+               device.number == call->record.device_number;
+}
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        struct block_device device;
+        const char *source;
+        int r;
+
+        if ((r = source_of(call, &source, error)) < 0)
+                return r;
+        /* while it is mounted nothing is found anew: a second device may carry its label by now */
+        if (call->recorded && look(call, error) > 0 && volume_place_is_staged(call)) {
+                if (strcmp(source, call->record.source) != 0)
+                        log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
+                return 0;
+        }
+        if ((r = block_volume_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
+            (r = block_device_check_place(&device, error)) < 0 ||
+            (r = policy_check_device(&call->policy, device.path, error)) < 0)
+                return r;
+        if (call->recorded && call->record.device_number == device.number &&
+            strcmp(call->record.device, device.path) == 0)
+                return 0;
+        if (strcmp(source, call->record.source) != 0)
+                call->record.formatting[0] = '\0'; /* of another device */
+        volume_call_begin_record(call);
+        if ((r = block_volume_check_alone(call, &device, error)) < 0)
+                return r;
+        if (device.read_only && !call->request->read_only)
+                return fail_because(error, EROFS, "find device", source, "the device %s is read-only", device.path);
+        (void)text_copy(call->record.source, sizeof call->record.source, source);
+        (void)text_copy(call->record.device, sizeof call->record.device, device.path);
+        call->record.device_number = device.number;
+        call->record.read_only = call->request->read_only;
+        return volume_call_save(call, FILE_DURABLE, error);
+}
+
+/* Nothing: the device was there before. */
+static int detach(struct volume_call *call, struct error *error)
+{
+        (void)call;
+        (void)error;
+        return 0;
+}
+
+/*
+ * Numbers of devices are used again. That of a disk is not, as long as the machine is up (BLKGETDISKSEQ, Linux 5.15);
+ * what was on which disk before that, nobody here can tell.
+ */
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        struct block_device device;
+        uint64_t sequence;
+        int r;
+
+        volume_call_device(call, &device);
+        if ((r = block_device_sequence(&device, &sequence, error)) < 0)
+                return r;
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llu", call->boot_id, (unsigned long long)sequence);
+        return 0;
+}
+
+static int predict(struct volume_call *call, struct error *error)
+{
+        static const struct {
+                const char *tag;
+                const char *directory;
+        } links[] = {
+                { "UUID=", "/dev/disk/by-uuid/" },
+                { "LABEL=", "/dev/disk/by-label/" },
+                { "PARTUUID=", "/dev/disk/by-partuuid/" },
+                { "PARTLABEL=", "/dev/disk/by-partlabel/" },
+        };
+        const char *source;
+        int r = source_of(call, &source, error);
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < sizeof links / sizeof links[0]; i++)
+                if (text_starts(source, links[i].tag)) {
+                        (void)snprintf(call->record.device, sizeof call->record.device, "%s%.255s", links[i].directory,
+                                       source + strlen(links[i].tag));
+                        return 0;
+                }
+        (void)text_copy(call->record.device, sizeof call->record.device, source);
+        return 0;
+}
+
+/* What is behind it grows it, a storage array or a partition; here is only seen whether that happened. */
+static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
+{
+        struct block_device device;
+        int r = look(call, error);
+
+        if (r == 0) { /* another node's */
+                *ret_size_bytes = size_bytes;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+        volume_call_device(call, &device);
+        if ((r = block_device_size(&device, ret_size_bytes, error)) < 0)
+                return r;
+        if (*ret_size_bytes < size_bytes)
+                return fail_because(error, ENOSPC, "grow device", device.path,
+                                    "the device %s has %llu bytes, fewer than asked for: grow what is behind it first",
+                                    device.path, (unsigned long long)*ret_size_bytes);
+        return 0;
+}
+
+const struct volume_kind block_volume = { .word = "block",
+                                          .foreign = true,
+                                          .attach = attach,
+                                          .look = look,
+                                          .detach = detach,
+                                          .identify = identify,
+                                          .predict = predict,
+                                          .grow = grow };

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "block/loop.h"
+#include "process/log.h"
+#include "provision/pool.h"
+#include "volume/kata_image.h"
+#include "volume/mount_dir.h"
+#include "volume/provisioned.h"
+
+#define SUFFIX ".img"
+#define SIZE_STEP_BYTES 4096U /* what is asked for is rounded up to whole pages */
+
+struct image {
+        int pool_fd;
+        int fd;
+        char name[NAME_MAX + 1];
+        char path[PATH_MAX];
+        struct stat st;
+        bool read_only; /* the file cannot be written */
+        bool made;      /* by this call, or being made */
+        bool created;   /* by this call: nobody else can have it yet */
+};
+
+static void image_release(struct image *image)
+{
+        fd_close(&image->fd);
+        fd_close(&image->pool_fd);
+}
+#define cleanup_image __attribute__((cleanup(image_release)))
+#define IMAGE_NONE                                                                                                     \
+        {                                                                                                              \
+                .pool_fd = -EBADF, .fd = -EBADF                                                                        \
+        }
+
+static int open_file(struct image *image, struct error *error)
+{
+        image->fd = openat(image->pool_fd, image->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (image->fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM)) {
+                image->read_only = true;
+                image->fd =
+                        openat(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        }
+        if (image->fd < 0)
+                return fail(error, errno, "open image", image->path);
+        if (fstat(image->fd, &image->st) < 0)
+                return fail(error, errno, "fstat", image->path);
+        if (!S_ISREG(image->st.st_mode))
+                return fail_because(error, EINVAL, "open image", image->path, "%s is not a regular file", image->path);
+        return 0;
+}
+
+/* A volume that is attached already stays where it is. */
+static int locate_recorded(const struct volume_call *call, struct image *image, struct error *error)
+{
+        const char *last = strrchr(call->record.source, '/') + 1;
+        char directory[PATH_MAX];
+
+        (void)snprintf(directory, sizeof directory, "%.*s", (int)(last - call->record.source), call->record.source);
+        (void)text_copy(image->path, sizeof image->path, call->record.source);
+        (void)text_copy(image->name, sizeof image->name, last);
+        image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
+}
+
+/* The pool and the file's name, as the options say, or where they say nothing the record. */
+static int locate(const struct volume_call *call, struct image *image, struct error *error)
+{
+        cleanup_provision_record struct provision_record made = {};
+        struct pool where;
+        const char *pool;
+        const char *name;
+        int length;
+        int r;
+
+        if ((r = volume_request_option(call->request, "pool", &pool, error)) < 0 ||
+            (r = volume_request_option(call->request, "image", &name, error)) < 0)
+                return r;
+        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
+                return locate_recorded(call, image, error);
+        if (pool == NULL && name == NULL) {
+                r = volume_promise_find(call, "loop", &made, error);
+                if (r < 0 && r != -ENOENT)
+                        return r;
+                if (r == 0) {
+                        pool = made.pool;
+                        name = made.id;
+                }
+        }
+        if (name == NULL)
+                length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
+        else
+                length = snprintf(image->name, sizeof image->name, "%s", name);
+        if (length >= (int)sizeof image->name)
+                return fail_because(error, ENAMETOOLONG, "open image", call->request->name,
+                                    "the image's name is too long; give a shorter one with \"image\"");
+        if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
+                return fail_because(error, EINVAL, "open image", image->name,
+                                    "\"%.200s\" is not a name for a file of a pool", image->name);
+        if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
+                return r;
+        image->pool_fd = pool_open(&call->config, &where, error);
+        if (image->pool_fd < 0)
+                return image->pool_fd;
+        (void)text_copy(image->path, sizeof image->path, where.path);
+        length = (int)strlen(image->path);
+        if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
+                return fail(error, ENAMETOOLONG, "open image", image->name);
+        (void)snprintf(image->path + length, PATH_MAX - (size_t)length, "/%s", image->name);
+        return 0;
+}
+
+/* One of no bytes is one whose making was cut short. */
+static int make_file(const struct volume_call *call, struct image *image, uint64_t size_bytes, struct error *error)
+{
+        const char *preallocate;
+        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
+
+        if (r < 0)
+                return r;
+        if (image->fd < 0) {
+                image->fd =
+                        openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                if (image->fd < 0)
+                        return fail(error, errno, "make image", image->path);
+                image->created = true;
+        }
+        image->made = true;
+        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+        /* the size comes last: until it is there, the image is not made */
+        if (preallocate != NULL && strcmp(preallocate, "true") == 0)
+                r = fallocate(image->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
+        if (r < 0 || ftruncate(image->fd, (off_t)size_bytes) < 0)
+                return fail(error, errno, "make image", image->path);
+        if (fstat(image->fd, &image->st) < 0)
+                return fail(error, errno, "fstat", image->path);
+        log_say("made the image %s of %llu bytes", image->path, (unsigned long long)size_bytes);
+        return 0;
+}
+
+static int open_image(const struct volume_call *call, struct image *image, struct error *error)
+{
+        uint64_t size_bytes;
+        int r;
+
+        if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0)
+                return r;
+        r = open_file(image, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && image->read_only && !call->request->read_only)
+                return fail_because(error, EROFS, "open image", image->path, "the image %s cannot be written",
+                                    image->path);
+        if (r == 0 && image->st.st_size > 0)
+                return 0;
+        if (size_bytes == 0)
+                return fail_because(error, ENOENT, "open image", image->path,
+                                    "there is no image %s; give a \"size\" to have one made", image->path);
+        return make_file(call, image, size_bytes, error);
+}
+
+static bool is_of_volume(const struct volume_call *call, const struct loop_device *device)
+{
+        const char *driver = call->recorded ? call->record.driver : call->driver;
+
+        return loop_device_tagged_for(device->tag, call->config.state_dir, driver,
+                                      volume_record_key(call->request->name));
+}
+
+/* Whether the record names a device, and that is the volume's still. */
+static bool recorded_device(const struct volume_call *call, struct loop_device *ret_device)
+{
+        struct error ignored;
+
+        return call->recorded && call->record.device[0] != '\0' &&
+               loop_device_look(call->record.device, ret_device, &ignored) == 0 && is_of_volume(call, ret_device);
+}
+
+static bool is_over(const struct loop_device *device, const struct stat *image)
+{
+        return device->file_device == image->st_dev && device->file_inode == image->st_ino;
+}
+
+struct search {
+        const struct volume_call *call;
+        const struct stat *st; /* NULL: by its tag */
+        bool attached;         /* only one that does not go anyway */
+        struct loop_device found;
+};
+
+static int match(const struct loop_device *device, void *argument, struct error *error)
+{
+        struct search *search = argument;
+
+        (void)error;
+        if (search->st != NULL ? !is_over(device, search->st)
+                               : !is_of_volume(search->call, device) || (search->attached && device->ending))
+                return 0;
+        search->found = *device;
+        return 1;
+}
+
+static void remember(struct volume_call *call, const struct loop_device *device)
+{
+        (void)text_copy(call->record.device, sizeof call->record.device, device->path);
+        call->record.device_number = device->number;
+}
+
+/* The device that the record names, if it is the volume's still: 1. Else any with its tag: 1. Else 0. */
+static int look(struct volume_call *call, struct error *error)
+{
+        struct search search = { .call = call, .attached = true };
+        int r;
+
+        if (recorded_device(call, &search.found) && !search.found.ending) {
+                remember(call, &search.found);
+                return 1;
+        }
+        r = loop_device_each(match, &search, error);
+        if (r == 1)
+                remember(call, &search.found);
+        return r;
+}
+
+/* An image has one device, whoever asks for it: two would corrupt what is on it. */
+static int adopt(struct volume_call *call, const struct image *image, struct error *error)
+{
+        struct search search = { .call = call, .st = &image->st };
+        int r = loop_device_each(match, &search, error);
+
+        if (r <= 0)
+                return r;
+        if (!is_of_volume(call, &search.found))
+                return fail_because(error, EBUSY, "attach loop device", image->path,
+                                    "the image %s is in use already, by %s%s%s", image->path, search.found.path,
+                                    search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
+        if (search.found.ending && (r = loop_device_keep(&search.found, error)) < 0)
+                return r == -ENXIO ? 0 : r; /* it went: a new one */
+        remember(call, &search.found);
+        return 1;
+}
+
+static int attach_new(struct volume_call *call, const struct image *image, struct error *error)
+{
+        bool was_recorded = call->recorded;
+        struct loop_device device;
+        char tag[LOOP_TAG_SIZE];
+        bool lazy;
+        int r;
+
+        call->record.device[0] = '\0';
+        loop_device_tag(call->config.state_dir, call->record.driver, volume_record_key(call->record.name),
+                        call->record.name, tag);
+        if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
+                return r;
+        r = loop_device_attach(image->fd, image->path, tag, image->read_only, call->kind->offset_bytes, &device, error);
+        if (r == 0) {
+                remember(call, &device);
+                r = volume_call_save(call, FILE_ORDERED, error);
+                if (r < 0) {
+                        struct error ignored;
+
+                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to tell */
+                }
+        }
+        if (r < 0 && !was_recorded) {
+                struct error ignored;
+
+                (void)volume_call_drop(call, &ignored); /* likewise */
+        }
+        return r;
+}
+
+static int let_go(struct volume_call *call, struct error *error);
+
+/* had: the device that the volume has already, or NULL; it is not mounted. */
+static int attach_image(struct volume_call *call, const struct image *image, const struct loop_device *had,
+                        struct error *error)
+{
+        uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
+        int r;
+
+        if (had != NULL && is_over(had, &image->st)) {
+                if (!had->ending)
+                        return 0;
+        } else if (had != NULL) {
+                if ((r = let_go(call, error)) < 0)
+                        return r;
+                call->record.formatting[0] = '\0';
+        }
+        /* an attach of another image was cut short, perhaps with a device that nobody wrote down */
+        if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
+            (r = let_go(call, error)) < 0)
+                return r;
+        volume_call_begin_record(call);
+        (void)text_copy(call->record.source, sizeof call->record.source, image->path);
+        /* after the volume's own lock, always: another volume may name the same image */
+        if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
+                return r;
+        r = image->created ? 0 : adopt(call, image, error);
+        if (r < 0)
+                return r;
+        return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
+}
+
+/* Whoever else names this image waits: one of us makes it, and one of us has it. */
+static int lock_image(struct volume_call *call, const struct image *image, struct error *error)
+{
+        struct stat pool;
+        uint64_t key;
+        int r;
+
+        if (fstat(image->pool_fd, &pool) < 0)
+                return fail(error, errno, "fstat", image->path);
+        key = hash_bytes(HASH_SEED, &pool.st_dev, sizeof pool.st_dev);
+        key = hash_bytes(key, &pool.st_ino, sizeof pool.st_ino);
+        key = hash_bytes(key, image->name, strlen(image->name));
+        call->waits = true;
+        r = state_lock(&call->state, key, error);
+        call->waits = false;
+        return r;
+}
+
+/*
+ * What is mounted is the volume, whatever became of its image meanwhile: pods go on with it. But nobody new shall get
+ * what is gone when it is unmounted.
+ */
+static int check_mounted(const struct volume_call *call, const struct loop_device *device, struct error *error)
+{
+        const char *image = call->record.source;
+        struct stat st;
+
+        if (stat(image, &st) == 0 && is_over(device, &st))
+                return 0;
+        log_say("the image %s was removed or replaced, and its former content is still on %s", image, device->path);
+        if (call->record.published_count > 0)
+                return 0;
+        return fail_because(
+                error, ESTALE, "attach", image,
+                "the image %s was removed or replaced while the volume is mounted on %s: unmount that first", image,
+                call->record.staged.dir);
+}
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        cleanup_image struct image image = IMAGE_NONE;
+        struct loop_device device;
+        bool had;
+        int r;
+
+        had = recorded_device(call, &device);
+        if (had && !device.ending && volume_place_is_staged(call))
+                return check_mounted(call, &device, error);
+        if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
+                return r;
+        r = open_image(call, &image, error);
+        if (r == 0)
+                r = attach_image(call, &image, had ? &device : NULL, error);
+        if (r < 0 && image.made)
+                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to tell */
+        return r;
+}
+
+static int let_device_go(struct volume_call *call, const struct loop_device *device, struct error *error)
+{
+        bool lazy;
+        int r = loop_device_detach(device, &lazy, error);
+
+        if (r < 0 || !lazy)
+                return r;
+        log_say("%s is in use still, and goes with its last user", device->path);
+        (void)snprintf(call->answer.message, sizeof call->answer.message,
+                       "%s is in use still, and goes with its last user", device->path);
+        return 0;
+}
+
+/* Every device of the volume; there is one, unless a record was lost meanwhile. */
+static int let_go(struct volume_call *call, struct error *error)
+{
+        struct search search = { .call = call, .attached = true };
+        int r;
+
+        while ((r = loop_device_each(match, &search, error)) == 1)
+                if ((r = let_device_go(call, &search.found, error)) < 0)
+                        return r;
+        return r;
+}
+
+/* Mostly the record knows the device; the walk over all of them is for when it does not. */
+static int detach(struct volume_call *call, struct error *error)
+{
+        struct loop_device device;
+
+        if (!recorded_device(call, &device) || device.ending)
+                return let_go(call, error);
+        return let_device_go(call, &device, error);
+}
+
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        struct loop_device device;
+        int r = loop_device_look(call->record.device, &device, error);
+
+        if (r < 0)
+                return r;
+        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%llx:%llu", (unsigned long long)device.file_device,
+                       (unsigned long long)device.file_inode);
+        return 0;
+}
+
+/* An image that is one hole has nothing on it; what the device was given and has not passed on yet is passed on first.
+ */
+static int is_untouched(const struct volume_call *call)
+{
+        cleanup_close int device_fd = open(call->record.device, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        cleanup_close int fd = open(call->record.source, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        struct loop_device device;
+        struct error ignored;
+        struct stat st;
+
+        if (device_fd < 0 || fd < 0 || fstat(fd, &st) < 0 ||
+            loop_device_look(call->record.device, &device, &ignored) < 0 || !is_over(&device, &st))
+                return 0;
+        if (sync_file_range(device_fd, 0, 0,
+                            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)
+                return 0;
+        /* asked in two ways, since there are filesystems that answer one of them wrongly */
+        return fstat(fd, &st) == 0 && st.st_blocks == 0 && lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
+}
+
+static int predict(struct volume_call *call, struct error *error)
+{
+        if (snprintf(call->record.device, sizeof call->record.device, "/dev/flexgraft/%s", call->request->name) >=
+            (int)sizeof call->record.device)
+                return fail(error, ENAMETOOLONG, "predict device", call->request->name);
+        return 0;
+}
+
+static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
+{
+        cleanup_image struct image image = IMAGE_NONE;
+        int attached;
+        int r;
+
+        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+        if ((r = call->recorded && call->record.source[0] == '/' ? locate_recorded(call, &image, error)
+                                                                 : locate(call, &image, error)) < 0)
+                return r;
+        r = open_file(&image, error);
+        if (r == -ENOENT) { /* the volume is another node's: expandfs, there, does the work */
+                *ret_size_bytes = size_bytes;
+                return 0;
+        }
+        if (r < 0)
+                return r;
+        if ((uint64_t)image.st.st_size < size_bytes) {
+                if (image.read_only)
+                        return fail(error, EROFS, "grow image", image.path);
+                if (ftruncate(image.fd, (off_t)size_bytes) < 0)
+                        return fail(error, errno, "grow image", image.path);
+                image.st.st_size = (off_t)size_bytes;
+                log_say("grew the image %s to %llu bytes", image.path, (unsigned long long)size_bytes);
+        }
+        attached = look(call, error);
+        if (attached < 0 || (attached > 0 && (r = loop_device_grow(call->record.device, error)) < 0))
+                return attached < 0 ? attached : r;
+        *ret_size_bytes = (uint64_t)image.st.st_size;
+        return 0;
+}
+
+const struct volume_kind loop_volume = { .word = "loop",
+                                         .of_pool = true,
+                                         .attach = attach,
+                                         .look = look,
+                                         .detach = detach,
+                                         .identify = identify,
+                                         .is_untouched = is_untouched,
+                                         .predict = predict,
+                                         .grow = grow };
+
+/* There is an image, and its record says where. */
+const struct volume_kind kata_volume = { .word = "kata",
+                                         .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
+                                         .attach = attach,
+                                         .look = look,
+                                         .detach = detach,
+                                         .identify = identify };

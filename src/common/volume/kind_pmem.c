@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind_pmem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "block/pmem.h"
+#include "provision/pool.h"
+#include "volume/kind_block.h"
+#include "volume/kind_lvm.h"
+#include "volume/mount_dir.h"
+#include "volume/provisioned.h"
+
+/* Pool and id of what is meant; PROVISION_ID_MAX bytes for the id. */
+static int find_pool(const struct volume_call *call, struct pool *ret_pool, char *ret_id, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        const char *pool_name;
+        const char *id;
+        int r;
+
+        if ((r = volume_request_option(call->request, "pool", &pool_name, error)) < 0 ||
+            (r = volume_request_option(call->request, "volumeID", &id, error)) < 0)
+                return r;
+        if (pool_name == NULL) {
+                r = volume_promise_find(call, "pmem", &record, error);
+                if (r == -ENOENT)
+                        return fail_because(error, EINVAL, "find namespace", call->request->name,
+                                            "the volume does not say its \"pool\" and \"volumeID\", and none of this "
+                                            "name was made by volume-create");
+                if (r < 0)
+                        return r;
+                pool_name = record.pool;
+                id = record.id;
+        }
+        if ((r = pool_find(&call->config, pool_name, ret_pool, error)) < 0)
+                return r;
+        if (strcmp(ret_pool->type, "pmem") != 0)
+                return fail_because(error, EINVAL, "find namespace", pool_name,
+                                    "the pool \"%.128s\" is of type %s, not pmem", pool_name, ret_pool->type);
+        (void)snprintf(ret_id, PROVISION_ID_MAX, "%.255s", id != NULL ? id : call->request->name);
+        return 0;
+}
+
+/* Names its device, too. */
+static int find_namespace(const struct pool *pool, const char *id, struct pmem_namespace *ret_namespace,
+                          struct error *error)
+{
+        int r = pmem_find(pool->region, id, ret_namespace, error);
+
+        if (r == -ENOENT)
+                return fail_because(error, ENOENT, "find namespace", id, "there is no namespace \"%.64s\" in %s", id,
+                                    pool->region);
+        if (r == 0 && ret_namespace->device[0] == '\0')
+                return fail_because(error, ENODEV, "find device", id, "the namespace \"%.64s\" has no device", id);
+        return r;
+}
+
+/* Whether it is a logical volume (a pool in mode lvm), and that kind's business: "/dev/GROUP/VOLUME". */
+static bool is_logical(const struct volume_call *call)
+{
+        return text_starts(call->record.source, "/dev/") && strchr(call->record.source + 5, '/') != NULL;
+}
+
+static int look(struct volume_call *call, struct error *error)
+{
+        struct block_device device;
+
+        if (is_logical(call))
+                return lvm_volume.look(call, error);
+        if (!call->recorded || call->record.device[0] == '\0')
+                return 0;
+        return block_device_find(call->record.device, &device, error) == 0 &&
+               device.number == call->record.device_number;
+}
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        struct pmem_namespace namespace;
+        struct block_device device;
+        struct error ignored;
+        struct pool pool;
+        char id[PROVISION_ID_MAX];
+        int r;
+
+        if (look(call, &ignored) > 0 && volume_place_is_staged(call))
+                return 0;
+        if ((r = find_pool(call, &pool, id, error)) < 0)
+                return r;
+        if (pool.volume_group[0] != '\0')
+                return lvm_volume.attach(call, error);
+        if ((r = find_namespace(&pool, id, &namespace, error)) < 0 ||
+            (r = pmem_wait_for(&namespace, call->config.device_seconds, &device, error)) < 0 ||
+            (r = policy_check_device(&call->policy, device.path, error)) < 0)
+                return r;
+        if (look(call, &ignored) > 0 && call->record.device_number == device.number)
+                return 0;
+        volume_call_begin_record(call);
+        if ((r = block_volume_check_alone(call, &device, error)) < 0)
+                return r;
+        (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
+        (void)text_copy(call->record.device, sizeof call->record.device, device.path);
+        call->record.device_number = device.number;
+        call->record.read_only = call->request->read_only;
+        return volume_call_save(call, FILE_DURABLE, error);
+}
+
+/* A namespace is there as long as the volume is. */
+static int detach(struct volume_call *call, struct error *error)
+{
+        return is_logical(call) ? lvm_volume.detach(call, error) : 0;
+}
+
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        int r;
+
+        if (is_logical(call))
+                return lvm_volume.identify(call, ret_identity, error);
+        r = block_device_attribute(call->record.device_number, "device/uuid", ret_identity, VOLUME_IDENTITY_SIZE);
+        return r < 0 ? fail(error, -r, "read device/uuid", call->record.device) : 0;
+}
+
+/* Which device a namespace gets, another node knows. */
+static int predict(struct volume_call *call, struct error *error)
+{
+        char id[PROVISION_ID_MAX];
+        struct error ignored; /* this node need not know the pool, or the volume */
+        struct pool pool;
+
+        if (find_pool(call, &pool, id, &ignored) < 0 || pool.volume_group[0] == '\0')
+                return 0;
+        return lvm_volume.predict(call, error);
+}
+
+/* A namespace stays as large as it is. */
+static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
+{
+        struct pmem_namespace namespace;
+        char id[PROVISION_ID_MAX];
+        struct pool pool;
+        int r = find_pool(call, &pool, id, error);
+
+        if (r < 0)
+                return r;
+        if (pool.volume_group[0] != '\0')
+                return lvm_volume.grow(call, size_bytes, ret_size_bytes, error);
+        if ((r = find_namespace(&pool, id, &namespace, error)) < 0)
+                return r;
+        if (size_bytes > namespace.size_bytes)
+                return fail_because(error, EOPNOTSUPP, "expand", id,
+                                    "a namespace of persistent memory cannot grow: %s has %llu bytes",
+                                    namespace.device_name, (unsigned long long)namespace.size_bytes);
+        *ret_size_bytes = namespace.size_bytes;
+        return 0;
+}
+
+const struct volume_kind pmem_volume = { .word = "pmem",
+                                         .of_pool = true,
+                                         .direct = true,
+                                         .wakes = true,
+                                         .attach = attach,
+                                         .look = look,
+                                         .detach = detach,
+                                         .identify = identify,
+                                         .predict = predict,
+                                         .grow = grow };

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kind_tmpfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "mount/superblock.h"
+
+/* The kernel would cut what is too large, and take some other mode than was meant. */
+static int check_mode(const char *mode, struct error *error)
+{
+        if (mode == NULL || (mode[strspn(mode, "01234567")] == '\0' && strlen(mode) <= 5 && mode[0] != '\0' &&
+                             (strlen(mode) < 5 || mode[0] == '0')))
+                return 0;
+        return fail_because(error, EINVAL, "check options", "mode", "mode: must be octal, as \"0755\"");
+}
+
+static int configure(int context_fd, const struct volume_request *request, struct error *error)
+{
+        const char *mode;
+        const char *inodes;
+        uint64_t size_bytes;
+        char text[24];
+        int r;
+
+        if ((r = volume_request_size(request, "size", &size_bytes, error)) < 0 ||
+            (r = volume_request_option(request, "mode", &mode, error)) < 0 ||
+            (r = volume_request_option(request, "inodes", &inodes, error)) < 0)
+                return r;
+        if ((r = check_mode(mode, error)) < 0)
+                return r;
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)size_bytes);
+        if ((size_bytes > 0 && (r = superblock_set(context_fd, "size", text, error)) < 0) ||
+            (r = superblock_set(context_fd, "mode", mode != NULL ? mode : "0777", error)) < 0 ||
+            (inodes != NULL && (r = superblock_set(context_fd, "nr_inodes", inodes, error)) < 0) ||
+            (r = superblock_options(context_fd, &request->mount_options, error)) < 0)
+                return r;
+        return superblock_create(context_fd, "tmpfs", error);
+}
+
+static int make(struct volume_call *call, struct error *error)
+{
+        cleanup_close int context_fd = superblock_begin("tmpfs", error);
+        int r;
+
+        if (context_fd < 0)
+                return context_fd;
+        r = configure(context_fd, call->request, error);
+        return r < 0 ? r : superblock_mount(context_fd, "tmpfs", 0, error);
+}
+
+const struct volume_kind tmpfs_volume = { .word = "tmpfs", .make = make };

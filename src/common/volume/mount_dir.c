@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/mount_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/identity.h"
+#include "mount/mountinfo.h"
+#include "mount/on_node.h"
+#include "process/log.h"
+
+/* A btrfs has a number of its own for stat(2); its mount's source still is the device. */
+static bool source_is(const struct mount_seen *seen, int fd, const char *device)
+{
+        cleanup_mount_table struct mount_table table = {};
+        uint64_t id = seen->identity.short_id;
+
+        if ((seen->identity.unique && mount_see_short_id(fd, &id) < 0) || mount_table_open_own(&table) < 0)
+                return false;
+        while (mount_table_next(&table))
+                if (table.id == id)
+                        return strcmp(table.source, device) == 0;
+        return false;
+}
+
+static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
+{
+        cleanup_close int fd = -EBADF;
+
+        if (call->record.device_number == 0)
+                return false;
+        if (major(seen->device) != 0)
+                return seen->device == call->record.device_number;
+        fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd >= 0 && source_is(seen, fd, call->record.device);
+}
+
+/* How many of the path's last parts are missing. */
+static int count_missing(const char *dir, unsigned *ret_made)
+{
+        char path[PATH_MAX];
+        struct stat st;
+
+        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        for (*ret_made = 0; fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0; (*ret_made)++) {
+                char *last = strrchr(path, '/');
+
+                if (errno != ENOENT)
+                        return -errno;
+                if (last == path) /* there is a root */
+                        return (int)++*ret_made > 0 ? 0 : -ENOENT;
+                *last = '\0';
+        }
+        return 0;
+}
+
+int volume_place_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error)
+{
+        const struct volume_place *place;
+        struct mount_seen seen;
+        int r = mount_see(AT_FDCWD, dir, &seen);
+
+        *ret_made = 0;
+        if (r == -ENOENT) {
+                r = count_missing(dir, ret_made);
+                return r < 0 ? fail(error, -r, "stat", dir) : PLACE_MISSING;
+        }
+        if (r < 0)
+                return fail(error, -r, "stat", dir);
+        if (!seen.directory)
+                return fail(error, ENOTDIR, "stat", dir);
+        if (!seen.root)
+                return PLACE_BARE;
+        place = volume_record_place((struct volume_record *)&call->record, dir); /* only read */
+        if (place != NULL && mount_seen_is(&seen, &place->identity))
+                return PLACE_OURS;
+        return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
+}
+
+bool volume_place_is_staged(const struct volume_call *call)
+{
+        struct error ignored;
+        unsigned missing;
+
+        return call->record.staged.dir != NULL &&
+               volume_place_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
+}
+
+int volume_place_find(const struct volume_call *call, char *ret_dir, struct error *error)
+{
+        cleanup_mount_table struct mount_table table = {};
+        unsigned ignored;
+        int r;
+
+        if ((r = mount_table_open_own(&table)) < 0)
+                return fail(error, -r, "open", "mountinfo");
+        while (mount_table_next(&table))
+                if ((table.device == call->record.device_number ||
+                     (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
+                    text_copy(ret_dir, PATH_MAX, table.mount_point) &&
+                    volume_place_look(call, ret_dir, &ignored, error) == PLACE_OURS)
+                        return 0;
+        return -ENOENT;
+}
+
+int volume_place_make(const char *dir, unsigned made, struct error *error)
+{
+        char path[PATH_MAX];
+
+        while (made-- > 0) {
+                const char *end = dir + strlen(dir);
+
+                for (unsigned i = 0; i < made; i++)
+                        do
+                                end--;
+                        while (*end != '/');
+                (void)snprintf(path, sizeof path, "%.*s", (int)(end - dir), dir);
+                if (mkdirat(AT_FDCWD, path, 0750) < 0 && errno != EEXIST)
+                        return fail(error, errno, "mkdir", path);
+        }
+        return 0;
+}
+
+void volume_place_unmake(const char *dir, unsigned made)
+{
+        char path[PATH_MAX];
+
+        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        /* one that is missing was never made: a call was killed before it */
+        while (made-- > 0 && (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
+                *strrchr(path, '/') = '\0';
+}
+
+int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
+{
+        struct mount_seen seen;
+        int r = mount_see(AT_FDCWD, dir, &seen);
+
+        if (r < 0)
+                return fail(error, -r, "stat", dir);
+        if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
+                return r;
+        return volume_call_save(call, FILE_ORDERED, error);
+}
+
+/* A kind without a device has a record only while it is mounted somewhere. */
+static int save_or_drop(struct volume_call *call, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+
+        if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
+                return volume_call_drop(call, error);
+        return volume_call_save(call, FILE_ORDERED, error);
+}
+
+static void take_back(struct volume_call *call, bool placed, unsigned made)
+{
+        const char *dir = call->request->dir;
+        struct error ignored; /* the first failure is the one to tell */
+        bool lazy;
+
+        if (placed)
+                (void)node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
+        volume_place_unmake(dir, made);
+        volume_record_forget(&call->record, dir);
+        if (call->recorded)
+                (void)save_or_drop(call, &ignored);
+}
+
+int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged,
+                     enum file_durability durability, struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct mount_seen meant;
+        struct mount_seen seen;
+        bool placed = false;
+        int r;
+
+        if ((r = mount_see(mount_fd, "", &meant)) < 0)
+                return fail(error, -r, "statx", dir);
+        if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) == 0 &&
+            (r = volume_call_save(call, durability, error)) == 0 && (r = volume_place_make(dir, made, error)) == 0 &&
+            (r = node_mount_place(mount_fd, dir, error)) == 0) {
+                placed = true;
+                if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
+                        r = fail(error, -r, "look again", dir);
+                else if (!mount_seen_is(&seen, &meant.identity))
+                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile",
+                                         dir);
+        }
+        if (r < 0)
+                take_back(call, placed, made);
+        return r;
+}
+
+int volume_take_off(struct volume_call *call, struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct volume_place *place;
+        bool lazy;
+        int r;
+
+        if ((r = volume_call_open_place(call, error)) < 0)
+                return r;
+        r = node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
+        if (r < 0)
+                return r;
+        if (lazy) {
+                log_say("%s was busy or did not answer, and was detached lazily", dir);
+                (void)snprintf(call->answer.message, sizeof call->answer.message,
+                               "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
+                               call->config.unmount_seconds);
+        }
+        if (call->ephemeral != NULL && (!call->recorded || strcmp(call->record.kind, "ephemeral") == 0) &&
+            (r = call->ephemeral->unmake(call, dir, error)) < 0)
+                return r; /* remembered still, for the next call */
+        place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
+        if (place != NULL) {
+                volume_place_unmake(dir, place->made);
+                volume_record_forget(&call->record, dir);
+        } else if (!call->recorded || volume_kind_has_device(call->record.kind))
+                return 0;
+        r = save_or_drop(call, error);
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
+                /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
+                 */
+                log_say("the record cannot be written: %s", strerrordesc_np(-r));
+                return 0;
+        }
+        return r;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/provisioned.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* A pool that is named is the record's, and what is called as the volume there is its own. */
+static bool is_meant(const struct provision_record *record, const char *pool)
+{
+        size_t length = strlen(record->name);
+
+        return pool == NULL || (strcmp(record->pool, pool) == 0 && strncmp(record->id, record->name, length) == 0 &&
+                                (record->id[length] == '\0' || strcmp(record->id + length, ".img") == 0));
+}
+
+int volume_promise_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
+                        struct error *error)
+{
+        const char *name = call->request->name;
+        const char *pool = NULL;
+        int r = provision_record_find(call->config.state_dir, name, ret_record, error);
+
+        if (r < 0 || (r = volume_request_option(call->request, "pool", &pool, error)) < 0)
+                return r;
+        if (!is_meant(ret_record, pool))
+                return -ENOENT;
+        /* persistent memory may be a volume group */
+        if (strcmp(ret_record->pool_type, type) != 0 &&
+            !(strcmp(type, "lvm") == 0 && strcmp(ret_record->pool_type, "pmem") == 0))
+                return -ENOENT;
+        if (ret_record->stage == PROVISION_CREATING)
+                return fail_because(error, EBUSY, "find volume", name,
+                                    "making the volume was cut short; the same volume-create again ends it");
+        if (ret_record->stage == PROVISION_DELETING)
+                return fail_because(error, EBUSY, "find volume", name,
+                                    "the volume is being deleted; volume-delete again ends that");
+        return 0;
+}
+
+static int keep_flags(struct volume_request *request, const json_t *flags, struct error *error)
+{
+        struct mount_options options = {};
+        const char *own;
+        const json_t *flag;
+        size_t i;
+        int r = volume_request_option(request, "mountOptions", &own, error);
+
+        json_array_foreach (flags, i, flag)
+                if (r == 0)
+                        r = mount_options_add_list(&options, json_string_value(flag), error);
+        if (r == 0 && own != NULL)
+                r = mount_options_add_list(&options, own, error);
+        if (r < 0) {
+                mount_options_release(&options);
+                return r;
+        }
+        mount_options_default(&options);
+        mount_options_release(&request->mount_options);
+        request->mount_options = options;
+        request->read_only = request->read_only || options.read_only;
+        return 0;
+}
+
+int volume_promise_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
+{
+        json_t *usage = json_object_get(record->parameters, "usage");
+
+        if (strcmp(record->target_type, "block") == 0)
+                return fail_because(error, EINVAL, "mount", request->name,
+                                    "the volume was made to be used as a block device, and has no filesystem");
+        if (record->fs_type[0] != '\0' && request->fs_type[0] != '\0' && strcmp(record->fs_type, request->fs_type) != 0)
+                return fail_because(error, EINVAL, "mount", request->name,
+                                    "the volume was made to hold %s, and %s is asked for", record->fs_type,
+                                    request->fs_type);
+        if (request->fs_type[0] == '\0')
+                (void)text_copy(request->fs_type, sizeof request->fs_type, record->fs_type); /* as long at most */
+        if (usage != NULL && json_object_get(request->options, "usage") == NULL)
+                (void)json_object_set(request->options, "usage", usage);
+        return json_array_size(record->mount_flags) > 0 ? keep_flags(request, record->mount_flags, error) : 0;
+}
+
+bool volume_promise_is_by_name(const struct volume_call *call)
+{
+        static const char *const places[] = { "image", "volumegroup", "volumeID" };
+
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+                if (json_object_get(call->request->options, places[i]) != NULL)
+                        return false;
+        return call->kind->of_pool;
+}
+
+int volume_promise_apply(struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r;
+
+        if (!volume_promise_is_by_name(call))
+                return 0;
+        r = volume_promise_find(call, call->kind->word, &record, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return volume_promise_keep(call->request, &record, error);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/publish.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/detached.h"
+#include "mount/superblock.h"
+#include "volume/kind.h"
+#include "volume/mount_dir.h"
+
+/* Where it is staged. The record knows; without one, the table of mounts does. Gives PATH_MAX bytes. */
+static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
+{
+        int r;
+
+        if (volume_place_is_staged(call)) {
+                (void)text_copy(ret_dir, PATH_MAX, call->record.staged.dir); /* as long at most */
+                return 0;
+        }
+        r = volume_place_find(call, ret_dir, error);
+        if (r != -ENOENT)
+                return r;
+        return fail_because(error, ENODEV, "mount", call->request->dir,
+                            "the volume is not staged on this node: mountdevice comes first");
+}
+
+static int clone_staged(struct volume_call *call, struct error *error)
+{
+        cleanup_close int staged_fd = -EBADF;
+        char dir[PATH_MAX];
+        int r;
+
+        if ((r = find_staged(call, dir, error)) < 0)
+                return r;
+        /* one pod had it read-only, the next may write */
+        if (call->record.read_only && !call->request->read_only) {
+                if ((r = superblock_allow_writing(dir, error)) < 0)
+                        return r;
+                call->record.read_only = false;
+        }
+        staged_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (staged_fd < 0)
+                return fail(error, errno, "open", dir);
+        return detached_mount_clone(staged_fd, dir, /* recursive= */ false, error);
+}
+
+static int make_mount(struct volume_call *call, struct error *error)
+{
+        const struct mount_options *options = &call->request->mount_options;
+        const struct mount_attributes attributes = {
+                .set = options->attr_set | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
+                .clear = options->attr_clear & ~(call->request->read_only ? (uint64_t)MOUNT_ATTR_RDONLY : 0),
+                .propagation = (uint64_t)options->propagation,
+                .recursive = call->kind->attach == NULL,
+        };
+        cleanup_close int mount_fd =
+                call->kind->attach != NULL ? clone_staged(call, error) : call->kind->make(call, error);
+        int r;
+
+        if (mount_fd < 0)
+                return mount_fd;
+        r = detached_mount_dress(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
+        return r < 0 ? r : fd_take(&mount_fd);
+}
+
+/* What is on the directory already: 1 it is this volume, 0 nothing. */
+static int look(struct volume_call *call, unsigned *ret_made, struct error *error)
+{
+        const char *dir = call->request->dir;
+        const struct volume_place *place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
+        int r = volume_place_look(call, dir, ret_made, error);
+
+        if (r < 0)
+                return r;
+        if (r == PLACE_OURS) {
+                r = place != NULL ? 0 : volume_place_adopt(call, dir, /* staged= */ false, error);
+                return r < 0 ? r : 1;
+        }
+        if (r == PLACE_TAKEN)
+                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
+        if (place != NULL) { /* a call that was killed; the directories it made are ours still */
+                if (place->made > *ret_made)
+                        *ret_made = place->made;
+                volume_record_forget(&call->record, dir);
+        }
+        return 0;
+}
+
+static int check_attached(struct volume_call *call, struct error *error)
+{
+        int r = call->kind->look(call, error);
+
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return fail_because(error, ENODEV, "mount", call->request->dir,
+                                    "the volume is not attached to this node: attach and mountdevice come first");
+        volume_call_begin_record(call); /* where it was lost */
+        return 0;
+}
+
+int volume_publish(struct volume_call *call, struct error *error)
+{
+        int r = any_volume_open(call, error);
+
+        return r < 0 ? r : volume_publish_attached(call, error);
+}
+
+int volume_publish_attached(struct volume_call *call, struct error *error)
+{
+        cleanup_close int mount_fd = -EBADF;
+        unsigned made;
+        int r;
+
+        r = call->kind->attach != NULL ? check_attached(call, error) : 0;
+        if (call->kind->attach == NULL)
+                volume_call_begin_record(call);
+        if (r < 0 || (r = look(call, &made, error)) < 0)
+                return r;
+        if (r > 0)
+                return 0;
+        mount_fd = make_mount(call, error);
+        if (mount_fd < 0)
+                return mount_fd;
+        return volume_place_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hint.h"
+#include "base/reply.h"
+#include "process/log.h"
+
+/* A worker that hangs shares our descriptors, and kubelet waits until nobody holds its pipes. */
+static int say(json_t *reply)
+{
+        int r = reply_say(reply, EXIT_DONE);
+
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                (void)close(fd); /* what was to be said is said */
+        return r;
+}
+
+static int not_supported(void)
+{
+        /* the exit status tells as well */
+        (void)file_write_all(STDOUT_FILENO, VOLUME_DRIVER_NOT_SUPPORTED, strlen(VOLUME_DRIVER_NOT_SUPPORTED));
+        return EXIT_FAILED;
+}
+
+int driver_status_init(const char *driver)
+{
+        const char *line = volume_driver_init(driver);
+
+        return file_write_all(STDOUT_FILENO, line, strlen(line)) < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+int driver_status_success(const struct volume_call *call)
+{
+        const struct volume_answer *answer = &call->answer;
+        json_t *reply = json_pack("{s:s}", "status", "Success");
+
+        if (answer->message[0] != '\0')
+                (void)json_object_set_new(reply, "message", reply_printable(answer->message));
+        if (answer->device != NULL)
+                (void)json_object_set_new(reply, "device", reply_printable(answer->device));
+        if (answer->volume_name != NULL)
+                (void)json_object_set_new(reply, "volumeName", reply_printable(answer->volume_name));
+        if (answer->tells_attached)
+                (void)json_object_set_new(reply, "attached", json_boolean(answer->attached));
+        if (answer->new_size_bytes != 0)
+                (void)json_object_set_new(reply, "volumeNewSize", json_integer((json_int_t)answer->new_size_bytes));
+        return say(reply);
+}
+
+int driver_status_failure(const struct volume_request *request, const struct error *error)
+{
+        static char message[3 * PATH_MAX]; /* static, for its size */
+        const char *hint = hint_for(error);
+        const char *volume = request->name[0] != '\0' ? request->name : request->dir;
+        bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
+                                             : strcmp(volume, error->subject) == 0;
+        size_t length;
+
+        if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
+                return not_supported();
+        if (strcmp(error->operation, OPERATION_PARSE) == 0)
+                length = (size_t)snprintf(message, sizeof message, "%s%s%s: the call cannot be understood: %s%s%s",
+                                          volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
+                                          told ? "" : error->subject, told ? "" : ": ", error_why(error));
+        else
+                length = (size_t)snprintf(message, sizeof message, "cannot %s %s: %s%s%s%s%s%s",
+                                          volume_verb_word(request->verb), volume[0] != '\0' ? volume : "a volume",
+                                          told ? "" : error->subject, told ? "" : ": ", error_why(error),
+                                          error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
+                                          error->kernel[0] != '\0' ? ")" : "");
+        if (length < sizeof message - 256)
+                (void)snprintf(message + length, sizeof message - length, "%s%s%s [id %s]", hint != NULL ? " (" : "",
+                               hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+        log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum));
+        return say(json_pack("{s:s, s:o}", "status", "Failure", "message", reply_printable(message)));
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reply.h - a verb's answer, in kubelet's words.
+ *
+ * A failure exits 0: when a driver exits otherwise kubelet logs its whole command line, secrets included.
+ */
+#ifndef FLEXGRAFT_VOLUME_REPLY_H
+#define FLEXGRAFT_VOLUME_REPLY_H
+
+#include "base/error.h"
+#include "volume/call.h"
+#include "volume/request.h"
+
+/* What ends the --help of every verb. */
+#define VERB_HELP                                                                                                      \
+        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n" \
+        "it from standard input. The answer is one JSON object.\n"                                                     \
+        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n"
+
+/* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
+int driver_status_init(const char *driver);
+int driver_status_success(const struct volume_call *call);
+int driver_status_failure(const struct volume_request *request, const struct error *error);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - what kubelet says to a FlexVolume driver: a verb, its arguments, and the options of a volume.
+ *
+ * Keys that nobody knows are passed over: kubelet adds some, and people's volumes bring others. Secrets are dropped
+ * before anything else sees them.
+ */
+#ifndef FLEXGRAFT_VOLUME_REQUEST_H
+#define FLEXGRAFT_VOLUME_REQUEST_H
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "mount/options.h"
+#include "state/volume_name.h"
+#include "volume/verbs.h"
+
+#define VOLUME_FS_TYPE_MAX 32 /* terminated */
+
+struct volume_request {
+        enum verb verb;
+        char driver[VOLUME_DRIVER_MAX]; /* the driver's directory, "flexgraft~loop"; "" run by hand from elsewhere */
+        char name[VOLUME_NAME_MAX];     /* of the volume; "" for verbs that get none */
+        const char *node;               /* borrowed from argv; NULL where the verb has none */
+        char dir[PATH_MAX];             /* normal; "" */
+        uint64_t new_size_bytes;
+        json_t *options;                  /* the object, less secrets; owned; NULL where the verb has none */
+        char fs_type[VOLUME_FS_TYPE_MAX]; /* ""; nothing said */
+        bool read_only;
+        struct mount_options mount_options;
+};
+
+/*
+ * volume_request_parse() - argv[1] and what follows, as kubelet gives it to this verb.
+ *
+ * Gives:   ret_request, released by volume_request_release(), also after a failure.
+ * Errors:  OPERATION_PARSE, in words that quote no value.
+ */
+int volume_request_parse(struct volume_request *ret_request, enum verb verb, int argc, char **argv,
+                         struct error *error);
+
+/*
+ * volume_request_option() - one option as text: a string as it is, a number or a boolean as written in JSON. Gives NULL
+ * for one that is absent or "". Borrowed from the request. Errors: OPERATION_PARSE for any other type.
+ */
+int volume_request_option(const struct volume_request *request, const char *key, const char **ret_text,
+                          struct error *error);
+
+/* volume_request_size() - an option that is a size in bytes ("64Mi", "1G", "1048576"); 0 when it is absent. */
+int volume_request_size(const struct volume_request *request, const char *key, uint64_t *ret_bytes,
+                        struct error *error);
+
+void volume_request_release(struct volume_request *request);
+#define cleanup_volume_request __attribute__((cleanup(volume_request_release)))
+
+#endif

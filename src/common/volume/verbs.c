@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/verbs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const words[VERBS] = {
+        [VERB_INIT] = "init",
+        [VERB_GETVOLUMENAME] = "getvolumename",
+        [VERB_ATTACH] = "attach",
+        [VERB_WAITFORATTACH] = "waitforattach",
+        [VERB_ISATTACHED] = "isattached",
+        [VERB_DETACH] = "detach",
+        [VERB_MOUNTDEVICE] = "mountdevice",
+        [VERB_UNMOUNTDEVICE] = "unmountdevice",
+        [VERB_MOUNT] = "mount",
+        [VERB_UNMOUNT] = "unmount",
+        [VERB_EXPANDVOLUME] = "expandvolume",
+        [VERB_EXPANDFS] = "expandfs",
+};
+
+/* Types of volumes without a device; a driver of another name may have some with one. */
+static const struct ability {
+        const char *name;
+        bool owned; /* the filesystem is the volume's alone: kubelet may give it a label and a group */
+} without_device[] = { { "tmpfs", true }, { "bind", false }, { "nfs", false }, { "ephemeral", true } };
+
+#define CAPABILITIES(device, owned)                                                                                    \
+        "{\"status\":\"Success\",\"capabilities\":{\"attach\":" device ",\"selinuxRelabel\":" owned                    \
+        ",\"supportsMetrics\":true,\"fsGroup\":" owned ",\"requiresFSResize\":" device "}}\n"
+
+const char *volume_verb_word(enum verb verb)
+{
+        return words[verb];
+}
+
+enum verb volume_verb_find(const char *word)
+{
+        int verb = 0;
+
+        while (verb < VERBS && strcmp(words[verb], word) != 0)
+                verb++;
+        return (enum verb)verb;
+}
+
+void volume_driver_name(const char *argv0, char *ret_driver)
+{
+        const char *end = strrchr(argv0, '/');
+        const char *start;
+
+        ret_driver[0] = '\0';
+        if (end == NULL)
+                return;
+        if (end - argv0 >= 6 && strncmp(end - 6, "/verbs", 6) == 0)
+                end -= 6;
+        for (start = end; start > argv0 && start[-1] != '/'; start--)
+                ;
+        if (memchr(start, '~', (size_t)(end - start)) != NULL && end - start < VOLUME_DRIVER_MAX) {
+                (void)memcpy(ret_driver, start, (size_t)(end - start));
+                ret_driver[end - start] = '\0';
+        }
+}
+
+static const struct ability *find_ability(const char *kind)
+{
+        for (size_t i = 0; i < sizeof without_device / sizeof without_device[0]; i++)
+                if (strcmp(without_device[i].name, kind) == 0)
+                        return &without_device[i];
+        return NULL;
+}
+
+static const struct ability *ability_of(const char *driver)
+{
+        const char *tilde = strchr(driver, '~');
+
+        return tilde != NULL ? find_ability(tilde + 1) : NULL;
+}
+
+bool volume_kind_has_device(const char *kind)
+{
+        return find_ability(kind) == NULL;
+}
+
+bool volume_driver_can(const char *driver, enum verb verb)
+{
+        switch (verb) {
+        case VERB_INIT:
+        case VERB_GETVOLUMENAME:
+        case VERB_MOUNT:
+        case VERB_UNMOUNT:
+                return true;
+        default:
+                return ability_of(driver) == NULL;
+        }
+}
+
+const char *volume_driver_init(const char *driver)
+{
+        const struct ability *ability = ability_of(driver);
+
+        if (ability == NULL)
+                return CAPABILITIES("true", "true");
+        return ability->owned ? CAPABILITIES("false", "true") : CAPABILITIES("false", "false");
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export-privileges PROGRAM - print the C header with PROGRAM's capabilities and its system call filter.
+ *
+ * Runs at build time, on the machine that builds, as anybody. libseccomp compiles the rules into a balanced tree
+ * (SCMP_FLTATR_CTL_OPTIMIZE 2), which loads and runs faster than a chain of comparisons.
+ */
+#include <asm/termbits.h>
+#include <errno.h>
+#include <linux/blkzoned.h>
+#include <linux/bpf.h>
+#include <linux/cdrom.h>
+#include <linux/fd.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/hdreg.h>
+#include <linux/loop.h>
+#include <linux/sed-opal.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/syscalls.h"
+#include "privilege_table.h"
+
+#define NAMESPACES                                                                                                     \
+        (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* A call that is allowed with these arguments only: as many rows as there are ways. */
+struct argument_rule {
+        const char *system_call;
+        struct scmp_arg_cmp compare;
+        struct scmp_arg_cmp also; /* op 0: nothing */
+};
+
+static const struct argument_rule argument_rules[] = {
+        { "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0) }, /* workers, never new namespaces */
+        { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace to lock a mount in */
+        { "unshare/user", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUSER) }, /* one that nobody is ever in: a mapping */
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_QUERY) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_GET_FD_BY_ID) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_OBJ_GET_INFO_BY_FD) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_LOAD) },
+        { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_ATTACH) },
+        { "setns/mnt", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
+        { "setns/user", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
+        { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
+        { "socket/local", SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) }, /* syslog */
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
+        { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
+        { "ioctl/interface", SCMP_A1(SCMP_CMP_EQ, SIOCGIFINDEX) },
+        { "setns/net", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET) },
+        { "kill/kill", SCMP_A1(SCMP_CMP_EQ, SIGKILL) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_GET_FREE) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CONFIGURE) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS64) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_SET_STATUS64) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_SET_CAPACITY) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, LOOP_CLR_FD) },
+        { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
+        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0) },
+        { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG) },
+        { "unshare/uts", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUTS) }, /* a client's name */
+        { "prctl/name", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
+        { "unshare/fs", SCMP_A0(SCMP_CMP_EQ, CLONE_FS) },      /* a thread's own umask */
+        { "ioctl/backing", SCMP_A1(SCMP_CMP_EQ, 0x4010e501) }, /* FUSE_DEV_IOC_BACKING_OPEN */
+        { "ioctl/backing", SCMP_A1(SCMP_CMP_EQ, 0x4004e502) }, /* FUSE_DEV_IOC_BACKING_CLOSE */
+        { "ioctl/namespace", SCMP_A1(SCMP_CMP_EQ, NS_GET_MNTNS_ID) },
+        /* what libblkid asks of a device, and the C library of any file it opens by name: all of them only look */
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, TCGETS) },
+        { "ioctl/erase", SCMP_A1(SCMP_CMP_EQ, BLKZEROOUT) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKROGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETDISKSEQ) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKSSZGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKPBSZGET) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKIOMIN) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKIOOPT) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKALIGNOFF) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKGETZONESZ) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKREPORTZONE) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, HDIO_GETGEO) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_GET_CAPABILITY) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_LAST_WRITTEN) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROM_DRIVE_STATUS) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, CDROMMULTISESSION) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, FDGETFDCSTAT) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS64) },
+        { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, IOC_OPAL_GET_STATUS) },
+#ifndef SANITIZE
+        { "mmap", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) }, /* no new code, ever */
+        { "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+#endif
+};
+
+#ifdef SANITIZE
+/* What the sanitizers' runtime does on its own account. */
+static const char *const sanitizer_calls[] = { "sigaltstack", "rt_sigaction", "rt_sigprocmask", "sched_yield",
+                                               "mprotect",    "madvise",      "futex",          "gettid",
+                                               "getpid",      "clone3",       "prlimit64",      "getrlimit",
+                                               "tgkill",      "getuid" };
+#endif
+
+static void check(int r, const char *what)
+{
+        if (r < 0) {
+                (void)fprintf(stderr, "export-privileges: %s: %s\n", what, strerror(-r));
+                exit(1);
+        }
+}
+
+/* name: a system call, or one of the ways above to make it, "call/way". */
+static void allow(scmp_filter_ctx filter, const char *name)
+{
+        char call[64];
+        int number;
+        int rules = 0;
+
+        (void)snprintf(call, sizeof call, "%.*s", (int)strcspn(name, "/"), name);
+        number = seccomp_syscall_resolve_name(call);
+
+        if (number == __NR_SCMP_ERROR && strcmp(name, "statmount") == 0)
+                number = SYS_statmount; /* newer than Debian 12's libseccomp */
+        if (number == __NR_SCMP_ERROR && strcmp(name, "open_tree_attr") == 0)
+                number = SYS_open_tree_attr;
+        if (number < 0)
+                return; /* not a system call of this architecture */
+        /* the C library makes threads with it, or, where it is not there, with clone, whose arguments can be looked at
+         */
+        if (strcmp(name, "clone3/absent") == 0) {
+                int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
+
+                check(r == -EACCES ? 0 : r, name); /* what is not listed is so anyway */
+                return;
+        }
+        for (size_t i = 0; i < sizeof argument_rules / sizeof argument_rules[0]; i++)
+                if (strcmp(name, argument_rules[i].system_call) == 0) {
+                        const struct scmp_arg_cmp compare[] = { argument_rules[i].compare, argument_rules[i].also };
+                        unsigned count = argument_rules[i].also.op == 0 ? 1 : 2;
+
+                        check(seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, compare), name);
+                        rules++;
+                }
+        if (rules == 0)
+                check(seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0), name);
+}
+
+static void print_filter(scmp_filter_ctx filter)
+{
+        FILE *file = tmpfile();
+        struct sock_filter instruction;
+
+        if (file == NULL)
+                check(-errno, "tmpfile");
+        check(seccomp_export_bpf(filter, fileno(file)), "seccomp_export_bpf");
+        rewind(file);
+        (void)printf("static const struct sock_filter privileges_filter[] = {\n");
+        while (fread(&instruction, sizeof instruction, 1, file) == 1)
+                (void)printf("        { 0x%02x, %u, %u, 0x%08x },\n", instruction.code, instruction.jt, instruction.jf,
+                             instruction.k);
+        (void)printf("};\n\n");
+        (void)fclose(file);
+}
+
+/* What other people's programs inherit is refused, not killed. */
+static bool runs_others(const char *program)
+{
+        static const char *const programs[] = { "tools", "lvm", "pmem", "remap-runner" };
+
+        for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+                if (strcmp(program, programs[i]) == 0)
+                        return true;
+        return false;
+}
+
+int main(int argc, char **argv)
+{
+        const struct privilege_row *row = NULL;
+        scmp_filter_ctx filter;
+
+        for (size_t i = 0; argc == 2 && i < sizeof privilege_table / sizeof privilege_table[0]; i++)
+                if (strcmp(argv[1], privilege_table[i].program) == 0)
+                        row = &privilege_table[i];
+        if (row == NULL) {
+                (void)fprintf(stderr, "usage: export-privileges PROGRAM (one of privilege_table.h)\n");
+                return 1;
+        }
+
+        /* Whatever we run ourselves may be newer than this list: a call that is missing is absent, not a crime. */
+        filter = seccomp_init(runs_others(row->program) ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_KILL_PROCESS);
+        if (filter == NULL)
+                check(-ENOMEM, "seccomp_init");
+        check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "SCMP_FLTATR_CTL_OPTIMIZE");
+        for (size_t i = 0; row->system_calls[i] != NULL; i++)
+                allow(filter, row->system_calls[i]);
+#ifdef SANITIZE
+        for (size_t i = 0; i < sizeof sanitizer_calls / sizeof sanitizer_calls[0]; i++)
+                allow(filter, sanitizer_calls[i]);
+#endif
+
+        (void)printf("/* Made by export-privileges from privilege_table.h. */\n");
+        (void)printf("#include \"process/privileges.h\"\n\n");
+        print_filter(filter);
+        (void)printf("static const int privileges_capabilities[] = {");
+        int count = 0;
+        for (; row->capabilities[count] >= 0; count++)
+                (void)printf(" %d,", row->capabilities[count]);
+        (void)printf(" };\n\n");
+        (void)printf("static const struct privileges PRIVILEGES = { privileges_capabilities, %d, privileges_filter,\n"
+                     "        (unsigned short)(sizeof privileges_filter / sizeof privileges_filter[0]) };\n",
+                     count);
+        seccomp_release(filter);
+        return 0;
+}
