@@ -10,9 +10,11 @@ static const char help[] = "\n"
                            "Let the device of a volume go, by the name of the volume alone.\n"
                            "\n" VERB_HELP;
 
-static const struct program program = {
-        .name = "detach", .help = help, .privileges = &PRIVILEGES, .arguments = "NAME NODE", .before_drop = volume_begin
-};
+static const struct program program = { .name = "detach",
+                                        .help = help,
+                                        .privileges = &PRIVILEGES,
+                                        .arguments = "NAME NODE",
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {
@@ -23,6 +25,6 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_DETACH, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_detach, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_success(&call);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_success(&call);
 }

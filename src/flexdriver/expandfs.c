@@ -15,7 +15,7 @@ static const struct program program = { .name = "expandfs",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_begin_with_tools };
+                                        .before_drop = volume_exec_helpers_begin_with_tools };
 
 int main(int argc, char **argv)
 {
@@ -26,6 +26,6 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_EXPANDFS, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_expand_fs, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_success(&call);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_success(&call);
 }

@@ -14,7 +14,7 @@ static const struct program program = { .name = "expandvolume",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_begin };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {
@@ -25,6 +25,6 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_EXPANDVOLUME, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_expand, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_success(&call);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_success(&call);
 }

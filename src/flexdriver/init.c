@@ -17,6 +17,6 @@ int main(int argc, char **argv)
 
         volume_driver_name(argv[0], request.driver);
         if (program_begin(&program, argc, argv, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_init(request.driver);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_init(request.driver);
 }

@@ -22,6 +22,6 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_ISATTACHED, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_is_attached, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_success(&call);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_success(&call);
 }

@@ -23,10 +23,10 @@ int main(int argc, char **argv)
         static struct error error;
 
         if (program_begin(&program, argc, argv, &error) < 0)
-                return driver_status_failure(&request, &error);
+                return volume_reply_failure(&request, &error);
         call.provisions = ephemeral_begun();
         if (volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
             volume_call_run(&call, volume_take_off, &error) < 0)
-                return driver_status_failure(&request, &error);
-        return driver_status_success(&call);
+                return volume_reply_failure(&request, &error);
+        return volume_reply_success(&call);
 }

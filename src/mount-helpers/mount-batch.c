@@ -31,13 +31,13 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin_for
+        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for
 };
 
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
-        const struct batch batch = { .request = &request, .kind_of = any_source };
+        const struct batch batch = { .request = &request, .kind_of = source_of };
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];
         static struct plan plans[REQUEST_ENTRIES_MAX];
         const struct request *failed;
@@ -45,10 +45,10 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             request_parse(&request, REQUEST_MOUNT_BATCH, argc, argv, &error) < 0)
-                return status_failure(&request, &error);
+                return inject_reply_failure(&request, &error);
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)
-                return status_failure_in(&request, failed, &error);
-        return request.dry_run ? status_planned_all(plans, outcomes, request.entry_count)
-                               : status_mounted_all(outcomes, request.entry_count);
+                return inject_reply_failure_in(&request, failed, &error);
+        return request.dry_run ? inject_reply_planned_all(plans, outcomes, request.entry_count)
+                               : inject_reply_mounted_all(outcomes, request.entry_count);
 }

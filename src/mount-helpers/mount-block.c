@@ -37,7 +37,7 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "mount-block", .help = help, .privileges = &PRIVILEGES, .before_drop = translator_begin_for
+        .name = "mount-block", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for
 };
 
 int main(int argc, char **argv)
@@ -49,9 +49,9 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             request_parse(&request, REQUEST_MOUNT_BLOCK, argc, argv, &error) < 0)
-                return status_failure(&request, &error);
+                return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, request.raw ? &raw_source : &block_source, &outcome, &error) < 0)
-                return status_failure(&request, &error);
-        return request.dry_run ? status_planned(&plan, &outcome) : status_mounted(&outcome);
+        if (plan_apply(&plan, request.raw ? &source_raw : &source_block, &outcome, &error) < 0)
+                return inject_reply_failure(&request, &error);
+        return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

@@ -30,19 +30,20 @@ static const struct program program = { .name = "mount-hook",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "STAGE",
-                                        .before_drop = translator_begin_by_policy };
+                                        .before_drop = remap_begin_by_policy };
 
-static int mount_all(struct hook *hook, struct request *request, const struct request **ret_failed, struct error *error)
+static int mount_all(struct oci_hook *hook, struct request *request, const struct request **ret_failed,
+                     struct error *error)
 {
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];
         static struct plan plans[REQUEST_ENTRIES_MAX];
         cleanup_policy struct policy policy = {};
         const struct batch batch = {
-                .request = request, .kind_of = any_source, .policy = &policy, .created_root = hook->root
+                .request = request, .kind_of = source_of, .policy = &policy, .created_root = hook->root
         };
         int r;
 
-        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = hook_request(hook, request, error)) < 0 ||
+        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = oci_hook_request(hook, request, error)) < 0 ||
             (r = policy_check_count(&policy, request->entry_count, error)) < 0 || request->entry_count == 0)
                 return r;
         plan_make_batch(plans, request);
@@ -52,19 +53,19 @@ static int mount_all(struct hook *hook, struct request *request, const struct re
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
-        cleanup_hook struct hook hook = {};
+        cleanup_oci_hook struct oci_hook hook = {};
         const struct request *failed = NULL;
         static struct error error;
-        enum hook_stage stage;
+        enum oci_hook_stage stage;
         int r;
 
         r = program_begin(&program, argc, argv, &error);
-        if (r == 0 && (argc != 2 || !hook_stage(argv[1], &stage)))
-                return status_usage(program.name,
-                                    "one argument is needed: createRuntime, prestart, poststart or poststop");
+        if (r == 0 && (argc != 2 || !oci_hook_stage(argv[1], &stage)))
+                return inject_reply_usage(program.name,
+                                          "one argument is needed: createRuntime, prestart, poststart or poststop");
         if (r == 0)
-                r = hook_read(&hook, stage, &error);
+                r = oci_hook_read(&hook, stage, &error);
         if (r == 0 && hook.asked)
-                r = stage == HOOK_ENDED ? hook_forget(&hook, &error) : mount_all(&hook, &request, &failed, &error);
-        return r < 0 ? status_complaint(program.name, failed != NULL ? failed : &request, &error) : EXIT_DONE;
+                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &error) : mount_all(&hook, &request, &failed, &error);
+        return r < 0 ? inject_reply_complaint(program.name, failed != NULL ? failed : &request, &error) : EXIT_DONE;
 }

@@ -44,6 +44,6 @@ int main(int argc, char **argv)
             (r = request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
         if (table)
-                return r < 0 ? status_complaint(program.name, &request, &error) : status_table(&listing);
-        return r < 0 ? status_failure(&request, &error) : status_listed(&listing);
+                return r < 0 ? inject_reply_complaint(program.name, &request, &error) : inject_reply_table(&listing);
+        return r < 0 ? inject_reply_failure(&request, &error) : inject_reply_listed(&listing);
 }

@@ -47,9 +47,9 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             request_parse(&request, REQUEST_MOUNT_OVERLAY, argc, argv, &error) < 0)
-                return status_failure(&request, &error);
+                return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &overlay_source, &outcome, &error) < 0)
-                return status_failure(&request, &error);
-        return request.dry_run ? status_planned(&plan, &outcome) : status_mounted(&outcome);
+        if (plan_apply(&plan, &source_overlay, &outcome, &error) < 0)
+                return inject_reply_failure(&request, &error);
+        return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

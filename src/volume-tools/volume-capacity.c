@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             provision_request_parse(&request, PROVISION_CAPACITY, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)
-                return metrics ? provision_status_complaint(&request, &error)
-                               : provision_status_failure(&request, &error);
+                return metrics ? provision_reply_complaint(&request, &error)
+                               : provision_reply_failure(&request, &error);
         return metrics ? provision_metrics_say(reply) : reply_say(reply, EXIT_DONE);
 }

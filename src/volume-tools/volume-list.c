@@ -33,6 +33,6 @@ int main(int argc, char **argv)
         if (program_begin(&program, argc, argv, &error) < 0 ||
             provision_request_parse(&request, PROVISION_LIST, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)
-                return provision_status_failure(&request, &error);
+                return provision_reply_failure(&request, &error);
         return reply_say(reply, EXIT_DONE);
 }

@@ -25,10 +25,10 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
 int json_file_replace(int dirfd, const char *name, const json_t *value, enum file_durability durability);
 
 /* cleanup_json: an owned reference that is dropped at the end of its block. */
-static inline void json_file_drop(json_t **json)
+static inline void json_drop(json_t **json)
 {
         json_decref(*json);
 }
-#define cleanup_json __attribute__((cleanup(json_file_drop)))
+#define cleanup_json __attribute__((cleanup(json_drop)))
 
 #endif

@@ -28,7 +28,7 @@ static int open_disk(const struct block_device *device, int flags, struct error 
         return fd_take(&fd);
 }
 
-int disk_content_erase(const struct block_device *device, struct error *error)
+int content_erase(const struct block_device *device, struct error *error)
 {
         const char *path = device->path;
         cleanup_close int fd = open_disk(device, O_RDWR | O_EXCL, error);
@@ -48,7 +48,7 @@ int disk_content_erase(const struct block_device *device, struct error *error)
         return fsync(fd) < 0 ? fail(error, errno, "fsync", path) : 0;
 }
 
-int disk_content_is_blank(const struct block_device *device, struct error *error)
+int content_is_blank(const struct block_device *device, struct error *error)
 {
         cleanup_close int fd = open_disk(device, O_RDONLY, error);
         static char bytes[65536];

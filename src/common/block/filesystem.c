@@ -15,8 +15,8 @@
 
 static const struct {
         const char *type;
-        enum tool make;
-        enum tool grow;
+        enum fs_tool make;
+        enum fs_tool grow;
         bool repaired; /* by e2fsck */
         bool grown_by_directory;
 } filesystems[] = {
@@ -70,11 +70,11 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
                             what[0] != '\0' ? what : "data that nobody recognises");
 }
 
-static int make(enum tool tool, const struct block_device *device, const char *type, bool keep_blocks,
+static int make(enum fs_tool tool, const struct block_device *device, const char *type, bool keep_blocks,
                 unsigned timeout_seconds, struct error *error)
 {
         char output[TOOL_OUTPUT_SIZE];
-        int r = tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
+        int r = fs_tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
 
         if (r > 0)
                 return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,
@@ -94,7 +94,7 @@ int filesystem_make(const struct block_device *device, const char *type, bool ke
 int filesystem_make_direct(const struct block_device *device, const char *type, unsigned timeout_seconds,
                            struct error *error)
 {
-        enum tool tool = filesystems[index_of(type)].make;
+        enum fs_tool tool = filesystems[index_of(type)].make;
         uint64_t size_bytes;
         int r = block_device_size(device, &size_bytes, error);
 
@@ -135,7 +135,7 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
 
         if (i == FILESYSTEMS || !filesystems[i].repaired)
                 return 0;
-        r = tool_run(TOOL_E2FSCK, device->path, false, timeout_seconds, output, error);
+        r = fs_tool_run(TOOL_E2FSCK, device->path, false, timeout_seconds, output, error);
         if (r == -ENOENT) {
                 log_say("e2fsck is not installed: %s is mounted unchecked", device->path);
                 return 0;
@@ -157,7 +157,7 @@ int filesystem_mend(const struct block_device *device, const char *type, unsigne
 
         if (i == FILESYSTEMS || !filesystems[i].repaired)
                 return fail(error, EBADMSG, "check filesystem", device->path);
-        r = tool_run(TOOL_DEBUGFS_DIRTY, device->path, false, timeout_seconds, output, error);
+        r = fs_tool_run(TOOL_DEBUGFS_DIRTY, device->path, false, timeout_seconds, output, error);
         if (r != 0)
                 return r < 0 ? r
                              : fail_because(error, EBADMSG, "check filesystem", device->path, "debugfs: %s", output);
@@ -175,8 +175,8 @@ int filesystem_grow(const struct block_device *device, const char *type, const c
         if (i == FILESYSTEMS)
                 return fail_because(error, EOPNOTSUPP, "grow filesystem", device->path,
                                     "a filesystem of type %s cannot be grown here", type);
-        r = tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, false,
-                     timeout_seconds, output, error);
+        r = fs_tool_run(filesystems[i].grow, filesystems[i].grown_by_directory ? dir : device->path, false,
+                        timeout_seconds, output, error);
         if (r > 0)
                 return fail_because(error, EIO, "grow filesystem", device->path, "growing it failed (%d): %s", r,
                                     output);

@@ -27,7 +27,7 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 
 /*
- * filesystem_make() - mkfs, on a blank device. Errors: those of tool_run(); EIO mkfs failed, with what
+ * filesystem_make() - mkfs, on a blank device. Errors: those of fs_tool_run(); EIO mkfs failed, with what
  * it said.
  */
 int filesystem_make(const struct block_device *device, const char *type, bool keep_blocks, unsigned timeout_seconds,

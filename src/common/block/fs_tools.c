@@ -47,7 +47,7 @@ static const struct {
 };
 
 struct order {
-        enum tool tool;
+        enum fs_tool tool;
         unsigned timeout_seconds;
         bool keep_blocks;
         char argument[PATH_MAX];
@@ -55,14 +55,14 @@ struct order {
 
 /* ---- in the runner */
 
-static void carry_out(const struct order *order, struct command_end *ret_end)
+static void carry_out(const struct order *order, struct exec_end *ret_end)
 {
         const char *arguments[ARGUMENTS_MAX + 4] = { tools[order->tool].name };
-        const struct command command = { .name = tools[order->tool].name,
-                                         .arguments = arguments,
-                                         .timeout_seconds = order->timeout_seconds,
-                                         .privileged = tools[order->tool].privileged,
-                                         .report_fd = -EBADF };
+        const struct exec command = { .name = tools[order->tool].name,
+                                      .arguments = arguments,
+                                      .timeout_seconds = order->timeout_seconds,
+                                      .privileged = tools[order->tool].privileged,
+                                      .report_fd = -EBADF };
         int count = 1;
 
         for (int i = 0; tools[order->tool].arguments[i] != NULL; i++)
@@ -70,16 +70,16 @@ static void carry_out(const struct order *order, struct command_end *ret_end)
         for (int i = 0; order->keep_blocks && i < 2 && tools[order->tool].keep_blocks[i] != NULL; i++)
                 arguments[count++] = tools[order->tool].keep_blocks[i];
         arguments[count] = order->argument;
-        command_run(&command, ret_end);
+        exec_run(&command, ret_end);
 }
 
 static void run_orders(int fd)
 {
         static struct order order; /* static, for their size */
-        static struct command_end answer;
+        static struct exec_end answer;
 
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
-                answer = (struct command_end){};
+                answer = (struct exec_end){};
                 order.argument[sizeof order.argument - 1] = '\0';
                 if ((unsigned)order.tool < TOOLS && order.argument[0] == '/')
                         carry_out(&order, &answer);
@@ -92,22 +92,22 @@ static void run_orders(int fd)
 
 /* ---- in the program */
 
-static struct runner runner = {
+static struct exec_helper runner = {
         .fd = -EBADF, .name = "the runner of commands", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
-int tool_begin(int argc, char **argv, struct error *error)
+int fs_tool_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return runner_begin(&runner, error);
+        return exec_helper_begin(&runner, error);
 }
 
-int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
-             struct error *error)
+int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
+                struct error *error)
 {
         static struct order order; /* static, for their size */
-        static struct command_end answer;
+        static struct exec_end answer;
         const char *name = tools[tool].name;
         ssize_t n;
 
@@ -122,10 +122,10 @@ int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned ti
         if (n != (ssize_t)sizeof answer)
                 return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
         (void)text_copy(ret_output, TOOL_OUTPUT_SIZE, answer.output);
-        return command_check(name, &answer, timeout_seconds, error);
+        return exec_check(name, &answer, timeout_seconds, error);
 }
 
-void tool_end(void)
+void fs_tool_end(void)
 {
-        runner_end(&runner);
+        exec_helper_end(&runner);
 }

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "process/exec.h"
 
-enum tool {
+enum fs_tool {
         TOOL_MKFS_EXT4,
         TOOL_MKFS_XFS,
         TOOL_MKFS_BTRFS,
@@ -33,21 +33,21 @@ enum tool {
 
 #define TOOL_OUTPUT_SIZE COMMAND_OUTPUT_SIZE
 
-/* tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
-int tool_begin(int argc, char **argv, struct error *error);
+/* fs_tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
+int fs_tool_begin(int argc, char **argv, struct error *error);
 
 /*
- * tool_run() - run one, on a device or a directory of the node.
+ * fs_tool_run() - run one, on a device or a directory of the node.
  *
  * Takes:   keep_blocks, for a mkfs: what the device has been given stays its own, and nothing is discarded.
  * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of what it said, printable.
  * Returns: its exit status.
  * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED it died of a signal.
  */
-int tool_run(enum tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
-             struct error *error);
+int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
+                struct error *error);
 
-/* tool_end() - end the runner, with whatever it runs; nothing if there is none. */
-void tool_end(void);
+/* fs_tool_end() - end the runner, with whatever it runs; nothing if there is none. */
+void fs_tool_end(void);
 
 #endif

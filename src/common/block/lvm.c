@@ -33,16 +33,16 @@ static const char *const *configuration(void)
 
 static const char *const known[] = { "lvs",      "vgs",      "pvs",      "lvcreate", "lvremove",
                                      "lvchange", "lvextend", "vgcreate", "vgextend", NULL };
-static const struct reporter reporter = { .name = "lvm", .known = known, .extra = configuration };
+static const struct exec_json reporter = { .name = "lvm", .known = known, .extra = configuration };
 
 static void run_orders(int fd)
 {
-        reporter_serve(fd, &reporter);
+        exec_json_serve(fd, &reporter);
 }
 
 /* ---- in the program */
 
-static struct runner runner = {
+static struct exec_helper runner = {
         .fd = -EBADF, .name = "the runner of lvm", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
@@ -50,17 +50,17 @@ int lvm_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return runner_begin(&runner, error);
+        return exec_helper_begin(&runner, error);
 }
 
 void lvm_end(void)
 {
-        runner_end(&runner);
+        exec_helper_end(&runner);
 }
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
-        return reporter_run(&runner, &reporter, words, ret_report, error);
+        return exec_json_run(&runner, &reporter, words, ret_report, error);
 }
 
 /* The rows of a report: {"report":[{KIND:[...]}]}. */

@@ -62,7 +62,7 @@ bool lvm_name_is_valid(const char *name);
 void lvm_path(const char *group, const char *volume, char *ret_path);
 
 /*
- * What follows needs the runner. Errors, besides their own: those of command_check(), EIO lvm failed, with what it
+ * What follows needs the runner. Errors, besides their own: those of exec_check(), EIO lvm failed, with what it
  * said.
  */
 

@@ -19,14 +19,14 @@
 #define RETRY_NS (50L * 1000 * 1000)
 
 static const char *const known[] = { "list", "create", "destroy", "lay-open", "tidy", NULL };
-static const struct reporter reporter = { .name = "pmem-namespaces", .own = true, .known = known };
+static const struct exec_json reporter = { .name = "pmem-namespaces", .own = true, .known = known };
 
 static void run_orders(int fd)
 {
-        reporter_serve(fd, &reporter);
+        exec_json_serve(fd, &reporter);
 }
 
-static struct runner runner = {
+static struct exec_helper runner = {
         .fd = -EBADF, .name = "the runner of pmem-namespaces", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
@@ -34,12 +34,12 @@ int pmem_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return runner_begin(&runner, error);
+        return exec_helper_begin(&runner, error);
 }
 
 void pmem_end(void)
 {
-        runner_end(&runner);
+        exec_helper_end(&runner);
 }
 
 static uint64_t number_of(const json_t *object, const char *key)
@@ -57,7 +57,7 @@ static int find(const char *name, json_t **ret_report, const json_t **ret_region
 {
         const json_t *region;
         size_t i;
-        int r = reporter_run(&runner, &reporter, (const char *const[]){ "list", NULL }, ret_report, error);
+        int r = exec_json_run(&runner, &reporter, (const char *const[]){ "list", NULL }, ret_report, error);
 
         if (r < 0)
                 return r;
@@ -204,21 +204,21 @@ int pmem_create(const char *region, const char *name, uint64_t size_bytes, const
         char size[32];
 
         (void)snprintf(size, sizeof size, "%llu", (unsigned long long)size_bytes);
-        return reporter_run(&runner, &reporter, (const char *const[]){ "create", region, name, size, mode, uuid, NULL },
-                            NULL, error);
+        return exec_json_run(&runner, &reporter,
+                             (const char *const[]){ "create", region, name, size, mode, uuid, NULL }, NULL, error);
 }
 
 int pmem_destroy(const char *device_name, struct error *error)
 {
-        return reporter_run(&runner, &reporter, (const char *const[]){ "destroy", device_name, NULL }, NULL, error);
+        return exec_json_run(&runner, &reporter, (const char *const[]){ "destroy", device_name, NULL }, NULL, error);
 }
 
 int pmem_lay_open(const char *device_name, struct error *error)
 {
-        return reporter_run(&runner, &reporter, (const char *const[]){ "lay-open", device_name, NULL }, NULL, error);
+        return exec_json_run(&runner, &reporter, (const char *const[]){ "lay-open", device_name, NULL }, NULL, error);
 }
 
 int pmem_tidy(const char *region, struct error *error)
 {
-        return reporter_run(&runner, &reporter, (const char *const[]){ "tidy", region, NULL }, NULL, error);
+        return exec_json_run(&runner, &reporter, (const char *const[]){ "tidy", region, NULL }, NULL, error);
 }

@@ -47,7 +47,7 @@ bool pmem_is_reserved(const char *name);
 int pmem_begin(int argc, char **argv, struct error *error);
 void pmem_end(void);
 
-/* What follows needs the runner. Errors, besides their own: those of reporter_run(). */
+/* What follows needs the runner. Errors, besides their own: those of exec_json_run(). */
 
 /*
  * pmem_look() - a region, unless ret_region is NULL, and every namespace of it, until function() answers other than 0,

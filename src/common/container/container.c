@@ -18,8 +18,8 @@
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "base/text.h"
-#include "process/id_ranges.h"
 #include "container/lookup.h"
+#include "process/id_ranges.h"
 #include "process/proc.h"
 
 #define USER_HZ 100 /* what start times are counted in, on every architecture Debian has (sysconf(_SC_CLK_TCK)) */
@@ -182,7 +182,7 @@ int container_pin(const struct container_reference *reference, struct container 
         if (reference->id != NULL) {
                 (void)text_copy(container.id, sizeof container.id, reference->id);
                 (void)text_copy(container.name, sizeof container.name, reference->id);
-                r = container_id_find(reference->id, reference->runtime, &known, error);
+                r = container_lookup_find(reference->id, reference->runtime, &known, error);
                 if (r < 0)
                         return r;
                 process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };

@@ -371,8 +371,8 @@ static int query(int group_fd, uint32_t *ret_ids, uint32_t *ret_count, uint32_t 
         return 0;
 }
 
-int device_program_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,
-                          struct error *error)
+int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,
+                      struct error *error)
 {
         static struct program program;
         uint32_t ids[PROGRAMS_MAX] = {};
@@ -391,7 +391,7 @@ int device_program_denies(int group_fd, const char *group, uint64_t device, unsi
         return r < 0 ? fail(error, -r, "bpf", group) : 0;
 }
 
-int device_program_grant(int group_fd, const char *group, uint64_t device, unsigned access, struct error *error)
+int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned access, struct error *error)
 {
         int r = -EBUSY;
 

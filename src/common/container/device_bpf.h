@@ -19,22 +19,22 @@
 enum device_access { DEVICE_NONE = 0, DEVICE_READ = 1, DEVICE_WRITE = 2 };
 
 /*
- * device_program_denies() - whether one of this control group's own programs denies this access to a block device, or
+ * device_bpf_denies() - whether one of this control group's own programs denies this access to a block device, or
  * cannot be understood. Where there is no program, nothing is denied.
  *
  * Needs:   CAP_SYS_ADMIN; before Linux 6.7 CAP_NET_ADMIN, too.
  * Takes:   group_fd, its directory; group, its path for errors; device, makedev().
  */
-int device_program_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,
-                          struct error *error);
+int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,
+                      struct error *error);
 
 /*
- * device_program_grant() - with access, every program of this control group that denies it gets a grant; without
+ * device_bpf_grant() - with access, every program of this control group that denies it gets a grant; without
  * (DEVICE_NONE) those that have one for the device lose it. A grant of other access is made into this one.
  *
  * Errors:  EOPNOTSUPP a program that calls helpers or uses maps, or that the kernel does not show as it is
  *          (net.core.bpf_jit_harden), or that is attached by a link; EBUSY somebody else keeps changing it.
  */
-int device_program_grant(int group_fd, const char *group, uint64_t device, unsigned access, struct error *error);
+int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned access, struct error *error);
 
 #endif

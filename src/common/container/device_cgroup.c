@@ -167,11 +167,11 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
 
                 if (group_fd < 0)
                         return group_fd == -ENOENT ? 0 : fail(error, -group_fd, "open", path);
-                r = device_program_denies(group_fd, path, device, access, &denies, error);
+                r = device_bpf_denies(group_fd, path, device, access, &denies, error);
                 if (r == 0 && denies && !is_containers_own(container, group_fd, 0))
                         return fail_shared(path, error);
                 if (r == 0 && set)
-                        r = device_program_grant(group_fd, path, device, access, error);
+                        r = device_bpf_grant(group_fd, path, device, access, error);
                 if (r < 0 || path[1] == '\0')
                         return r;
                 slash[slash == path ? 1 : 0] = '\0';

@@ -31,7 +31,7 @@ int device_cgroup_look(const struct container *container, uint64_t device, unsig
  * allowed. What is open already stays open.
  *
  * Takes:   access, what our mounts need; before, what version 1 allowed before the first of them.
- * Errors:  those of device_program_grant(); EPERM a control group above denies it.
+ * Errors:  those of device_bpf_grant(); EPERM a control group above denies it.
  */
 int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,
                       struct error *error);

@@ -319,12 +319,12 @@ static const struct {
 
 #define RUNTIME_COUNT (sizeof runtimes / sizeof runtimes[0])
 
-const char *container_id_runtimes(void)
+const char *container_lookup_runtimes(void)
 {
         return "crun, runc, containerd, docker, podman, machined";
 }
 
-bool container_id_runtime_known(const char *runtime)
+bool container_lookup_runtime_known(const char *runtime)
 {
         for (size_t i = 0; i < RUNTIME_COUNT; i++)
                 if (strcmp(runtime, runtimes[i].name) == 0)
@@ -332,7 +332,8 @@ bool container_id_runtime_known(const char *runtime)
         return false;
 }
 
-int container_id_find(const char *id, const char *runtime, struct container_process *ret_process, struct error *error)
+int container_lookup_find(const char *id, const char *runtime, struct container_process *ret_process,
+                          struct error *error)
 {
         struct container_process found = {};
         const char *finder_name = NULL;
@@ -369,5 +370,5 @@ int container_id_find(const char *id, const char *runtime, struct container_proc
         if (known)
                 return fail_because(error, ESRCH, "find container", id, "the container is not running");
         return fail_because(error, ENOENT, "find container", id, "no container of this name or id is known to %s",
-                            runtime != NULL ? runtime : container_id_runtimes());
+                            runtime != NULL ? runtime : container_lookup_runtimes());
 }

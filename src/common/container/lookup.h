@@ -20,14 +20,14 @@ struct container_process {
         char full_id[CONTAINER_ID_FULL + 1]; /* and the id that its control group's path may hold */
 };
 
-/* container_id_runtimes() - the runtimes known, separated by commas: for errors and help. */
-const char *container_id_runtimes(void);
+/* container_lookup_runtimes() - the runtimes known, separated by commas: for errors and help. */
+const char *container_lookup_runtimes(void);
 
-/* container_id_runtime_known() - whether this is one of them. */
-bool container_id_runtime_known(const char *runtime);
+/* container_lookup_runtime_known() - whether this is one of them. */
+bool container_lookup_runtime_known(const char *runtime);
 
 /*
- * container_id_find() - the process of the container with this id (or, where the runtime has them, this name or the
+ * container_lookup_find() - the process of the container with this id (or, where the runtime has them, this name or the
  * first 12 or more characters of the id).
  *
  * Runs in: the node's mount namespace; reads files of root's below /run and /var/lib.
@@ -35,6 +35,7 @@ bool container_id_runtime_known(const char *runtime);
  * Errors:  ENOENT nobody knows it; ENOTUNIQ it could be several; ESRCH it is known and not running; EBADMSG a state
  *          file that cannot be read.
  */
-int container_id_find(const char *id, const char *runtime, struct container_process *ret_process, struct error *error);
+int container_lookup_find(const char *id, const char *runtime, struct container_process *ret_process,
+                          struct error *error);
 
 #endif

@@ -53,9 +53,9 @@ static int take_container_object(const char *key, const json_t *value, struct co
                         r = take_proc_dir(path, part, &ret_reference->proc_dir, error);
                 else if (strcmp(member, "runtime") == 0) {
                         r = json_value_string(path, part, JSON_VALUE_ID_MAX, &ret_reference->runtime, error);
-                        if (r == 0 && !container_id_runtime_known(ret_reference->runtime))
+                        if (r == 0 && !container_lookup_runtime_known(ret_reference->runtime))
                                 return fail_because(error, EINVAL, OPERATION_PARSE, path, "%s: must be one of %s", path,
-                                                    container_id_runtimes());
+                                                    container_lookup_runtimes());
                 } else
                         return fail_because(error, EINVAL, OPERATION_PARSE, path, "unknown key \"%s\"", path);
                 if (r < 0)

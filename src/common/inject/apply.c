@@ -47,7 +47,7 @@ static const struct {
 };
 
 struct run {
-        struct call call;
+        struct session session;
         const struct plan *plans;
         struct injection *injections; /* one per plan */
         size_t count;
@@ -86,15 +86,16 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && !injection->already && i < plan->count; i++) {
-                if (plan_step_phase(plan->steps[i]) != phase || (run->call.dry_run && !plan_step_looks(plan->steps[i])))
+                if (plan_step_phase(plan->steps[i]) != phase ||
+                    (run->session.dry_run && !plan_step_looks(plan->steps[i])))
                         continue;
                 run->step = plan->steps[i];
                 r = takers[run->step].inject(injection, error);
                 if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
         }
-        if (r == 0 && run->batched && phase == PHASE_PLACE && !run->call.dry_run)
-                r = call_go_home(&run->call, error); /* the next one's paths are the node's again */
+        if (r == 0 && run->batched && phase == PHASE_PLACE && !run->session.dry_run)
+                r = session_go_home(&run->session, error); /* the next one's paths are the node's again */
         return r;
 }
 
@@ -120,14 +121,14 @@ static int take_locks(struct run *run, struct error *error)
                         both = true;
                 }
         }
-        r = call_lock(&run->call, keys, count, error);
-        return r < 0 || !both ? r : call_lock(&run->call, trees, tree_count, error);
+        r = session_lock(&run->session, keys, count, error);
+        return r < 0 || !both ? r : session_lock(&run->session, trees, tree_count, error);
 }
 
 static int run_injections(void *argument, struct error *error)
 {
         struct run *run = argument;
-        int r = run->batched ? call_remember_home(&run->call, error) : 0;
+        int r = run->batched ? session_remember_home(&run->session, error) : 0;
 
         for (int phase = PHASE_KNOW; r == 0 && phase < PHASE_COUNT; phase++) {
                 for (size_t i = 0; r == 0 && i < run->count; i++) {
@@ -205,7 +206,7 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
         int r = worker_run(run_injections, run, deadline_ms, error);
 
         r = name_hanging_step(run, r, error);
-        if (r < 0 && !run->call.dry_run)
+        if (r < 0 && !run->session.dry_run)
                 undo_all(run, error);
         for (size_t i = 0; i < run->count; i++) {
                 struct injection *injection = &run->injections[i];
@@ -217,7 +218,7 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
                                                     .record = &injection->record };
                 injection_release(injection);
         }
-        call_release(&run->call);
+        session_release(&run->session);
         return r;
 }
 
@@ -246,8 +247,8 @@ int plan_apply(const struct plan *plan, const struct source_kind *kind, struct o
                 removal_begin(&run.removal, plan->request);
                 return apply_removal(&run, ret_outcome, error);
         }
-        call_begin(&run.call, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
-        injection_begin(&injection, &run.call, plan->request, kind);
+        session_begin(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
+        injection_begin(&injection, &run.session, plan->request, kind);
         run.injections = &injection;
         run.count = 1;
         return apply_injections(&run, ret_outcome, error);
@@ -267,9 +268,9 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         run.plans = plans;
         run.count = batch->request->entry_count;
         run.batched = true;
-        call_begin(&run.call, batch->request->dry_run, batch->policy, batch->created_root);
+        session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
         for (size_t i = 0; i < run.count; i++)
-                injection_begin(&run.injections[i], &run.call, plans[i].request, batch->kind_of(plans[i].request));
+                injection_begin(&run.injections[i], &run.session, plans[i].request, batch->kind_of(plans[i].request));
         r = apply_injections(&run, ret_outcomes, error);
         if (r < 0)
                 *ret_failed = plans[run.current].request;

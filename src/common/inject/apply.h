@@ -37,7 +37,7 @@ struct batch {
         const struct request *request; /* of the kind REQUEST_MOUNT_BATCH */
         const struct source_kind *(*kind_of)(const struct request *entry);
         const struct policy *policy; /* NULL: root asks */
-        const char *created_root;    /* as in struct call */
+        const char *created_root;    /* as in struct session */
 };
 
 /*

@@ -16,11 +16,11 @@
 #include "mount/detached.h"
 #include "mount/in_container.h"
 
-void injection_begin(struct injection *injection, struct call *call, const struct request *request,
+void injection_begin(struct injection *injection, struct session *session, const struct request *request,
                      const struct source_kind *kind)
 {
         injection->kind = kind;
-        injection->call = call;
+        injection->session = session;
         injection->attributes = (struct mount_attributes){ .set = request->options.attr_set,
                                                            .clear = request->options.attr_clear,
                                                            .propagation = (uint64_t)request->options.propagation,
@@ -42,7 +42,7 @@ void injection_digest_text(struct injection *injection, const char *text)
 
 int injection_check_policy(const struct injection *injection, struct error *error)
 {
-        const struct policy *policy = injection->call->policy;
+        const struct policy *policy = injection->session->policy;
 
         if (policy == NULL)
                 return 0;
@@ -90,13 +90,13 @@ static uint64_t request_digest(const struct injection *injection)
 int injection_pin_container(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        const struct policy *policy = injection->call->policy;
+        const struct policy *policy = injection->session->policy;
         int r = policy == NULL ? 0 : request_policy_check(policy, request, error);
 
         if (r == 0)
-                r = call_pin(injection->call, &request->container, &injection->container, error);
+                r = session_pin(injection->session, &request->container, &injection->container, error);
         if (r == 0 && request->kind == REQUEST_MOUNT_CONTAINER)
-                r = call_pin(injection->call, &request->from, &injection->from, error);
+                r = session_pin(injection->session, &request->from, &injection->from, error);
         return r;
 }
 
@@ -104,7 +104,7 @@ int injection_claim(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
-        int r = call_open_state(injection->call, error);
+        int r = session_open_state(injection->session, error);
 
         if (r < 0)
                 return r;
@@ -116,7 +116,7 @@ int injection_claim(struct injection *injection, struct error *error)
         (void)text_copy(record->source, sizeof record->source, request->source);
         (void)text_copy(record->origin, sizeof record->origin, request->source); /* until its links are resolved */
         (void)text_copy(record->target, sizeof record->target, request->target);
-        (void)text_copy(record->boot_id, sizeof record->boot_id, injection->call->boot_id);
+        (void)text_copy(record->boot_id, sizeof record->boot_id, injection->session->boot_id);
         mount_record_default_id(&injection->container->mnt_ns, request->target, record->id);
         /* the target's lock, whatever the record is called, and the record's */
         injection->locks[injection->lock_count++] = mount_record_key(record->id);
@@ -147,8 +147,8 @@ static int accept_present(struct injection *injection, const struct mount_record
                                    "an earlier call (record %s) put another mount there", earlier->id);
                 return error_where(error, container);
         }
-        r = placement_options(injection->container, injection->request->target, &earlier->identity, options,
-                              sizeof options, error);
+        r = in_container_options(injection->container, injection->request->target, &earlier->identity, options,
+                                 sizeof options, error);
         if (r < 0)
                 return r;
         if (strcmp(options, earlier->options) != 0) {
@@ -169,7 +169,7 @@ static int accept_present(struct injection *injection, const struct mount_record
 static int check_earlier(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         enum placement placement;
-        int r = placement_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+        int r = in_container_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
 
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
@@ -201,10 +201,10 @@ static int replace_record(struct injection *injection, const struct mount_record
         injection->replaced = *earlier;
         if (!injection->request->dry_run) {
                 /* a mount taken away meanwhile may hand its directories over to this one, but not from here on */
-                r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+                r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
 
                 if (r == 0)
-                        r = mount_record_read(&injection->call->state, earlier->id, &injection->replaced, error);
+                        r = mount_record_read(&injection->session->state, earlier->id, &injection->replaced, error);
                 if (r < 0)
                         return r;
         }
@@ -242,14 +242,15 @@ static int finish_swap(struct injection *injection, const struct mount_record *e
 
         if (injection->request->dry_run || !mount_identity_same(&injection->target.mount, &earlier->replaces))
                 return 0;
-        r = placement_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+        r = in_container_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
-        if ((r = call_remember_home(injection->call, error)) < 0)
+        if ((r = session_remember_home(injection->session, error)) < 0)
                 return r;
-        r = placement_remove(injection->container, earlier->mount_point, &earlier->replaces, /* lazily= */ true, error);
+        r = in_container_remove(injection->container, earlier->mount_point, &earlier->replaces, /* lazily= */ true,
+                                error);
         if (r == 0)
-                r = call_go_home(injection->call, error);
+                r = session_go_home(injection->session, error);
         return r < 0 ? r : 1;
 }
 
@@ -262,14 +263,14 @@ static int settle_raw(const struct injection *injection, struct mount_record *re
                 return 0;
         r = injection->kind->settle((struct injection *)injection, record, error);
         record->replaces_raw = 0;
-        return r < 0 ? r : mount_record_write(&injection->call->state, record, error);
+        return r < 0 ? r : mount_record_write(&injection->session->state, record, error);
 }
 
 /* The swap of a killed call is over: the old mount's record goes if it has another id, and ours forgets about it. */
 static int forget_replaced(const struct injection *injection, struct mount_record *earlier, struct error *error)
 {
         static struct mount_record other;
-        const struct state *state = &injection->call->state;
+        const struct state *state = &injection->session->state;
         int r;
 
         if (injection->request->dry_run)
@@ -295,7 +296,7 @@ static int forget_replaced(const struct injection *injection, struct mount_recor
 static int finish_other(struct injection *injection, struct error *error)
 {
         static struct mount_record other;
-        const struct state *state = &injection->call->state;
+        const struct state *state = &injection->session->state;
         int r = mount_record_find_replacing(state, injection->container, injection->record.boot_id,
                                             &injection->target.mount, &other, error);
 
@@ -329,14 +330,14 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                         return r;
                 r = accept_present(injection, known, error);
                 if (r == 0 && known->translator_key != 0 && !request->dry_run &&
-                    !mount_record_remap_lives(&injection->call->state, known->translator_key)) {
+                    !mount_record_remap_lives(&injection->session->state, known->translator_key)) {
                         injection->already = false; /* it is there, and dead */
                         return replace_record(injection, known, error);
                 }
                 return r == -EBUSY && request->replace ? replace_record(injection, known, error) : r;
         }
-        if (request->replace && injection->call->state.dir_fd >= 0) {
-                const struct state *state = &injection->call->state;
+        if (request->replace && injection->session->state.dir_fd >= 0) {
+                const struct state *state = &injection->session->state;
                 const char *boot_id = injection->record.boot_id;
 
                 /* rather the record of what is there than our own, of a call that was killed before it placed anything
@@ -364,7 +365,7 @@ static int look_at_target(struct injection *injection, struct error *error)
         if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
                 /* look again, now that no other call makes or removes mount points in this container */
                 target_release(&injection->target);
-                r = state_lock(&injection->call->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+                r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
                 if (r == 0)
                         r = target_look(injection->container, request->target, &injection->target, error);
         }
@@ -384,8 +385,9 @@ int injection_look(struct injection *injection, struct error *error)
         record->replaces = (struct mount_identity){};
         record->replaces_raw = 0;
         record->digest = request_digest(injection);
-        r = injection->call->state.dir_fd < 0 ? -ENOENT
-                                              : mount_record_read(&injection->call->state, record->id, &earlier, error);
+        r = injection->session->state.dir_fd < 0
+                    ? -ENOENT
+                    : mount_record_read(&injection->session->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
@@ -539,8 +541,8 @@ int injection_translate(struct injection *injection, struct error *error)
 
         if (r < 0)
                 return r;
-        fd = translator_mount(injection->mount_fd, request->source, injection->container, &injection->call->state,
-                              &record->translator_key, &record->translator_pid, error);
+        fd = remap_mount(injection->mount_fd, request->source, injection->container, &injection->session->state,
+                         &record->translator_key, &record->translator_pid, error);
         if (fd < 0)
                 return fd;
         fd_close(&injection->mount_fd); /* the translator's now */
@@ -672,7 +674,7 @@ int injection_record(struct injection *injection, struct error *error)
                 return r;
         record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
         injection->recorded = true; /* from here on it may be there */
-        return mount_record_write(&injection->call->state, record, error);
+        return mount_record_write(&injection->session->state, record, error);
 }
 
 int injection_make_target(struct injection *injection, struct error *error)
@@ -706,20 +708,20 @@ static int swap(struct injection *injection, struct error *error)
         if (injection->old_fd < 0 && injection->old_fd != -EINVAL) /* EINVAL: unbindable; then there is no way back */
                 return injection->old_fd;
         injection->placed = true; /* from here on it may be there */
-        r = placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
-                            &injection->attributes, error);
+        r = in_container_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
+                               &injection->attributes, error);
         if (r < 0 && r != -EINVAL)
                 return r;
         injection->atomic = r == 0;
         fd_close(&injection->target.fd); /* held, it keeps the old one */
-        r = placement_remove(injection->container, path, &injection->record.replaces, /* lazily= */ true, error);
+        r = in_container_remove(injection->container, path, &injection->record.replaces, /* lazily= */ true, error);
         if (r < 0 || injection->atomic)
                 return r;
-        if ((r = call_go_home(injection->call, error)) < 0 ||
+        if ((r = session_go_home(injection->session, error)) < 0 ||
             (r = target_look(injection->container, injection->request->target, &injection->target, error)) < 0)
                 return r;
-        return placement_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ false,
-                               &injection->attributes, error);
+        return in_container_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ false,
+                                  &injection->attributes, error);
 }
 
 int injection_place(struct injection *injection, struct error *error)
@@ -729,12 +731,12 @@ int injection_place(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         if (injection->replacing) {
-                if ((r = call_remember_home(injection->call, error)) == 0)
+                if ((r = session_remember_home(injection->session, error)) == 0)
                         r = swap(injection, error);
         } else {
                 injection->placed = true; /* from here on it may be there */
-                r = placement_place(injection->mount_fd, injection->container, &injection->target,
-                                    /* beneath= */ false, &injection->attributes, error);
+                r = in_container_place(injection->mount_fd, injection->container, &injection->target,
+                                       /* beneath= */ false, &injection->attributes, error);
         }
         fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
         return r;
@@ -748,8 +750,8 @@ int injection_confirm(struct injection *injection, struct error *error)
         int r = container_alive(injection->container, error);
 
         if (r == 0)
-                r = placement_options(injection->container, request->target, &record->identity, options, sizeof options,
-                                      error);
+                r = in_container_options(injection->container, request->target, &record->identity, options,
+                                         sizeof options, error);
         if (r < 0)
                 return r;
         if (strcmp(options, record->options) != 0) {
@@ -760,15 +762,15 @@ int injection_confirm(struct injection *injection, struct error *error)
         }
         /* what came with it, so that what the container mounts below later is told apart when it is taken away */
         if (request->recursive &&
-            (r = placement_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
+            (r = in_container_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
                 return r;
         /* as long as the old one's record is there, ours tells of it */
         if (injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
-                r = mount_record_remove(&injection->call->state, injection->replaced.id, error);
+                r = mount_record_remove(&injection->session->state, injection->replaced.id, error);
         record->replaces = (struct mount_identity){};
         if (r == 0 && (request->recursive || injection->replacing))
-                r = mount_record_write(&injection->call->state, record, error);
-        if (r == 0 && record->replaces_raw != 0 && (r = call_go_home(injection->call, error)) == 0)
+                r = mount_record_write(&injection->session->state, record, error);
+        if (r == 0 && record->replaces_raw != 0 && (r = session_go_home(injection->session, error)) == 0)
                 r = settle_raw(injection, record, error);
         return r;
 }
@@ -781,7 +783,7 @@ static int restore_old(struct injection *injection, struct error *error)
         cleanup_target struct target target = TARGET_NONE;
         enum placement placement;
         struct mount_seen seen;
-        int r = placement_find(injection->container, old->mount_point, &old->identity, &placement, error);
+        int r = in_container_find(injection->container, old->mount_point, &old->identity, &placement, error);
 
         if (r < 0 || placement != PLACEMENT_GONE || injection->old_fd < 0)
                 return r;
@@ -796,16 +798,16 @@ static int restore_old(struct injection *injection, struct error *error)
         }
         if (r < 0)
                 return fail(error, -r, "statx", old->mount_point);
-        if ((r = mount_record_write(&injection->call->state, old, error)) < 0)
+        if ((r = mount_record_write(&injection->session->state, old, error)) < 0)
                 return r;
-        return placement_place(injection->old_fd, injection->container, &target, /* beneath= */ false, &as_it_was,
-                               error);
+        return in_container_place(injection->old_fd, injection->container, &target, /* beneath= */ false, &as_it_was,
+                                  error);
 }
 
 /* The record goes, or becomes what it was. */
 static int undo_record(struct injection *injection, struct error *error)
 {
-        const struct state *state = &injection->call->state;
+        const struct state *state = &injection->session->state;
         int r = 0;
 
         if (injection->replacing) {
@@ -824,11 +826,11 @@ int injection_undo(struct injection *injection, struct error *error)
         int r = 0;
 
         if (injection->placed) {
-                r = call_remember_home(injection->call, error);
+                r = session_remember_home(injection->session, error);
                 if (r == 0)
-                        r = placement_take_back(injection->mount_fd, injection->container, error);
+                        r = in_container_take_back(injection->mount_fd, injection->container, error);
                 if (r == 0)
-                        r = call_go_home(injection->call, error);
+                        r = session_go_home(injection->session, error);
                 if (r == 0 && injection->replacing)
                         r = restore_old(injection, error);
                 if (r < 0)

@@ -42,7 +42,7 @@ struct source_kind {
 struct injection {
         const struct request *request;
         const struct source_kind *kind;
-        struct call *call;           /* what it shares with others of the same call */
+        struct session *session;     /* what it shares with others of the same call */
         struct container *container; /* the call's */
         struct container *from;      /* the source's, where that is one; the call's */
         struct target target;
@@ -58,7 +58,7 @@ struct injection {
         struct mount_attributes attributes;
         bool directory;                      /* the source is one */
         uint64_t source_digest;              /* of what the source's own keys say, where "source" does not say it all */
-        uint64_t locks[INJECTION_LOCKS_MAX]; /* the keys of the locks it needs, for call_lock() */
+        uint64_t locks[INJECTION_LOCKS_MAX]; /* the keys of the locks it needs, for session_lock() */
         size_t lock_count;
         bool already; /* an earlier call did it: the rest of the plan is void */
         bool recorded;
@@ -74,7 +74,7 @@ struct injection {
 };
 
 /* injection_begin() - an empty one, of zeroed memory. */
-void injection_begin(struct injection *injection, struct call *call, const struct request *request,
+void injection_begin(struct injection *injection, struct session *session, const struct request *request,
                      const struct source_kind *kind);
 
 /* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */

@@ -34,11 +34,11 @@ static int ask_kernel(void *argument, struct error *error)
         if (r == -ESRCH)
                 return 0;
         if (r == 0)
-                r = placement_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
-                                   error);
+                r = in_container_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
+                                      error);
         if (r == 0 && entry->placement == PLACEMENT_PRESENT)
-                r = placement_options(&container, entry->record.mount_point, &entry->record.identity,
-                                      entry->record.options, sizeof entry->record.options, error);
+                r = in_container_options(&container, entry->record.mount_point, &entry->record.identity,
+                                         entry->record.options, sizeof entry->record.options, error);
         return r;
 }
 

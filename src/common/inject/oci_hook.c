@@ -27,11 +27,11 @@
 #define DYING_MS 2000
 #define HOOK_TIMEOUT_S 20 /* runtimes kill a hook after a time of their own, which may be long or never */
 
-bool hook_stage(const char *word, enum hook_stage *ret_stage)
+bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage)
 {
         static const struct {
                 const char *word;
-                enum hook_stage stage;
+                enum oci_hook_stage stage;
         } words[] = {
                 { "createRuntime", HOOK_BEFORE },
                 { "prestart", HOOK_BEFORE },
@@ -77,7 +77,7 @@ static int read_state(json_t **ret_state, struct error *error)
         return json_is_object(*ret_state) ? 0 : fail_state("state", "is no object", error);
 }
 
-int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
+int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct error *error)
 {
         json_t *state = NULL;
         json_t *annotations;
@@ -86,7 +86,7 @@ int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
         json_t *value;
         int r;
 
-        *ret_hook = (struct hook){ .stage = stage };
+        *ret_hook = (struct oci_hook){ .stage = stage };
         r = read_state(&state, error);
         ret_hook->state = state;
         if (r < 0)
@@ -116,7 +116,7 @@ int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error)
 }
 
 /* Where the runtime furnishes the container's root: the bundle's root.path, beneath the bundle if it is relative. */
-static int find_root(struct hook *hook, struct error *error)
+static int find_root(struct oci_hook *hook, struct error *error)
 {
         cleanup_json json_t *config = NULL;
         char file[PATH_MAX];
@@ -163,7 +163,7 @@ static int list_annotations(const json_t *annotations, const char **ret_names, s
 }
 
 /* One annotation's value, parsed; it is kept with the state, which then owns it. */
-static int parse_annotation(struct hook *hook, const char *name, json_t **ret_mounts, struct error *error)
+static int parse_annotation(struct oci_hook *hook, const char *name, json_t **ret_mounts, struct error *error)
 {
         const json_t *value = json_object_get(json_object_get(hook->state, "annotations"), name);
         json_t *parsed = json_object_get(hook->state, "flexgraft");
@@ -187,7 +187,7 @@ static int parse_annotation(struct hook *hook, const char *name, json_t **ret_mo
 }
 
 /* Each entry is about this container and no other. */
-static int settle_entry(const struct hook *hook, struct request *entry, const char *name, struct error *error)
+static int settle_entry(const struct oci_hook *hook, struct request *entry, const char *name, struct error *error)
 {
         if (entry->has_container)
                 return fail_because(error, EINVAL, OPERATION_PARSE, name,
@@ -200,7 +200,7 @@ static int settle_entry(const struct hook *hook, struct request *entry, const ch
         return 0;
 }
 
-int hook_request(struct hook *hook, struct request *ret_request, struct error *error)
+int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
 {
         const json_t *annotations = json_object_get(hook->state, "annotations");
         const char *names[ANNOTATIONS_MAX];
@@ -242,7 +242,7 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
         return false;
 }
 
-static bool is_of_ended(const struct hook *hook, const struct state *state, const char *id, const char *boot_id,
+static bool is_of_ended(const struct oci_hook *hook, const struct state *state, const char *id, const char *boot_id,
                         int64_t until_ms)
 {
         static struct mount_record record;
@@ -252,7 +252,7 @@ static bool is_of_ended(const struct hook *hook, const struct state *state, cons
                has_ended(&record, boot_id, until_ms);
 }
 
-int hook_forget(const struct hook *hook, struct error *error)
+int oci_hook_forget(const struct oci_hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
@@ -283,7 +283,7 @@ int hook_forget(const struct hook *hook, struct error *error)
         return r < 0 ? r : 0;
 }
 
-void hook_release(struct hook *hook)
+void oci_hook_release(struct oci_hook *hook)
 {
         json_decref(hook->state);
         hook->state = NULL;

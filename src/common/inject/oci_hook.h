@@ -13,14 +13,14 @@
 
 /* When a hook runs, by its own argument: the state's status does not tell (crun says "created" where runc "creating").
  */
-enum hook_stage {
+enum oci_hook_stage {
         HOOK_BEFORE,  /* createRuntime, prestart: before the container's process has entered its root directory */
         HOOK_RUNNING, /* poststart */
         HOOK_ENDED,   /* poststop */
 };
 
-struct hook {
-        enum hook_stage stage;
+struct oci_hook {
+        enum oci_hook_stage stage;
         void *state; /* owned: every string below is of it */
         const char *id;
         pid_t pid; /* 0 at poststop */
@@ -29,26 +29,26 @@ struct hook {
         char root[PATH_MAX]; /* before: the root directory, as the container's mount namespace has it */
 };
 
-/* hook_stage() - the stage that a word of the OCI specification means; false for one that cannot be served. */
-bool hook_stage(const char *word, enum hook_stage *ret_stage);
+/* oci_hook_stage() - the stage that a word of the OCI specification means; false for one that cannot be served. */
+bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
 
 /*
- * hook_read() - the container's state from standard input. Errors: OPERATION_PARSE.
+ * oci_hook_read() - the container's state from standard input. Errors: OPERATION_PARSE.
  */
-int hook_read(struct hook *ret_hook, enum hook_stage stage, struct error *error);
+int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct error *error);
 
 /*
- * hook_request() - the batch that the annotations ask for: io.flexgraft.mounts and io.flexgraft.mounts.NAME, each one
+ * oci_hook_request() - the batch that the annotations ask for: io.flexgraft.mounts and io.flexgraft.mounts.NAME, each one
  * mount or an array of them, in the order of their names. The request borrows from the hook.
  *
  * Errors: OPERATION_PARSE, naming the annotation.
  */
-int hook_request(struct hook *hook, struct request *ret_request, struct error *error);
+int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error);
 
-/* hook_forget() - remove the records of a container that has ended; those of others of the same id stay. */
-int hook_forget(const struct hook *hook, struct error *error);
+/* oci_hook_forget() - remove the records of a container that has ended; those of others of the same id stay. */
+int oci_hook_forget(const struct oci_hook *hook, struct error *error);
 
-void hook_release(struct hook *hook);
-#define cleanup_hook __attribute__((cleanup(hook_release)))
+void oci_hook_release(struct oci_hook *hook);
+#define cleanup_oci_hook __attribute__((cleanup(oci_hook_release)))
 
 #endif

@@ -60,7 +60,7 @@ static void carry_out(const int fds[PASSED], struct answer *ret_answer)
         pid_t pid;
         ssize_t n;
 
-        if (!own_program_find(PROGRAM, path)) {
+        if (!program_find_sibling(PROGRAM, path)) {
                 ret_answer->errnum = ENOENT;
                 return;
         }
@@ -99,28 +99,28 @@ static void run_orders(int socket_fd)
 
 /* ---- in the program */
 
-static struct runner runner = {
+static struct exec_helper runner = {
         .fd = -EBADF, .name = "the translator's runner", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
 static void end_runner(void)
 {
-        runner_end(&runner); /* what it started is not its any more */
+        exec_helper_end(&runner); /* what it started is not its any more */
 }
 
-int translator_begin(int argc, char **argv, struct error *error)
+int remap_begin(int argc, char **argv, struct error *error)
 {
         int r;
 
         (void)argc;
         (void)argv;
-        r = runner_begin(&runner, error);
+        r = exec_helper_begin(&runner, error);
         if (r == 0)
                 (void)atexit(end_runner); /* without it somebody else waits for it */
         return r;
 }
 
-int translator_begin_for(int argc, char **argv, struct error *error)
+int remap_begin_for(int argc, char **argv, struct error *error)
 {
         static const char *const words[] = { "\"remap\"", "\"nfs" };
         bool asked = argc == 2 && strcmp(argv[1], "-") == 0;
@@ -128,12 +128,12 @@ int translator_begin_for(int argc, char **argv, struct error *error)
         /* a word that is written in another way (\u0072emap) has no runner, and is told so */
         for (size_t i = 0; argc == 2 && i < sizeof words / sizeof words[0]; i++)
                 asked = asked || strstr(argv[1], words[i]) != NULL;
-        return asked ? translator_begin(argc, argv, error) : 0;
+        return asked ? remap_begin(argc, argv, error) : 0;
 }
 
-int translator_begin_by_policy(int argc, char **argv, struct error *error)
+int remap_begin_by_policy(int argc, char **argv, struct error *error)
 {
-        return policy_mentions("nfs") ? translator_begin(argc, argv, error) : 0;
+        return policy_mentions("nfs") ? remap_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)
@@ -228,8 +228,8 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
         return fd_take(&own.lock_fd);
 }
 
-int translator_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
-                     uint64_t *ret_key, int *ret_pid, struct error *error)
+int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
+                uint64_t *ret_key, int *ret_pid, struct error *error)
 {
         const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
         struct mount_job job = { .container = container, .source = source };
@@ -248,12 +248,12 @@ int translator_mount(int mount_fd, const char *source, const struct container *c
         lock_fd = take_lock(state, ret_key, error);
         if (lock_fd < 0)
                 return lock_fd;
-        fuse_fd = ns_worker_run(open_fuse, (void *)container, keep, 1, error);
+        fuse_fd = sealed_child_run(open_fuse, (void *)container, keep, 1, error);
         if (fuse_fd < 0)
                 return fuse_fd;
         job.fuse_fd = fuse_fd;
         job.mode = st.st_mode;
-        fd = ns_worker_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
+        fd = sealed_child_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
         if (fd < 0)
                 return fd;
         r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd }, ret_pid, error);

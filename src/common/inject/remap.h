@@ -15,17 +15,17 @@
 #include "container/container.h"
 #include "state/state_dir.h"
 
-/* translator_begin() - start the runner. Before privileges_drop(); it ends with us. */
-int translator_begin(int argc, char **argv, struct error *error);
+/* remap_begin() - start the runner. Before privileges_drop(); it ends with us. */
+int remap_begin(int argc, char **argv, struct error *error);
 
-/* translator_begin_for() - only if the words of the request could ask for it; standard input always could. */
-int translator_begin_for(int argc, char **argv, struct error *error);
+/* remap_begin_for() - only if the words of the request could ask for it; standard input always could. */
+int remap_begin_for(int argc, char **argv, struct error *error);
 
-/* translator_begin_by_policy() - only if the node's policy allows of anybody what may need one (NFS). */
-int translator_begin_by_policy(int argc, char **argv, struct error *error);
+/* remap_begin_by_policy() - only if the node's policy allows of anybody what may need one (NFS). */
+int remap_begin_by_policy(int argc, char **argv, struct error *error);
 
 /*
- * translator_mount() - show a detached mount to a container through a translator.
+ * remap_mount() - show a detached mount to a container through a translator.
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the runner.
  * Takes:   mount_fd, borrowed: the translator keeps it; state, where its lock is.
@@ -35,7 +35,7 @@ int translator_begin_by_policy(int argc, char **argv, struct error *error);
  * this kernel. Source:  the kernel wants /dev/fuse opened and the filesystem made in the same user namespace
  * (fuse_fill_super()).
  */
-int translator_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
-                     uint64_t *ret_key, int *ret_pid, struct error *error);
+int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
+                uint64_t *ret_key, int *ret_pid, struct error *error);
 
 #endif

@@ -34,8 +34,8 @@ static int match_target(struct removal *removal, const char *id, const char *boo
             (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
             !mount_record_is_of(ret_record, &removal->container, boot_id))
                 return -ENOENT;
-        if (placement_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement, &ignored) <
-            0)
+        if (in_container_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement,
+                              &ignored) < 0)
                 return 0;
         return placement != PLACEMENT_GONE;
 }
@@ -144,10 +144,11 @@ static int unplace_partner(struct removal *removal, struct error *error)
 
         if (record->id[0] == '\0')
                 return 0;
-        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        r = in_container_find(&removal->container, record->mount_point, &record->identity, &placement, error);
         if (r < 0 || placement != PLACEMENT_PRESENT)
                 return r;
-        return placement_remove(&removal->container, record->mount_point, &record->identity, /* lazily= */ true, error);
+        return in_container_remove(&removal->container, record->mount_point, &record->identity, /* lazily= */ true,
+                                   error);
 }
 
 static int unplace(struct removal *removal, struct error *error)
@@ -168,14 +169,14 @@ static int unplace(struct removal *removal, struct error *error)
         }
         if (record->replaces.id != 0) {
                 /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
-                r = placement_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
+                r = in_container_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
                 if (r == 0 && placement == PLACEMENT_PRESENT)
-                        r = placement_remove(&removal->container, record->mount_point, &record->replaces,
-                                             /* lazily= */ true, error);
+                        r = in_container_remove(&removal->container, record->mount_point, &record->replaces,
+                                                /* lazily= */ true, error);
                 if (r < 0)
                         return r;
         }
-        r = placement_find(&removal->container, record->mount_point, &record->identity, &placement, error);
+        r = in_container_find(&removal->container, record->mount_point, &record->identity, &placement, error);
         if (r < 0)
                 return r;
         if (placement == PLACEMENT_GONE) {
@@ -188,7 +189,7 @@ static int unplace(struct removal *removal, struct error *error)
                  * come with ours. */
                 unsigned below;
 
-                r = placement_count_below(&removal->container, record->mount_point, &below, error);
+                r = in_container_count_below(&removal->container, record->mount_point, &below, error);
                 if (r < 0)
                         return r;
                 if (record->below != MOUNT_RECORD_NOT_COUNTED && below > record->below) {
@@ -198,7 +199,7 @@ static int unplace(struct removal *removal, struct error *error)
                 }
                 lazily = below > 0;
         }
-        return placement_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
+        return in_container_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
 }
 
 int removal_forbid_device(struct removal *removal, struct error *error)

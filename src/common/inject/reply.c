@@ -79,13 +79,13 @@ static json_t *mounted_object(const struct outcome *outcome)
         return mount;
 }
 
-int status_mounted(const struct outcome *outcome)
+int inject_reply_mounted(const struct outcome *outcome)
 {
         return reply_say(json_pack("{s:s, s:o}", "status", "Success", "mount", mounted_object(outcome)), EXIT_DONE);
 }
 
 /* In the order they were asked for. */
-int status_mounted_all(const struct outcome *outcomes, size_t count)
+int inject_reply_mounted_all(const struct outcome *outcomes, size_t count)
 {
         json_t *mounts = json_array();
 
@@ -96,7 +96,7 @@ int status_mounted_all(const struct outcome *outcomes, size_t count)
         return reply_say(json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts), EXIT_DONE);
 }
 
-int status_removed(const struct outcome *outcome)
+int inject_reply_removed(const struct outcome *outcome)
 {
         const struct mount_record *record = outcome->record;
         json_t *removed = json_object();
@@ -124,7 +124,7 @@ static void add_notes(json_t *reply, const char *key, const char (*ids)[MOUNT_RE
         (void)json_object_set_new(reply, key, list);
 }
 
-int status_listed(const struct listing *listing)
+int inject_reply_listed(const struct listing *listing)
 {
         json_t *mounts = json_array();
         json_t *reply;
@@ -200,7 +200,7 @@ static void cell(const struct listing_entry *entry, enum column column, char *re
         text_make_printable(ret_text);
 }
 
-int status_table(const struct listing *listing)
+int inject_reply_table(const struct listing *listing)
 {
         static const char *const heads[COLUMNS] = { "CONTAINER", "TARGET", "STATE", "TYPE", "SOURCE", "OPTIONS", "ID" };
         static char text[PATH_MAX + CONTAINER_NAME_MAX + 1];
@@ -246,7 +246,7 @@ static json_t *steps_array(const struct plan *plan)
         return steps;
 }
 
-int status_planned(const struct plan *plan, const struct outcome *outcome)
+int inject_reply_planned(const struct plan *plan, const struct outcome *outcome)
 {
         return reply_say(json_pack("{s:s, s:b, s:b, s:o}", "status", "Success", "dryRun", 1,
                                    plan->request->kind == REQUEST_MOUNT_REMOVE ? "alreadyRemoved" : "alreadyMounted",
@@ -254,7 +254,7 @@ int status_planned(const struct plan *plan, const struct outcome *outcome)
                          EXIT_DONE);
 }
 
-int status_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count)
+int inject_reply_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count)
 {
         json_t *mounts = json_array();
 
@@ -344,17 +344,17 @@ static int say_failure(const struct request *request, const struct request *entr
         return failure_say(message, error);
 }
 
-int status_failure(const struct request *request, const struct error *error)
+int inject_reply_failure(const struct request *request, const struct error *error)
 {
         return say_failure(request, NULL, error);
 }
 
-int status_failure_in(const struct request *request, const struct request *entry, const struct error *error)
+int inject_reply_failure_in(const struct request *request, const struct request *entry, const struct error *error)
 {
         return say_failure(request, entry, error);
 }
 
-int status_complaint(const char *program, const struct request *request, const struct error *error)
+int inject_reply_complaint(const char *program, const struct request *request, const struct error *error)
 {
         static char line[6 * PATH_MAX];
         bool understood = failure_exit_status(error) == EXIT_FAILED;
@@ -378,7 +378,7 @@ int status_complaint(const char *program, const struct request *request, const s
         return failure_exit_status(error);
 }
 
-int status_usage(const char *program, const char *complaint)
+int inject_reply_usage(const char *program, const char *complaint)
 {
         char line[256];
 

@@ -15,13 +15,13 @@
 #include "process/sealed_child.h"
 #include "state/config.h"
 
-void call_begin(struct call *call, bool dry_run, const struct policy *policy, const char *created_root)
+void session_begin(struct session *session, bool dry_run, const struct policy *policy, const char *created_root)
 {
-        call->state = (struct state)STATE_NONE;
-        call->dry_run = dry_run;
-        call->policy = policy;
-        call->created_root = created_root;
-        call->node_mnt_ns_fd = -EBADF;
+        session->state = (struct state)STATE_NONE;
+        session->dry_run = dry_run;
+        session->policy = policy;
+        session->created_root = created_root;
+        session->node_mnt_ns_fd = -EBADF;
 }
 
 struct root_job {
@@ -51,7 +51,7 @@ static int enter_root(struct container *container, const char *path, struct erro
 {
         struct root_job job = { .container = container, .path = path };
         const int keep[] = { container->mnt_ns_fd };
-        int fd = ns_worker_run(open_root_in_child, &job, keep, 1, error);
+        int fd = sealed_child_run(open_root_in_child, &job, keep, 1, error);
         char link[64];
         ssize_t n;
 
@@ -68,53 +68,53 @@ static int enter_root(struct container *container, const char *path, struct erro
         return 0;
 }
 
-int call_pin(struct call *call, const struct container_reference *reference, struct container **ret_container,
-             struct error *error)
+int session_pin(struct session *session, const struct container_reference *reference, struct container **ret_container,
+                struct error *error)
 {
-        struct container *container = &call->containers[call->container_count];
+        struct container *container = &session->containers[session->container_count];
         int r;
 
-        for (size_t i = 0; i < call->container_count; i++)
-                if (container_reference_same(call->references[i], reference)) {
-                        *ret_container = &call->containers[i];
+        for (size_t i = 0; i < session->container_count; i++)
+                if (container_reference_same(session->references[i], reference)) {
+                        *ret_container = &session->containers[i];
                         return 0;
                 }
-        if (call->container_count == CALL_CONTAINERS_MAX)
+        if (session->container_count == SESSION_CONTAINERS_MAX)
                 return fail_because(error, E2BIG, "pin container", "the request", "more than %d containers in one call",
-                                    CALL_CONTAINERS_MAX);
+                                    SESSION_CONTAINERS_MAX);
         r = container_pin(reference, container, error);
-        if (r == 0 && call->created_root != NULL && reference->created)
-                r = enter_root(container, call->created_root, error);
+        if (r == 0 && session->created_root != NULL && reference->created)
+                r = enter_root(container, session->created_root, error);
         if (r < 0) {
                 container_release(container);
                 return r;
         }
-        call->references[call->container_count++] = reference;
+        session->references[session->container_count++] = reference;
         *ret_container = container;
         return 0;
 }
 
-int call_open_state(struct call *call, struct error *error)
+int session_open_state(struct session *session, struct error *error)
 {
         struct config config;
         int r;
 
-        if (call->state.dir_fd >= 0 || call->boot_id[0] != '\0')
+        if (session->state.dir_fd >= 0 || session->boot_id[0] != '\0')
                 return 0;
-        r = proc_boot_id(call->boot_id);
+        r = proc_boot_id(session->boot_id);
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
         if ((r = config_load(&config, error)) < 0)
                 return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ !call->dry_run, &call->state, error);
-        return r == -ENOENT && call->dry_run ? 0 : r;
+        r = state_open(config.state_dir, "mounts", /* create= */ !session->dry_run, &session->state, error);
+        return r == -ENOENT && session->dry_run ? 0 : r;
 }
 
-int call_lock(struct call *call, uint64_t *keys, size_t count, struct error *error)
+int session_lock(struct session *session, uint64_t *keys, size_t count, struct error *error)
 {
         int r = 0;
 
-        if (call->dry_run)
+        if (session->dry_run)
                 return 0;
         for (size_t i = 1; i < count; i++)
                 for (size_t j = i; j > 0 && keys[j] < keys[j - 1]; j--) {
@@ -125,28 +125,28 @@ int call_lock(struct call *call, uint64_t *keys, size_t count, struct error *err
                 }
         for (size_t i = 0; r == 0 && i < count; i++)
                 if (i == 0 || keys[i] != keys[i - 1])
-                        r = state_lock(&call->state, keys[i], error);
+                        r = state_lock(&session->state, keys[i], error);
         return r;
 }
 
-int call_remember_home(struct call *call, struct error *error)
+int session_remember_home(struct session *session, struct error *error)
 {
-        if (call->node_mnt_ns_fd >= 0)
+        if (session->node_mnt_ns_fd >= 0)
                 return 0;
-        call->node_mnt_ns_fd = namespace_open_own_mounts(error);
-        return call->node_mnt_ns_fd < 0 ? call->node_mnt_ns_fd : 0;
+        session->node_mnt_ns_fd = namespace_open_own_mounts(error);
+        return session->node_mnt_ns_fd < 0 ? session->node_mnt_ns_fd : 0;
 }
 
-int call_go_home(const struct call *call, struct error *error)
+int session_go_home(const struct session *session, struct error *error)
 {
-        return namespace_enter_mounts(call->node_mnt_ns_fd, "node", error);
+        return namespace_enter_mounts(session->node_mnt_ns_fd, "node", error);
 }
 
-void call_release(struct call *call)
+void session_release(struct session *session)
 {
-        for (size_t i = 0; i < call->container_count; i++)
-                container_release(&call->containers[i]);
-        call->container_count = 0;
-        state_release(&call->state);
-        fd_close(&call->node_mnt_ns_fd);
+        for (size_t i = 0; i < session->container_count; i++)
+                container_release(&session->containers[i]);
+        session->container_count = 0;
+        state_release(&session->state);
+        fd_close(&session->node_mnt_ns_fd);
 }

@@ -9,20 +9,20 @@
 #include "inject/source_raw.h"
 #include "inject/source_tmpfs.h"
 
-const struct source_kind *any_source(const struct request *request)
+const struct source_kind *source_of(const struct request *request)
 {
         switch (request->kind) {
         case REQUEST_MOUNT_BLOCK:
-                return request->raw ? &raw_source : &block_source;
+                return request->raw ? &source_raw : &source_block;
         case REQUEST_MOUNT_CONTAINER:
-                return &container_source;
+                return &source_container;
         case REQUEST_MOUNT_NFS:
-                return &nfs_source;
+                return &source_nfs;
         case REQUEST_MOUNT_TMPFS:
-                return &tmpfs_source;
+                return &source_tmpfs;
         case REQUEST_MOUNT_OVERLAY:
-                return &overlay_source;
+                return &source_overlay;
         default:
-                return &bind_source;
+                return &source_bind;
         }
 }

@@ -7,7 +7,7 @@
 
 #include "inject/injection.h"
 
-/* any_source() - the sort of source that a request is about. */
-const struct source_kind *any_source(const struct request *request);
+/* source_of() - the sort of source that a request is about. */
+const struct source_kind *source_of(const struct request *request);
 
 #endif

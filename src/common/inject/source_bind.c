@@ -29,6 +29,6 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
-const struct source_kind bind_source = {
+const struct source_kind source_bind = {
         .open = open_source, .make = make_clone, .translatable = true, .ownable = false
 };

@@ -23,7 +23,7 @@ static int find_device(struct injection *injection, struct error *error)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
         if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection->call->policy != NULL && (r = block_device_check_place(&injection->device, error)) < 0))
+            (injection->session->policy != NULL && (r = block_device_check_place(&injection->device, error)) < 0))
                 return r;
         injection->directory = true;
         if (request->fs_type != NULL) {
@@ -102,6 +102,6 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         return 0;
 }
 
-const struct source_kind block_source = {
+const struct source_kind source_block = {
         .open = find_device, .make = make_filesystem, .translatable = true, .ownable = true, .foreign = true
 };

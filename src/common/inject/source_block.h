@@ -7,6 +7,6 @@
 
 #include "inject/injection.h"
 
-extern const struct source_kind block_source;
+extern const struct source_kind source_block;
 
 #endif

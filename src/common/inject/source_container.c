@@ -123,12 +123,12 @@ static int make_ranges(const struct injection *injection, enum translation trans
 
 static int open_mapping(const struct injection *injection, enum translation translation, struct error *error)
 {
-        static struct id_mapping mapping;
-        static struct id_mapping mounted;
+        static struct idmap mapping;
+        static struct idmap mounted;
         int r = 0;
 
         if (translation == FROM_MOUNT)
-                r = id_mapping_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
+                r = idmap_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
         if (r < 0)
                 return fail(error, ENOSYS, "statmount", injection->request->source);
         mapping.user_count =
@@ -142,7 +142,7 @@ static int open_mapping(const struct injection *injection, enum translation tran
         if (mapping.user_count == 0 || mapping.group_count == 0)
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
                                     "the two containers have no id in common");
-        return id_mapping_open(&mapping, error);
+        return idmap_open(&mapping, error);
 }
 
 /*
@@ -169,12 +169,12 @@ static bool same_owner(const struct injection *injection, const struct stat *a, 
 /* The mounts below the source came with it, and are perhaps of another sort. */
 static int check_below(const struct injection *injection, int clone_fd, bool strict)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         const char *path = injection->source.path;
         size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
-        int r = mount_table_open(&table, injection->from->proc_fd);
+        int r = mountinfo_open(&table, injection->from->proc_fd);
 
-        while (r == 0 && mount_table_next(&table)) {
+        while (r == 0 && mountinfo_next(&table)) {
                 cleanup_close int theirs = -EBADF;
                 cleanup_close int ours = -EBADF;
                 struct stat a;
@@ -285,7 +285,8 @@ static int clone_device_in_child(void *argument, struct error *error)
         }
         if (mount_fd < 0)
                 return r;
-        if ((r = stage_enter(error)) < 0 || (r = stage_attach(mount_fd, "m", /* directory= */ true, error)) < 0)
+        if ((r = scratch_namespace_enter(error)) < 0 ||
+            (r = scratch_namespace_attach(mount_fd, "m", /* directory= */ true, error)) < 0)
                 return r;
         fd = open_rest(job, mount_fd, error);
         return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
@@ -314,8 +315,8 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
         size_t length;
         int r;
 
-        if (injection->request->recursive || injection->call->state.dir_fd < 0 ||
-            mount_record_find(&injection->call->state, injection->from, injection->call->boot_id,
+        if (injection->request->recursive || injection->session->state.dir_fd < 0 ||
+            mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
@@ -327,7 +328,7 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
         if (fstat(injection->source.fd, &job.source) < 0)
                 return container_fail(injection->from, errno, "fstat", path, error);
         fd = strcmp(record.type, "bind") == 0 ? clone_bind_origin(&job, error)
-                                              : ns_worker_run(clone_device_in_child, &job, NULL, 0, error);
+                                              : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
         /* it is the node's mount that was cloned: what the container may not do with its own nobody may with this */
@@ -421,6 +422,6 @@ static int unmake_source(struct injection *injection, struct error *error)
         return target_unmake(injection->from, source->path, source->missing - source->made, source->made, &left, error);
 }
 
-const struct source_kind container_source = {
+const struct source_kind source_container = {
         .open = open_source, .make = make_clone, .undo = unmake_source, .maps = true, .foreign = true
 };

@@ -15,9 +15,9 @@
 static int open_source(struct injection *injection, struct error *error)
 {
         injection->directory = true;
-        if (injection->call->policy == NULL)
+        if (injection->session->policy == NULL)
                 return 0;
-        return policy_check_server(injection->call->policy, injection->request->nfs.host, /* open= */ false, error);
+        return policy_check_server(injection->session->policy, injection->request->nfs.host, /* open= */ false, error);
 }
 
 /* What the kernel refuses where it cannot do a thing, and not where this server or this export is the matter. */
@@ -97,6 +97,6 @@ static int make(struct injection *injection, bool owned, struct error *error)
         return 0;
 }
 
-const struct source_kind nfs_source = {
+const struct source_kind source_nfs = {
         .open = open_source, .make = make, .translatable = true, .ownable = true, .maps = true, .foreign = true
 };

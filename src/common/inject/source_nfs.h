@@ -7,6 +7,6 @@
 
 #include "inject/injection.h"
 
-extern const struct source_kind nfs_source;
+extern const struct source_kind source_nfs;
 
 #endif

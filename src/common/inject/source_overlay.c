@@ -21,7 +21,7 @@
 /* Opens a layer of the node; ret_path holds PATH_MAX bytes. */
 static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
 {
-        const struct policy *policy = injection->call->policy;
+        const struct policy *policy = injection->session->policy;
         cleanup_close int fd = node_path_open(path, ret_path, error);
         struct stat st;
         int r;
@@ -169,16 +169,16 @@ static int make_in_child(void *argument, struct error *error)
         cleanup_close int context_fd = -EBADF;
         uid_t uid;
         gid_t gid;
-        int r = stage_enter(error);
+        int r = scratch_namespace_enter(error);
 
         for (size_t i = 0; r == 0 && i < job->layer_count; i++) {
                 char name[16];
 
                 (void)snprintf(name, sizeof name, "%zu", i);
-                r = stage_attach(job->layer_fds[i], name, /* directory= */ true, error);
+                r = scratch_namespace_attach(job->layer_fds[i], name, /* directory= */ true, error);
         }
         if (r == 0 && job->common_fd >= 0)
-                r = stage_attach(job->common_fd, "common", /* directory= */ true, error);
+                r = scratch_namespace_attach(job->common_fd, "common", /* directory= */ true, error);
         if (r == 0 && job->mapped && (r = container_root_ids(job->injection->container, &uid, &gid, error)) == 0)
                 r = privileges_file_owner(uid, gid, error);
         if (r < 0)
@@ -215,7 +215,7 @@ static int run_job(struct overlay_job *job, struct error *error)
 {
         struct injection *injection = (struct injection *)job->injection;
         const struct request *request = injection->request;
-        int keep[REQUEST_LAYERS_MAX + 4]; /* what the child needs; fewer than ns_worker_run() takes */
+        int keep[REQUEST_LAYERS_MAX + 4]; /* what the child needs; fewer than sealed_child_run() takes */
         size_t count = 0;
 
         for (; job->layer_count < request->lower_count; job->layer_count++) {
@@ -235,7 +235,7 @@ static int run_job(struct overlay_job *job, struct error *error)
                 keep[count++] = injection->layer_fds[request->lower_count + 1];
         }
         keep[count++] = injection->container->proc_fd;
-        injection->mount_fd = ns_worker_run(make_in_child, job, keep, count, error);
+        injection->mount_fd = sealed_child_run(make_in_child, job, keep, count, error);
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
@@ -250,8 +250,8 @@ static int check_alone(const struct injection *injection, struct error *error)
         const struct mount_record *record = &injection->record;
         char name[CONTAINER_NAME_MAX];
         int r = injection->request->upper == NULL ? -ENOENT
-                                                  : mount_record_find_live(&injection->call->state, record, has_upper,
-                                                                           record->origin, name, error);
+                                                  : mount_record_find_live(&injection->session->state, record,
+                                                                           has_upper, record->origin, name, error);
 
         if (r == 0)
                 return fail_because(error, EBUSY, "open source", record->origin,
@@ -289,4 +289,4 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
         return 0;
 }
 
-const struct source_kind overlay_source = { .open = open_layers, .make = make_overlay, .maps = true, .foreign = true };
+const struct source_kind source_overlay = { .open = open_layers, .make = make_overlay, .maps = true, .foreign = true };

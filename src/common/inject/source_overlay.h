@@ -7,6 +7,6 @@
 
 #include "inject/injection.h"
 
-extern const struct source_kind overlay_source;
+extern const struct source_kind source_overlay;
 
 #endif

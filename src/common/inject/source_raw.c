@@ -26,7 +26,7 @@ static int find_device(struct injection *injection, struct error *error)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
         if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection->call->policy != NULL && (r = block_device_check_place(device, error)) < 0))
+            (injection->session->policy != NULL && (r = block_device_check_place(device, error)) < 0))
                 return r;
         if (request->read_only && !injection->container->own_user_ns)
                 return fail_because(error, EOPNOTSUPP, "find device", device->path,
@@ -53,7 +53,7 @@ static int make_in_child(void *argument, struct error *error)
 {
         const struct node_job *job = argument;
         int fd;
-        int r = stage_enter(error);
+        int r = scratch_namespace_enter(error);
 
         if (r < 0 || (r = privileges_file_owner(job->uid, job->gid, error)) < 0)
                 return r;
@@ -80,31 +80,31 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
                 return r;
         if (read_only)
                 job.uid = 0;
-        injection->mount_fd = ns_worker_run(make_in_child, &job, NULL, 0, error);
+        injection->mount_fd = sealed_child_run(make_in_child, &job, NULL, 0, error);
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "raw");
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "none");
-        return raw_grant_prepare(&injection->call->state, injection->container, &injection->record,
+        return raw_grant_prepare(&injection->session->state, injection->container, &injection->record,
                                  injection->device.number, !read_only, error);
 }
 
 static int allow_device(struct injection *injection, struct error *error)
 {
         injection->device_allowed = true; /* from here on it may be */
-        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+        return raw_grant_settle(&injection->session->state, injection->container, &injection->record,
                                 /* included= */ true, error);
 }
 
 /* What was there before needs its device no more, or the same device with less. */
 static int settle_replaced(struct injection *injection, const struct mount_record *record, struct error *error)
 {
-        return raw_grant_settle_replaced(&injection->call->state, injection->container, record, error);
+        return raw_grant_settle_replaced(&injection->session->state, injection->container, record, error);
 }
 
 static int forbid_device(struct injection *injection, struct error *error)
 {
-        const struct state *state = &injection->call->state;
+        const struct state *state = &injection->session->state;
         int r;
 
         if (!injection->device_allowed)
@@ -115,11 +115,11 @@ static int forbid_device(struct injection *injection, struct error *error)
                 if (r < 0 || injection->replaced.raw_device == injection->record.raw_device)
                         return r;
         }
-        return raw_grant_settle(&injection->call->state, injection->container, &injection->record,
+        return raw_grant_settle(&injection->session->state, injection->container, &injection->record,
                                 /* included= */ false, error);
 }
 
-const struct source_kind raw_source = { .open = find_device,
+const struct source_kind source_raw = { .open = find_device,
                                         .make = make_node,
                                         .allow = allow_device,
                                         .settle = settle_replaced,

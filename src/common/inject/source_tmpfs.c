@@ -63,4 +63,4 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         return 0;
 }
 
-const struct source_kind tmpfs_source = { .make = make_tmpfs, .ownable = true, .maps = true };
+const struct source_kind source_tmpfs = { .make = make_tmpfs, .ownable = true, .maps = true };

@@ -10,6 +10,6 @@
 
 #include "inject/injection.h"
 
-extern const struct source_kind tmpfs_source;
+extern const struct source_kind source_tmpfs;
 
 #endif

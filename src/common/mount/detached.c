@@ -91,7 +91,7 @@ int detached_mount_clone_inside(int source_fd, const struct container *container
                                  .recursive = recursive };
         const int keep[] = { source_fd, container->mnt_ns_fd, user_ns_fd };
 
-        return ns_worker_run(clone_in_child, &job, keep, user_ns_fd < 0 ? 2 : 3, error);
+        return sealed_child_run(clone_in_child, &job, keep, user_ns_fd < 0 ? 2 : 3, error);
 }
 
 struct lock_job {
@@ -109,7 +109,8 @@ static int lock_in_child(void *argument, struct error *error)
         int r;
         int fd;
 
-        if ((r = stage_enter(error)) < 0 || (r = stage_attach(job->mount_fd, "m", job->directory, error)) < 0)
+        if ((r = scratch_namespace_enter(error)) < 0 ||
+            (r = scratch_namespace_attach(job->mount_fd, "m", job->directory, error)) < 0)
                 return r;
         /* from here on the container's root, in a process it may stop but not trace */
         if ((r = namespace_become_root_of(job->user_ns_fd, job->container, error)) < 0)
@@ -130,5 +131,5 @@ int detached_mount_lock(int mount_fd, const struct container *container, bool di
                                 .recursive = recursive };
         const int keep[] = { mount_fd, container->user_ns_fd };
 
-        return ns_worker_run(lock_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return sealed_child_run(lock_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }

@@ -48,15 +48,15 @@ static int write_map(int pid, const char *map, const struct id_range *ranges, in
 /* The child may have ended: its maps can be written until it is waited for. */
 static int write_maps(int pid, void *argument, struct error *error)
 {
-        const struct id_mapping *mapping = argument;
+        const struct idmap *mapping = argument;
         int r = write_map(pid, "uid_map", mapping->users, mapping->user_count, error);
 
         return r < 0 ? r : write_map(pid, "gid_map", mapping->groups, mapping->group_count, error);
 }
 
-int id_mapping_open(const struct id_mapping *mapping, struct error *error)
+int idmap_open(const struct idmap *mapping, struct error *error)
 {
-        return ns_worker_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
+        return sealed_child_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
 }
 
 /* Lines as in uid_map, each a string of its own; anything else leaves fewer of them. */
@@ -78,7 +78,7 @@ static int parse_lines(const char *text, const char *end, uint32_t lines, struct
         return count;
 }
 
-int id_mapping_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct id_mapping *ret_mapping)
+int idmap_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct idmap *ret_mapping)
 {
         static union {
                 struct statmount_answer answer;

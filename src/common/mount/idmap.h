@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "process/id_ranges.h"
 
-struct id_mapping {
+struct idmap {
         struct id_range users[ID_RANGES_MAX]; /* inside: as the filesystem has it; outside: as the mount shows it */
         int user_count;
         struct id_range groups[ID_RANGES_MAX];
@@ -16,7 +16,7 @@ struct id_mapping {
 };
 
 /*
- * id_mapping_open() - a user namespace with these maps, in which nobody is: a child makes it, we write its maps, and it
+ * idmap_open() - a user namespace with these maps, in which nobody is: a child makes it, we write its maps, and it
  * ends.
  *
  * Needs:   CAP_SETUID and CAP_SETGID; CAP_SETFCAP when the node's id 0 is among the outside ones (Linux 5.12);
@@ -24,15 +24,15 @@ struct id_mapping {
  * Returns: the namespace's descriptor, owned by the caller.
  * Errors:  EINVAL a map is empty or its ranges overlap; ENOSPC user.max_user_namespaces is reached.
  */
-int id_mapping_open(const struct id_mapping *mapping, struct error *error);
+int idmap_open(const struct idmap *mapping, struct error *error);
 
 /*
- * id_mapping_of_mount() - the mapping of an id-mapped mount, wherever it is.
+ * idmap_of_mount() - the mapping of an id-mapped mount, wherever it is.
  *
  * Needs:   CAP_SYS_ADMIN, for a mount of another namespace.
  * Takes:   mnt_ns_id and mount_id, the ids that are never used again (struct namespace_identity, mount_identity).
  * Returns: 0, or negative errno without words: ENODATA it is not id-mapped; ENOSYS before Linux 6.15; ENOENT.
  */
-int id_mapping_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct id_mapping *ret_mapping);
+int idmap_of_mount(uint64_t mnt_ns_id, uint64_t mount_id, struct idmap *ret_mapping);
 
 #endif

@@ -19,8 +19,8 @@
 /* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
 #define COVERS_MAX 16
 
-int placement_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
-                    const struct mount_attributes *attributes, struct error *error)
+int in_container_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
+                       const struct mount_attributes *attributes, struct error *error)
 {
         unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | (beneath ? MOVE_MOUNT_BENEATH : 0);
         struct mount_attr again = { .propagation = attributes->propagation };
@@ -63,10 +63,10 @@ static int ask_statmount(const struct container *container, const struct mount_i
 
 static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
 {
-        cleanup_mount_table struct mount_table table = {};
-        int r = mount_table_open(&table, container->proc_fd);
+        cleanup_mount_table struct mountinfo table = {};
+        int r = mountinfo_open(&table, container->proc_fd);
 
-        while (r == 0 && mount_table_next(&table))
+        while (r == 0 && mountinfo_next(&table))
                 /* ids are used again, so the device must be the same, too, where it says anything */
                 if (table.id == identity->short_id &&
                     (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
@@ -74,8 +74,8 @@ static int ask_mount_table(const struct container *container, const struct mount
         return r;
 }
 
-int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
-                   enum placement *ret_placement, struct error *error)
+int in_container_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                      enum placement *ret_placement, struct error *error)
 {
         struct mount_seen seen;
         int r = target_see(container, path, &seen, NULL, error);
@@ -94,8 +94,8 @@ int placement_find(const struct container *container, const char *path, const st
         return 0;
 }
 
-int placement_options(const struct container *container, const char *path, const struct mount_identity *identity,
-                      char *ret_text, size_t size, struct error *error)
+int in_container_options(const struct container *container, const char *path, const struct mount_identity *identity,
+                         char *ret_text, size_t size, struct error *error)
 {
         struct mount_seen seen = {};
         unsigned long flags;
@@ -112,23 +112,24 @@ int placement_options(const struct container *container, const char *path, const
         return 0;
 }
 
-int placement_count_below(const struct container *container, const char *path, unsigned *ret_count, struct error *error)
+int in_container_count_below(const struct container *container, const char *path, unsigned *ret_count,
+                             struct error *error)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         char seen_path[2 * PATH_MAX]; /* as the process sees it, which may not have entered its root directory yet */
         unsigned count = 0;
         size_t length = (size_t)snprintf(seen_path, sizeof seen_path, "%s%s", container->root_prefix, path);
-        int r = mount_table_open(&table, container->proc_fd);
+        int r = mountinfo_open(&table, container->proc_fd);
 
         if (r < 0)
                 return container_fail(container, -r, "read", "mountinfo", error);
-        while (mount_table_next(&table))
+        while (mountinfo_next(&table))
                 count += strncmp(table.mount_point, seen_path, length) == 0 && table.mount_point[length] == '/';
         *ret_count = count;
         return 0;
 }
 
-int placement_take_back(int mount_fd, const struct container *container, struct error *error)
+int in_container_take_back(int mount_fd, const struct container *container, struct error *error)
 {
         cleanup_close int fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
         char name[16];
@@ -153,11 +154,11 @@ int placement_take_back(int mount_fd, const struct container *container, struct 
 /* Where the container's tree has the mount on top; ret_path holds PATH_MAX bytes. Returns 0 or negative errno. */
 static int locate(const struct container *container, const struct mount_identity *identity, char *ret_path)
 {
-        cleanup_mount_table struct mount_table table = {};
-        int r = mount_table_open(&table, container->proc_fd);
+        cleanup_mount_table struct mountinfo table = {};
+        int r = mountinfo_open(&table, container->proc_fd);
 
         /* the ids in there are the reusable ones, so each place is looked at */
-        while (r == 0 && mount_table_next(&table)) {
+        while (r == 0 && mountinfo_next(&table)) {
                 struct mount_seen seen;
                 struct error ignored;
 
@@ -181,8 +182,8 @@ static int open_ours(const struct container *container, const char *path, const 
         return error_where(error, container->name);
 }
 
-int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
-                     bool lazily, struct error *error)
+int in_container_remove(const struct container *container, const char *path, const struct mount_identity *identity,
+                        bool lazily, struct error *error)
 {
         const char *name = path;
         cleanup_close int dirfd = open_ours(container, path, identity, &name, error);

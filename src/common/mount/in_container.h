@@ -12,7 +12,7 @@
 #include "mount/target.h"
 
 /*
- * placement_place() - the detached mount becomes visible at the target; with beneath, under the mount whose root the
+ * in_container_place() - the detached mount becomes visible at the target; with beneath, under the mount whose root the
  * target is, once that is taken away.
  *
  * Runs in: a worker; it is in the container's mount namespace afterwards, and in the node's user namespace still.
@@ -20,15 +20,15 @@
  * Errors:  EINVAL a file onto a directory or the reverse, or a target in another mount namespace; ENOENT the target
  *          was removed meanwhile. With beneath, EINVAL also where the kernel cannot (before Linux 6.5).
  */
-int placement_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
-                    const struct mount_attributes *attributes, struct error *error);
+int in_container_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
+                       const struct mount_attributes *attributes, struct error *error);
 
 /*
- * placement_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so it
+ * in_container_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so it
  * is for recursive mounts alone.
  */
-int placement_count_below(const struct container *container, const char *path, unsigned *ret_count,
-                          struct error *error);
+int in_container_count_below(const struct container *container, const char *path, unsigned *ret_count,
+                             struct error *error);
 
 /* Where one of our mounts is, as the container sees it. */
 enum placement {
@@ -41,39 +41,39 @@ enum placement {
 const char *placement_word(enum placement placement);
 
 /*
- * placement_find() - look at path in the container, and if our mount is not there, ask the kernel for it by its id.
+ * in_container_find() - look at path in the container, and if our mount is not there, ask the kernel for it by its id.
  *
  * Needs:   CAP_SYS_ADMIN, for statmount of another namespace (Linux 6.11); before, the container's mountinfo is read.
  * Errors:  those of target_look(); a path that is gone is an answer, not an error.
  */
-int placement_find(const struct container *container, const char *path, const struct mount_identity *identity,
-                   enum placement *ret_placement, struct error *error);
+int in_container_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                      enum placement *ret_placement, struct error *error);
 
 /*
- * placement_options() - our mount at path as it is now: "rw,nosuid,nodev,relatime".
+ * in_container_options() - our mount at path as it is now: "rw,nosuid,nodev,relatime".
  * Errors:  ESTALE ours is not on top there.
  */
-int placement_options(const struct container *container, const char *path, const struct mount_identity *identity,
-                      char *ret_text, size_t size, struct error *error);
+int in_container_options(const struct container *container, const char *path, const struct mount_identity *identity,
+                         char *ret_text, size_t size, struct error *error);
 
 /*
- * placement_take_back() - undo placement_place() by the mount's own descriptor, wherever the container has moved it
+ * in_container_take_back() - undo in_container_place() by the mount's own descriptor, wherever the container has moved it
  * since. The kernel unmounts what is on top of it first (umount by descriptor names the topmost mount), so what was
  * put over it in between goes with it.
  *
  * Runs in: a worker in the node's mount namespace; it is in the container's afterwards.
  */
-int placement_take_back(int mount_fd, const struct container *container, struct error *error);
+int in_container_take_back(int mount_fd, const struct container *container, struct error *error);
 
 /*
- * placement_remove() - unmount ours from path, or from where the container has moved it. Where something else
+ * in_container_remove() - unmount ours from path, or from where the container has moved it. Where something else
  * covers it: EBUSY, and nothing is touched.
  *
  * Runs in: a worker; it is in the container's mount namespace afterwards.
  * Takes:   lazily: detach it at once, also when files on it are in use or its server is gone.
  * Errors:  EBUSY in use, or covered.
  */
-int placement_remove(const struct container *container, const char *path, const struct mount_identity *identity,
-                     bool lazily, struct error *error);
+int in_container_remove(const struct container *container, const char *path, const struct mount_identity *identity,
+                        bool lazily, struct error *error);
 
 #endif

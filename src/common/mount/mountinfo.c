@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-int mount_table_open(struct mount_table *ret_table, int proc_fd)
+int mountinfo_open(struct mountinfo *ret_table, int proc_fd)
 {
         cleanup_close int fd = openat(proc_fd, "mountinfo", O_RDONLY | O_CLOEXEC);
         FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -17,15 +17,15 @@ int mount_table_open(struct mount_table *ret_table, int proc_fd)
         if (file == NULL)
                 return -errno;
         (void)fd_take(&fd); /* the stream's now */
-        *ret_table = (struct mount_table){ .file = file };
+        *ret_table = (struct mountinfo){ .file = file };
         return 0;
 }
 
-int mount_table_open_own(struct mount_table *ret_table)
+int mountinfo_open_own(struct mountinfo *ret_table)
 {
         cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-        return proc_fd < 0 ? -errno : mount_table_open(ret_table, proc_fd);
+        return proc_fd < 0 ? -errno : mountinfo_open(ret_table, proc_fd);
 }
 
 /* Blanks and backslashes stand as \ooo (proc(5)); undone in place. */
@@ -56,7 +56,7 @@ static const char *read_source(char *rest)
         return field;
 }
 
-bool mount_table_next(struct mount_table *table)
+bool mountinfo_next(struct mountinfo *table)
 {
         uint64_t device = 0;
         char *field;
@@ -86,7 +86,7 @@ bool mount_table_next(struct mount_table *table)
         return true;
 }
 
-void mount_table_close(struct mount_table *table)
+void mountinfo_close(struct mountinfo *table)
 {
         free(table->line);
         table->line = NULL;

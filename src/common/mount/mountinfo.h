@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct mount_table {
+struct mountinfo {
         FILE *file;
         char *line;
         size_t size;
@@ -23,16 +23,16 @@ struct mount_table {
         const char *source;      /* likewise; "" where the line has none */
 };
 
-/* mount_table_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */
-int mount_table_open(struct mount_table *ret_table, int proc_fd);
+/* mountinfo_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */
+int mountinfo_open(struct mountinfo *ret_table, int proc_fd);
 
-/* mount_table_open_own() - the same of the mount namespace that we are in. */
-int mount_table_open_own(struct mount_table *ret_table);
+/* mountinfo_open_own() - the same of the mount namespace that we are in. */
+int mountinfo_open_own(struct mountinfo *ret_table);
 
-/* mount_table_next() - the next line; false at the end. What it gave before is void. */
-bool mount_table_next(struct mount_table *table);
+/* mountinfo_next() - the next line; false at the end. What it gave before is void. */
+bool mountinfo_next(struct mountinfo *table);
 
-void mount_table_close(struct mount_table *table);
-#define cleanup_mount_table __attribute__((cleanup(mount_table_close)))
+void mountinfo_close(struct mountinfo *table);
+#define cleanup_mount_table __attribute__((cleanup(mountinfo_close)))
 
 #endif

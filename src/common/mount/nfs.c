@@ -87,7 +87,7 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
 {
         cleanup_close int net_ns_fd = mount->container != NULL ? open_network(mount, error) : -EBADF;
         cleanup_close int root_fd = mount->container != NULL ? -EBADF : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct server_view view = { .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node" };
+        struct nfs_server_view view = { .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node" };
         const char *port = option_value(mount, "port");
         uint64_t number = NFS_PORT;
 
@@ -105,8 +105,8 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
                 return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is no port", port);
         if (number == 0)
                 number = NFS_PORT;
-        return server_address_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount),
-                                   mount->deadline_ms, &mount->address, error);
+        return nfs_server_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount), mount->deadline_ms,
+                               &mount->address, error);
 }
 
 /* ---- the filesystem */
@@ -144,7 +144,7 @@ static int begin(const struct nfs_mount *mount, bool owned, struct error *error)
         keep[0] = net_ns_fd;
         keep[1] = mount->container->user_ns_fd;
         keep[2] = mount->container->mnt_ns_fd;
-        return ns_worker_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return sealed_child_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }
 
 struct create_job {
@@ -183,7 +183,7 @@ static int create(const struct nfs_mount *mount, int context_fd, bool owned, str
                 return superblock_create(context_fd, mount->export->source, error);
         (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx%s", node.nodename, (unsigned long long)st.st_ino,
                        owned ? "u" : ""); /* with other credentials it is another client, too */
-        fd = ns_worker_run(create_in_child, &job, &context_fd, 1, error);
+        fd = sealed_child_run(create_in_child, &job, &context_fd, 1, error);
         if (fd < 0)
                 return fd;
         fd_close(&fd); /* the context, which is the caller's */

@@ -20,12 +20,12 @@ struct nfs_mount {
         bool read_only;
         bool no_locks;       /* of version 3, unless the options say something of locks: as always in a container */
         int64_t deadline_ms; /* on clock_now_ms()'s clock, for finding the server */
-        struct server_address address; /* found out */
+        struct nfs_server address; /* found out */
         char version[NFS_VERSION_SIZE];
 };
 
 /*
- * nfs_mount_find() - the server's address. Errors: those of server_address_find(); EINVAL an option that makes no
+ * nfs_mount_find() - the server's address. Errors: those of nfs_server_find(); EINVAL an option that makes no
  * sense.
  */
 int nfs_mount_find(struct nfs_mount *mount, struct error *error);

@@ -68,7 +68,7 @@ struct list {
 };
 
 struct job {
-        const struct server_view *view;
+        const struct nfs_server_view *view;
         const char *host;
         uint16_t port;
         bool connects;
@@ -131,7 +131,7 @@ static void add(struct list *list, const union address *address)
 }
 
 /* A file of the container's, beneath its root, into FILE_SIZE bytes; what is no file is as if it were not there: "". */
-static void read_text(const struct server_view *view, const char *path, char *ret_text)
+static void read_text(const struct nfs_server_view *view, const char *path, char *ret_text)
 {
         cleanup_close int fd = sys_openat2(view->root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
                                            RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
@@ -494,12 +494,12 @@ static int write_address(const union address *address, char *ret_text)
         return 0;
 }
 
-int server_address_find(const struct server_view *view, const char *host, uint16_t port, bool connects,
-                        int64_t deadline_ms, struct server_address *ret_address, struct error *error)
+int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,
+                    int64_t deadline_ms, struct nfs_server *ret_address, struct error *error)
 {
         struct job job = { .view = view, .host = host, .port = port, .connects = connects, .deadline_ms = deadline_ms };
         const int keep[] = { view->root_fd, view->net_ns_fd };
-        cleanup_close int fd = ns_worker_run(find_in_child, &job, keep, view->net_ns_fd < 0 ? 1 : 2, error);
+        cleanup_close int fd = sealed_child_run(find_in_child, &job, keep, view->net_ns_fd < 0 ? 1 : 2, error);
         union address server = {};
         union address client = {};
         socklen_t size = sizeof server;

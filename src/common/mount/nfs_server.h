@@ -13,19 +13,19 @@
 #define SERVER_ADDRESS_SIZE 64 /* an address as text, with its interface, terminated */
 
 /* From where it is looked for. */
-struct server_view {
+struct nfs_server_view {
         int net_ns_fd;    /* -EBADF: our own */
         int root_fd;      /* whose /etc/hosts and /etc/resolv.conf say where names lead */
         const char *name; /* for people: the container, or "node" */
 };
 
-struct server_address {
+struct nfs_server {
         char server[SERVER_ADDRESS_SIZE];
         char client[SERVER_ADDRESS_SIZE]; /* ours, on the way there */
 };
 
 /*
- * server_address_find() - an address of the host that takes connections to this port.
+ * nfs_server_find() - an address of the host that takes connections to this port.
  *
  * Runs in: the node's namespaces; the work in a sealed child that enters the network namespace alone, and has given its
  *          capabilities away before it reads a byte of the container's or of the network's. Nothing is loaded: no NSS.
@@ -35,7 +35,7 @@ struct server_address {
  * Errors:  operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN the name servers' troubles;
  *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
  */
-int server_address_find(const struct server_view *view, const char *host, uint16_t port, bool connects,
-                        int64_t deadline_ms, struct server_address *ret_address, struct error *error);
+int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,
+                    int64_t deadline_ms, struct nfs_server *ret_address, struct error *error);
 
 #endif

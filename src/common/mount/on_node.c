@@ -23,7 +23,7 @@
 #define LAZY_MS 5000 /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
 #define PATHS_SIZE ((size_t)1024 * 1024) /* of mounts below one directory; more are left to MNT_DETACH */
 
-int node_mount_place(int mount_fd, const char *dir, struct error *error)
+int on_node_place(int mount_fd, const char *dir, struct error *error)
 {
         cleanup_close int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -81,18 +81,18 @@ static void remove_one(const char *mount_point)
 /* Whatever is mounted below, the last one first. */
 static int remove_below(const char *dir)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         char real[PATH_MAX];
         size_t used = 0;
         char *paths; /* one after the other, each terminated */
         int r;
 
-        if ((r = resolve(dir, real)) < 0 || (r = mount_table_open_own(&table)) < 0)
+        if ((r = resolve(dir, real)) < 0 || (r = mountinfo_open_own(&table)) < 0)
                 return r;
         paths = malloc(PATHS_SIZE);
         if (paths == NULL)
                 return -ENOMEM;
-        while (mount_table_next(&table)) {
+        while (mountinfo_next(&table)) {
                 size_t length = strlen(table.mount_point) + 1;
 
                 if (!text_lies_in(table.mount_point, real) || strcmp(table.mount_point, real) == 0)
@@ -139,18 +139,18 @@ static int remove_in_worker(void *argument, struct error *error)
 /* What the kernel's table says, where umount2 does not come back. */
 static bool is_mounted(const char *dir)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         char real[PATH_MAX];
 
-        if (resolve(dir, real) < 0 || mount_table_open_own(&table) < 0)
+        if (resolve(dir, real) < 0 || mountinfo_open_own(&table) < 0)
                 return true;
-        while (mount_table_next(&table))
+        while (mountinfo_next(&table))
                 if (strcmp(table.mount_point, real) == 0)
                         return true;
         return false;
 }
 
-int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
+int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
         struct removal removal = { .dir = dir, .deadline_ms = deadline_ms };

@@ -10,14 +10,14 @@
 #include "base/error.h"
 
 /*
- * node_mount_place() - put it there; in one step, so that the directory is never seen half mounted.
+ * on_node_place() - put it there; in one step, so that the directory is never seen half mounted.
  *
  * Takes:   mount_fd, borrowed; dir, a directory that is there. A symbolic link in its place is refused.
  */
-int node_mount_place(int mount_fd, const char *dir, struct error *error);
+int on_node_place(int mount_fd, const char *dir, struct error *error);
 
 /*
- * node_mount_remove() - take off all that is mounted on a directory, and below it.
+ * on_node_remove() - take off all that is mounted on a directory, and below it.
  *
  * What is there is neither opened nor asked anything, so a server that is dead or silent does not matter; nothing below
  * is reached through a name that a pod could turn into a link. What is busy is tried again until the time is over;
@@ -28,6 +28,6 @@ int node_mount_place(int mount_fd, const char *dir, struct error *error);
  * Returns: 1 something was mounted, 0 nothing was (or there is no such directory).
  * Errors:  EPERM, EACCES, ...; EBUSY, where we do not insist; ETIMEDOUT not even that came back.
  */
-int node_mount_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error);
+int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error);
 
 #endif

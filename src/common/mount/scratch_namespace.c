@@ -12,7 +12,7 @@
 #include "mount/superblock.h"
 #include "process/namespace.h"
 
-int stage_enter(struct error *error)
+int scratch_namespace_enter(struct error *error)
 {
         struct mount_attr private = { .propagation = MS_PRIVATE };
         cleanup_close int stage_fd = -EBADF;
@@ -32,7 +32,7 @@ int stage_enter(struct error *error)
         return 0;
 }
 
-int stage_attach(int mount_fd, const char *name, bool directory, struct error *error)
+int scratch_namespace_attach(int mount_fd, const char *name, bool directory, struct error *error)
 {
         if ((directory ? mkdirat(AT_FDCWD, name, 0755) : mknodat(AT_FDCWD, name, S_IFREG | 0644, 0)) < 0)
                 return fail(error, errno, "mkdir", "a private namespace");

@@ -10,16 +10,16 @@
 #include "base/error.h"
 
 /*
- * stage_enter() - a private copy of the node's mount namespace, from which nothing travels back; our working directory
+ * scratch_namespace_enter() - a private copy of the node's mount namespace, from which nothing travels back; our working directory
  * is a fresh tmpfs in it (nosuid, nodev). Absolute paths are the node's still.
  *
  * Runs in: a sealed child (process/sealed_child.h) of the node's user namespace: there is no way back, and what is mounted here
  *          goes with the child, but for what was cloned and passed out.
  * Needs:   CAP_SYS_ADMIN.
  */
-int stage_enter(struct error *error);
+int scratch_namespace_enter(struct error *error);
 
-/* stage_attach() - a detached mount at a name of the stage, which is made: a directory or a file. */
-int stage_attach(int mount_fd, const char *name, bool directory, struct error *error);
+/* scratch_namespace_attach() - a detached mount at a name of the stage, which is made: a directory or a file. */
+int scratch_namespace_attach(int mount_fd, const char *name, bool directory, struct error *error);
 
 #endif

@@ -69,7 +69,7 @@ int superblock_begin_owned(const struct container *container, const char *fs_typ
         struct begin_job job = { .container = container, .fs_type = fs_type };
         const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
 
-        return ns_worker_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return sealed_child_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }
 
 int superblock_set(int context_fd, const char *name, const char *value, struct error *error)

@@ -21,7 +21,7 @@
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
 
-static void become(const struct command *command, const char *path, int output_fd, int parent)
+static void become(const struct exec *command, const char *path, int output_fd, int parent)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
         int report_fd = command->report_fd < 0 ? output_fd : command->report_fd;
@@ -71,7 +71,7 @@ static bool listen_to(int fd, int64_t deadline_ms, char *output)
         }
 }
 
-void command_run(const struct command *command, struct command_end *ret_end)
+void exec_run(const struct exec *command, struct exec_end *ret_end)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)command->timeout_seconds * 1000;
         char path[PATH_MAX] = "";
@@ -122,7 +122,7 @@ void command_run(const struct command *command, struct command_end *ret_end)
         text_make_printable(ret_end->output);
 }
 
-int command_check(const char *name, const struct command_end *end, unsigned timeout_seconds, struct error *error)
+int exec_check(const char *name, const struct exec_end *end, unsigned timeout_seconds, struct error *error)
 {
         if (end->errnum == ENOENT)
                 return fail_because(error, ENOENT, "run command", name, "%s is not installed", name);

@@ -12,7 +12,7 @@
 
 #define COMMAND_OUTPUT_SIZE 400
 
-struct command {
+struct exec {
         const char *name;             /* looked for in the system's directories */
         const char *path;             /* or where it is; NULL */
         const char *const *arguments; /* all of them, its name first; NULL ends them */
@@ -21,19 +21,19 @@ struct command {
         int report_fd;   /* its standard output; < 0: the same as its standard error */
 };
 
-struct command_end {
+struct exec_end {
         int errnum; /* 0: it ran, and ended with */
         int status;
         char output[COMMAND_OUTPUT_SIZE]; /* the end of what it said */
 };
 
-/* command_run() - run it, and wait for it: in a runner, which takes no privilege from it that it has not itself. */
-void command_run(const struct command *command, struct command_end *ret_end);
+/* exec_run() - run it, and wait for it: in a runner, which takes no privilege from it that it has not itself. */
+void exec_run(const struct exec *command, struct exec_end *ret_end);
 
 /*
- * command_check() - how it ended, as an error: ENOENT it is not installed; ETIMEDOUT it was killed after so many
+ * exec_check() - how it ended, as an error: ENOENT it is not installed; ETIMEDOUT it was killed after so many
  * seconds; ECANCELED it died of a signal. Returns its exit status.
  */
-int command_check(const char *name, const struct command_end *end, unsigned timeout_seconds, struct error *error);
+int exec_check(const char *name, const struct exec_end *end, unsigned timeout_seconds, struct error *error);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "process/worker.h"
 
-static _Noreturn void run(const struct runner *runner, int fd, int parent)
+static _Noreturn void run(const struct exec_helper *runner, int fd, int parent)
 {
         struct error ignored;
         int null_fd;
@@ -30,7 +30,7 @@ static _Noreturn void run(const struct runner *runner, int fd, int parent)
         _exit(0);
 }
 
-int runner_begin(struct runner *runner, struct error *error)
+int exec_helper_begin(struct exec_helper *runner, struct error *error)
 {
         int parent = getpid();
         int pair[2];
@@ -52,7 +52,7 @@ int runner_begin(struct runner *runner, struct error *error)
         return 0;
 }
 
-void runner_end(struct runner *runner)
+void exec_helper_end(struct exec_helper *runner)
 {
         siginfo_t end;
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "process/privileges.h"
 
-struct runner {
+struct exec_helper {
         int fd;           /* where orders go and answers come from: a SOCK_SEQPACKET; -EBADF: there is none */
         pid_t pid;        /* 0: there is none */
         const char *name; /* for errors */
@@ -20,12 +20,12 @@ struct runner {
 };
 
 /*
- * runner_begin() - start it. Before privileges_drop(); it ends with us. It has nothing of ours but the socket: its
+ * exec_helper_begin() - start it. Before privileges_drop(); it ends with us. It has nothing of ours but the socket: its
  * standard files are /dev/null, so that nobody who waits for ours to close waits for it, or for what it starts.
  */
-int runner_begin(struct runner *runner, struct error *error);
+int exec_helper_begin(struct exec_helper *runner, struct error *error);
 
-/* runner_end() - it, and what it runs and waits for, end; nothing if there is none. */
-void runner_end(struct runner *runner);
+/* exec_helper_end() - it, and what it runs and waits for, end; nothing if there is none. */
+void exec_helper_end(struct exec_helper *runner);
 
 #endif

@@ -23,17 +23,17 @@ struct order {
 
 /* ---- in the runner */
 
-static void carry_out(const struct reporter *reporter, const struct order *order, int report_fd,
-                      struct command_end *ret_end)
+static void carry_out(const struct exec_json *reporter, const struct order *order, int report_fd,
+                      struct exec_end *ret_end)
 {
         const char *arguments[WORDS_MAX] = { reporter->name };
         char path[PATH_MAX] = "";
-        const struct command command = { .name = reporter->name,
-                                         .path = reporter->own ? path : NULL,
-                                         .arguments = arguments,
-                                         .timeout_seconds = TIMEOUT_SECONDS,
-                                         .privileged = true,
-                                         .report_fd = report_fd };
+        const struct exec command = { .name = reporter->name,
+                                      .path = reporter->own ? path : NULL,
+                                      .arguments = arguments,
+                                      .timeout_seconds = TIMEOUT_SECONDS,
+                                      .privileged = true,
+                                      .report_fd = report_fd };
         const char *const *extra = reporter->extra != NULL ? reporter->extra() : NULL;
         const char *word = order->words;
         int count = 1;
@@ -42,7 +42,7 @@ static void carry_out(const struct reporter *reporter, const struct order *order
                 ret_end->errnum = EINVAL;
                 return;
         }
-        if (reporter->own && !own_program_find(reporter->name, path)) {
+        if (reporter->own && !program_find_sibling(reporter->name, path)) {
                 ret_end->errnum = ENOENT;
                 return;
         }
@@ -51,19 +51,19 @@ static void carry_out(const struct reporter *reporter, const struct order *order
                 arguments[count++] = *extra++;
         for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX - 1; word += strlen(word) + 1)
                 arguments[count++] = word;
-        command_run(&command, ret_end);
+        exec_run(&command, ret_end);
 }
 
-void reporter_serve(int fd, const struct reporter *reporter)
+void exec_json_serve(int fd, const struct exec_json *reporter)
 {
         static struct order order; /* static, for their size */
-        static struct command_end answer;
+        static struct exec_end answer;
 
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
                 cleanup_close int report_fd = order.reports ? memfd_create("report", MFD_CLOEXEC) : -EBADF;
                 const struct error error = { .errnum = EIO };
 
-                answer = (struct command_end){};
+                answer = (struct exec_end){};
                 order.words[sizeof order.words - 1] = order.words[sizeof order.words - 2] = '\0';
                 carry_out(reporter, &order, report_fd, &answer);
                 if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer ||
@@ -89,11 +89,11 @@ static int put_words(const char *const *words, struct order *order, struct error
         return 0;
 }
 
-int reporter_run(const struct runner *runner, const struct reporter *reporter, const char *const *words,
-                 json_t **ret_report, struct error *error)
+int exec_json_run(const struct exec_helper *runner, const struct exec_json *reporter, const char *const *words,
+                  json_t **ret_report, struct error *error)
 {
         static struct order order; /* static, for their size */
-        static struct command_end answer;
+        static struct exec_end answer;
         cleanup_close int report_fd = -EBADF;
         ssize_t n;
         int r;
@@ -111,7 +111,7 @@ int reporter_run(const struct runner *runner, const struct reporter *reporter, c
                 return fail_because(error, ECANCELED, "run command", reporter->name, "nobody is there to run it");
         if (ret_report != NULL && (report_fd = fd_pass_receive(runner->fd, error)) < 0)
                 return report_fd;
-        r = command_check(reporter->name, &answer, TIMEOUT_SECONDS, error);
+        r = exec_check(reporter->name, &answer, TIMEOUT_SECONDS, error);
         if (r == -ENOENT) /* which is for what is asked about */
                 return fail_because(error, ENOPKG, "run command", reporter->name, "%s is not installed",
                                     reporter->name);

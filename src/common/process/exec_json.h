@@ -12,24 +12,24 @@
 #include "base/error.h"
 #include "process/exec_helper.h"
 
-struct reporter {
+struct exec_json {
         const char *name;                  /* the program */
         bool own;                          /* one of ours (process/own_program.h) */
         const char *const *known;          /* its commands, NULL ends them */
         const char *const *(*extra)(void); /* words after the command, NULL ends them; NULL: none */
 };
 
-/* reporter_serve() - in the runner: take orders, until there is nobody left to give one. */
-void reporter_serve(int fd, const struct reporter *reporter);
+/* exec_json_serve() - in the runner: take orders, until there is nobody left to give one. */
+void exec_json_serve(int fd, const struct exec_json *reporter);
 
 /*
- * reporter_run() - a command and its words, NULL ends them.
+ * exec_json_run() - a command and its words, NULL ends them.
  *
  * Gives:   ret_report: NULL, or what it printed, as JSON; owned by the caller.
- * Errors:  ENOSYS there is no runner; ENOPKG the program is not installed; otherwise those of command_check(); EIO it
+ * Errors:  ENOSYS there is no runner; ENOPKG the program is not installed; otherwise those of exec_check(); EIO it
  * failed, with what it said; EPROTO no JSON.
  */
-int reporter_run(const struct runner *runner, const struct reporter *reporter, const char *const *words,
-                 json_t **ret_report, struct error *error);
+int exec_json_run(const struct exec_helper *runner, const struct exec_json *reporter, const char *const *words,
+                  json_t **ret_report, struct error *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-bool own_program_find(const char *name, char *ret_path)
+bool program_find_sibling(const char *name, char *ret_path)
 {
         static const char *const places[] = { "", "/verbs", "/..", "/../libexec/flexgraft",
                                               "/../libexec/flexgraft/verbs" };

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* own_program_find() - Gives: ret_path, PATH_MAX bytes. False: it is nowhere. */
-bool own_program_find(const char *name, char *ret_path);
+/* program_find_sibling() - Gives: ret_path, PATH_MAX bytes. False: it is nowhere. */
+bool program_find_sibling(const char *name, char *ret_path);
 
 #endif

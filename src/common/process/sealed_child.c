@@ -38,7 +38,7 @@ static int keep_only(int *fds, size_t count)
         return close_range(next, ~0U, 0) < 0 ? -errno : 0;
 }
 
-static void child_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
+static void child_run(sealed_child_function *function, void *argument, const int *keep_fds, size_t keep_count,
                       int socket_fd)
 {
         struct error error = {};
@@ -56,14 +56,14 @@ static void child_run(ns_worker_function *function, void *argument, const int *k
         (void)fd_pass_send(socket_fd, r, &error); /* nobody to tell if it fails: the parent sees an end of file */
 }
 
-int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
-                  struct error *error)
+int sealed_child_run(sealed_child_function *function, void *argument, const int *keep_fds, size_t keep_count,
+                     struct error *error)
 {
-        return ns_worker_run_attended(function, NULL, argument, keep_fds, keep_count, error);
+        return sealed_child_run_attended(function, NULL, argument, keep_fds, keep_count, error);
 }
 
-int ns_worker_run_attended(ns_worker_function *function, ns_worker_attendant *attendant, void *argument,
-                           const int *keep_fds, size_t keep_count, struct error *error)
+int sealed_child_run_attended(sealed_child_function *function, sealed_child_attendant *attendant, void *argument,
+                              const int *keep_fds, size_t keep_count, struct error *error)
 {
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;

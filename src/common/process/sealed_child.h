@@ -14,23 +14,23 @@
 #include "base/error.h"
 
 /* Returns a descriptor, or negative errno with the error filled. */
-typedef int ns_worker_function(void *argument, struct error *error);
+typedef int sealed_child_function(void *argument, struct error *error);
 
 /*
- * ns_worker_run() - run function(argument) in a sealed child that keeps these descriptors alone (at most 80).
+ * sealed_child_run() - run function(argument) in a sealed child that keeps these descriptors alone (at most 80).
  *
  * Returns: the descriptor that the function returned, owned by the caller. Errors: the function's; EPROTO when the
  *          child died (container root may kill it).
  */
-int ns_worker_run(ns_worker_function *function, void *argument, const int *keep_fds, size_t keep_count,
-                  struct error *error);
+int sealed_child_run(sealed_child_function *function, void *argument, const int *keep_fds, size_t keep_count,
+                     struct error *error);
 
 /*
- * ns_worker_run_attended() - the same; once the child has answered, and while its process is not yet waited for and its
+ * sealed_child_run_attended() - the same; once the child has answered, and while its process is not yet waited for and its
  * pid means it alone, attendant(pid, argument) does from outside what the child may not. Its failure is the whole's.
  */
-typedef int ns_worker_attendant(int pid, void *argument, struct error *error);
-int ns_worker_run_attended(ns_worker_function *function, ns_worker_attendant *attendant, void *argument,
-                           const int *keep_fds, size_t keep_count, struct error *error);
+typedef int sealed_child_attendant(int pid, void *argument, struct error *error);
+int sealed_child_run_attended(sealed_child_function *function, sealed_child_attendant *attendant, void *argument,
+                              const int *keep_fds, size_t keep_count, struct error *error);
 
 #endif

@@ -33,8 +33,8 @@ static void file_name(const char *id, char *ret_file)
         (void)snprintf(ret_file, NAME_MAX + 1, "%s" SUFFIX, stem);
 }
 
-int operation_recall(const char *state_dir, const char *id, const json_t *request, json_t **ret_reply,
-                     struct error *error)
+int idempotency_recall(const char *state_dir, const char *id, const json_t *request, json_t **ret_reply,
+                       struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         cleanup_json json_t *object = NULL;
@@ -74,8 +74,8 @@ static void forget_old(const struct state *state)
                 (void)closedir(list); /* nothing was written */
 }
 
-int operation_remember(const char *state_dir, const char *id, const json_t *request, const json_t *reply,
-                       struct error *error)
+int idempotency_remember(const char *state_dir, const char *id, const json_t *request, const json_t *reply,
+                         struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         cleanup_json json_t *object = json_pack("{s:O, s:O}", "request", request, "reply", reply);

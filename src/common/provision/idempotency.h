@@ -11,14 +11,14 @@
 #include "base/error.h"
 
 /*
- * operation_recall() - the answer that was given. Gives: ret_reply, owned by the caller; NULL: none yet.
+ * idempotency_recall() - the answer that was given. Gives: ret_reply, owned by the caller; NULL: none yet.
  * Errors: EEXIST another request had this id.
  */
-int operation_recall(const char *state_dir, const char *id, const json_t *request, json_t **ret_reply,
-                     struct error *error);
-
-/* operation_remember() - the answer that is about to be given; it survives a power cut. */
-int operation_remember(const char *state_dir, const char *id, const json_t *request, const json_t *reply,
+int idempotency_recall(const char *state_dir, const char *id, const json_t *request, json_t **ret_reply,
                        struct error *error);
+
+/* idempotency_remember() - the answer that is about to be given; it survives a power cut. */
+int idempotency_remember(const char *state_dir, const char *id, const json_t *request, const json_t *reply,
+                         struct error *error);
 
 #endif

@@ -313,7 +313,7 @@ static int remove_image(const struct config *config, const struct pool *pool, co
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 }
 
-const struct pool_kind loop_pool = { .type = "loop",
+const struct pool_kind pool_loop = { .type = "loop",
                                      .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,

@@ -10,6 +10,6 @@
 
 #include "provision/pool_kind.h"
 
-extern const struct pool_kind loop_pool;
+extern const struct pool_kind pool_loop;
 
 #endif

@@ -392,7 +392,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = disk_content_erase(&device, error);
+                r = content_erase(&device, error);
         if (lvm_activate(pool->volume_group, id, /* active= */ false, r < 0 ? &ignored : error) < 0 && r == 0)
                 return -error->errnum;
         return r;
@@ -413,7 +413,7 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = disk_content_is_blank(&device, error);
+                r = content_is_blank(&device, error);
         if (!volume.active)
                 (void)lvm_activate(pool->volume_group, id, /* active= */ false,
                                    &ignored); /* as it was before, at best */
@@ -475,7 +475,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         return lvm_each(pool->volume_group, pass_on, &walk, error);
 }
 
-const struct pool_kind lvm_pool = { .type = "lvm",
+const struct pool_kind pool_lvm = { .type = "lvm",
                                     .place = place,
                                     .measure = measure,
                                     .choose_id = choose_id,

@@ -11,6 +11,6 @@
 
 #include "provision/pool_kind.h"
 
-extern const struct pool_kind lvm_pool;
+extern const struct pool_kind pool_lvm;
 
 #endif

@@ -193,7 +193,7 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         struct block_device device;
         int r = find_device(config, pool, id, &device, error);
 
-        return r < 0 ? r : disk_content_is_blank(&device, error);
+        return r < 0 ? r : content_is_blank(&device, error);
 }
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -201,7 +201,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         struct block_device device;
         int r = find_device(config, pool, id, &device, error);
 
-        return r < 0 ? r : disk_content_erase(&device, error);
+        return r < 0 ? r : content_erase(&device, error);
 }
 
 /*
@@ -221,7 +221,7 @@ static int erase(const struct config *config, const struct pool *pool, const cha
                 return r == -ENOENT ? 0 : r;
         if ((r = pmem_wait_for(&namespace, config->device_seconds, &device, error)) < 0)
                 return r;
-        return disk_content_erase(&device, error);
+        return content_erase(&device, error);
 }
 
 static int remove_namespace(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -260,7 +260,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         return pmem_look(pool->region, /* ret_region= */ NULL, pass_on, &walk, error);
 }
 
-const struct pool_kind pmem_pool = { .type = "pmem",
+const struct pool_kind pool_pmem = { .type = "pmem",
                                      .unmarked = true,
                                      .place = place,
                                      .measure = measure,

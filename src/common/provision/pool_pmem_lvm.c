@@ -228,7 +228,7 @@ static int fill(const struct config *config, const struct pool *pool, struct err
                 disk_bytes = next_disk(&region, room_bytes, &ignored);
                 if (disk_bytes == 0)
                         return 0;
-                if ((r = pmem_pool.choose_identity(uuid, error)) < 0 ||
+                if ((r = pool_pmem.choose_identity(uuid, error)) < 0 ||
                     (r = pmem_create(pool->region, PMEM_DISK, disk_bytes, "fsdax", uuid, error)) < 0 ||
                     (r = pmem_look(pool->region, /* ret_region= */ NULL, take_disk, &filling, error)) < 0)
                         return r;
@@ -240,18 +240,18 @@ static int create(const struct config *config, const struct pool *pool, const st
 {
         int r = fill(config, pool, error);
 
-        return r < 0 ? r : lvm_pool.create(config, pool, record, error);
+        return r < 0 ? r : pool_lvm.create(config, pool, record, error);
 }
 
-const struct pool_kind *pmem_group_pool(void)
+const struct pool_kind *pool_pmem_lvm(void)
 {
         static struct pool_kind kind;
 
-        kind = lvm_pool; /* but for */
+        kind = pool_lvm; /* but for */
         kind.type = "pmem";
-        kind.place = pmem_pool.place; /* as others of its region, of either mode */
+        kind.place = pool_pmem.place; /* as others of its region, of either mode */
         kind.measure = measure;
-        kind.check_parameters = pmem_pool.check_parameters;
+        kind.check_parameters = pool_pmem.check_parameters;
         kind.create = create;
         return &kind;
 }

@@ -11,6 +11,6 @@
 
 #include "provision/pool_kind.h"
 
-const struct pool_kind *pmem_group_pool(void);
+const struct pool_kind *pool_pmem_lvm(void);
 
 #endif

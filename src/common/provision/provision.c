@@ -50,12 +50,12 @@ struct job {
 
 static const struct pool_kind *kind_of(const struct pool *pool)
 {
-        static const struct pool_kind *const kinds[] = { &loop_pool, &lvm_pool, &pmem_pool };
+        static const struct pool_kind *const kinds[] = { &pool_loop, &pool_lvm, &pool_pmem };
 
         size_t i = 0;
 
         if (pool->region[0] != '\0' && pool->volume_group[0] != '\0')
-                return pmem_group_pool();
+                return pool_pmem_lvm();
         while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i]->type, pool->type ?: "") != 0)
                 i++; /* one of them it is: pool_find() knows no other types */
         return kinds[i];
@@ -512,7 +512,7 @@ static int adopt(struct job *job, const char *id, struct provision_record *ret_r
         ret_record->stage = PROVISION_CREATED;
         if ((r = provision_record_write(&job->state, ret_record, error)) < 0)
                 return r;
-        return released_remove(&job->state, item.identity, error);
+        return released_disks_remove(&job->state, item.identity, error);
 }
 
 struct match {
@@ -538,7 +538,7 @@ static int match_item(const struct pool_item *item, void *argument, struct error
                 return 0;
         if (check_free(job, &match->pool, item->id, &ignored) < 0)
                 return 0; /* somebody's */
-        if (job->kind->unmarked && !released_has(&job->state, item->identity))
+        if (job->kind->unmarked && !released_disks_has(&job->state, item->identity))
                 return 0; /* likewise: nothing says that it was ever ours */
         r = job->kind->is_blank(&job->config, &match->pool, item->id, &ignored);
         if (r < 0 && r != -ENOENT)
@@ -687,11 +687,11 @@ static int give_back(struct job *job, const struct provision_record *record, boo
         int r;
 
         if (strcmp(record->reclaim_policy, "retain") == 0)
-                return released_add(&job->state, record->identity, error);
+                return released_disks_add(&job->state, record->identity, error);
         if (strcmp(record->reclaim_policy, "recycle") == 0) {
                 unlock_pool(job);
                 r = job->kind->wipe(&job->config, &job->pool, record->id, error);
-                return r < 0 ? r : released_add(&job->state, record->identity, error);
+                return r < 0 ? r : released_disks_add(&job->state, record->identity, error);
         }
         if (erase && job->kind->erase != NULL) {
                 unlock_pool(job);
@@ -957,14 +957,14 @@ static int change(struct job *job, struct error *error)
         int r = request->operation != NULL ? lock_operation(job, request->operation, error) : 0;
 
         if (r == 0 && request->operation != NULL)
-                r = operation_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
+                r = idempotency_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
         if (r < 0 || job->reply != NULL)
                 return r;
         if ((r = state_lock(&job->state, volume_record_key(request->name), error)) < 0)
                 return r;
         r = request->verb == PROVISION_CREATE ? create_volume(job, error) : delete_volume(job, error);
         if (r == 0 && request->operation != NULL)
-                r = operation_remember(job->config.state_dir, request->operation, request->json, job->reply, error);
+                r = idempotency_remember(job->config.state_dir, request->operation, request->json, job->reply, error);
         return r;
 }
 

@@ -20,7 +20,7 @@ static json_t *read_set(const struct state *state)
         return set;
 }
 
-bool released_has(const struct state *state, const char *identity)
+bool released_disks_has(const struct state *state, const char *identity)
 {
         cleanup_json json_t *set = read_set(state);
 
@@ -46,12 +46,12 @@ static int change(struct state *state, const char *identity, bool released, stru
         return r < 0 ? fail(error, -r, "write", FILE_NAME) : 0;
 }
 
-int released_add(struct state *state, const char *identity, struct error *error)
+int released_disks_add(struct state *state, const char *identity, struct error *error)
 {
         return change(state, identity, /* released= */ true, error);
 }
 
-int released_remove(struct state *state, const char *identity, struct error *error)
+int released_disks_remove(struct state *state, const char *identity, struct error *error)
 {
         return change(state, identity, /* released= */ false, error);
 }

@@ -12,8 +12,8 @@
 #include "state/state_dir.h"
 
 /* By their identities; "" is nobody's, and a success. It survives a power cut. */
-int released_add(struct state *state, const char *identity, struct error *error);
-int released_remove(struct state *state, const char *identity, struct error *error);
-bool released_has(const struct state *state, const char *identity);
+int released_disks_add(struct state *state, const char *identity, struct error *error);
+int released_disks_remove(struct state *state, const char *identity, struct error *error);
+bool released_disks_has(const struct state *state, const char *identity);
 
 #endif

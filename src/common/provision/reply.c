@@ -29,7 +29,7 @@ static void put_message(const struct provision_request *request, const struct er
                                error_why(error));
 }
 
-int provision_status_failure(const struct provision_request *request, const struct error *error)
+int provision_reply_failure(const struct provision_request *request, const struct error *error)
 {
         static char message[MESSAGE_SIZE];
 
@@ -38,7 +38,7 @@ int provision_status_failure(const struct provision_request *request, const stru
         return failure_say(message, error);
 }
 
-int provision_status_complaint(const struct provision_request *request, const struct error *error)
+int provision_reply_complaint(const struct provision_request *request, const struct error *error)
 {
         static char message[MESSAGE_SIZE];
         size_t length;

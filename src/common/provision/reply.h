@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "provision/request.h"
 
-/* provision_status_failure() - the reply. Returns the program's exit status. */
-int provision_status_failure(const struct provision_request *request, const struct error *error);
+/* provision_reply_failure() - the reply. Returns the program's exit status. */
+int provision_reply_failure(const struct provision_request *request, const struct error *error);
 
-/* provision_status_complaint() - the same on standard error, where standard output is not for JSON. */
-int provision_status_complaint(const struct provision_request *request, const struct error *error);
+/* provision_reply_complaint() - the same on standard error, where standard output is not for JSON. */
+int provision_reply_complaint(const struct provision_request *request, const struct error *error);
 
 #endif

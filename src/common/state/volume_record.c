@@ -78,7 +78,7 @@ static const struct {
 #undef STRING
 };
 
-static bool place_from_json(const json_t *object, struct volume_place *ret_place)
+static bool place_from_json(const json_t *object, struct mount_dir *ret_place)
 {
         const char *dir = json_string_value(json_object_get(object, "dir"));
         const json_t *made = json_object_get(object, "made");
@@ -86,7 +86,7 @@ static bool place_from_json(const json_t *object, struct volume_place *ret_place
         if (dir == NULL || dir[0] != '/' || !json_is_integer(made) || json_integer_value(made) < 0 ||
             (size_t)json_integer_value(made) > text_count(dir, '/'))
                 return false;
-        *ret_place = (struct volume_place){
+        *ret_place = (struct mount_dir){
                 .dir = strdup(dir),
                 .made = (unsigned)json_integer_value(made),
                 .identity = { .unique = json_is_true(json_object_get(object, "mountIdUnique")),
@@ -129,7 +129,7 @@ static bool from_json(const json_t *object, struct volume_record *ret_record)
         return ret_record->name[0] != '\0' && ret_record->kind[0] != '\0' && ret_record->boot_id[0] != '\0';
 }
 
-static json_t *place_to_json(const struct volume_place *place)
+static json_t *place_to_json(const struct mount_dir *place)
 {
         const struct mount_identity *identity = &place->identity;
 
@@ -337,7 +337,7 @@ void volume_record_tidy(struct state *state)
                 (void)closedir(list);
 }
 
-struct volume_place *volume_record_place(struct volume_record *record, const char *dir)
+struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
 {
         if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0)
                 return &record->staged;
@@ -354,8 +354,8 @@ struct volume_place *volume_record_place(struct volume_record *record, const cha
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error)
 {
-        struct volume_place place = { .dir = strdup(dir), .made = made, .identity = *identity };
-        struct volume_place *grown;
+        struct mount_dir place = { .dir = strdup(dir), .made = made, .identity = *identity };
+        struct mount_dir *grown;
 
         if (place.dir == NULL)
                 return fail(error, ENOMEM, "write record", record->name);
@@ -383,7 +383,7 @@ void volume_record_forget(struct volume_record *record, const char *dir)
 {
         if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0) {
                 free(record->staged.dir);
-                record->staged = (struct volume_place){};
+                record->staged = (struct mount_dir){};
                 return;
         }
         for (size_t i = 0; i < record->published_count; i++)
@@ -397,7 +397,7 @@ void volume_record_forget(struct volume_record *record, const char *dir)
 void volume_record_release(struct volume_record *record)
 {
         free(record->staged.dir);
-        record->staged = (struct volume_place){};
+        record->staged = (struct mount_dir){};
         for (size_t i = 0; i < record->published_count; i++)
                 free(record->published[i].dir);
         free(record->published);

@@ -24,7 +24,7 @@
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
 /* A directory that the volume was put on, or was about to be. */
-struct volume_place {
+struct mount_dir {
         char *dir;                      /* owned */
         unsigned made;                  /* how many of its last parts are ours, too, and go with the mount */
         struct mount_identity identity; /* of the mount that was put there */
@@ -40,8 +40,8 @@ struct volume_record {
         uint64_t device_number;                /* makedev() */
         bool read_only;                        /* the staged superblock */
         char formatting[VOLUME_IDENTITY_SIZE]; /* where mkfs was begun, and not seen to end well; "" */
-        struct volume_place staged;            /* dir NULL: nowhere */
-        struct volume_place *published;        /* owned */
+        struct mount_dir staged;               /* dir NULL: nowhere */
+        struct mount_dir *published;           /* owned */
         size_t published_count;
         char boot_id[PROC_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
@@ -98,8 +98,8 @@ void volume_record_tidy(struct state *state);
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error);
 
-/* volume_record_place() - what is remembered of a directory, or NULL. */
-struct volume_place *volume_record_place(struct volume_record *record, const char *dir);
+/* volume_record_mount_dir() - what is remembered of a directory, or NULL. */
+struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);
 
 /* volume_record_forget() - forget a directory. */
 void volume_record_forget(struct volume_record *record, const char *dir);

@@ -14,7 +14,7 @@ static int attach_here(struct volume_call *call, struct error *error)
         int r;
 
         call->answer.device = "";
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (call->kind->attach == NULL)
@@ -32,7 +32,7 @@ int volume_attach(struct volume_call *call, struct error *error)
         if (volume_call_is_here(call))
                 return attach_here(call, error);
         call->answer.device = "";
-        if ((r = any_volume_choose(call, error)) < 0)
+        if ((r = volume_kind_choose(call, error)) < 0)
                 return r;
         if (call->kind->predict == NULL)
                 return 0;
@@ -55,7 +55,7 @@ int volume_is_attached(struct volume_call *call, struct error *error)
         call->answer.attached = true;
         if (!volume_call_is_here(call))
                 return 0; /* as attach says: the node itself does it when it is needed */
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0)
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
                 return 0;
@@ -69,7 +69,7 @@ static bool is_mount(const struct volume_call *call, const char *dir)
         struct error ignored;
         unsigned missing;
 
-        return volume_place_look(call, dir, &missing, &ignored) == PLACE_OURS;
+        return mount_dir_look(call, dir, &missing, &ignored) == PLACE_OURS;
 }
 
 /* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
@@ -95,9 +95,9 @@ static void unmake_places(struct volume_call *call)
         struct volume_record *record = &call->record;
 
         for (size_t i = 0; i < record->published_count; i++)
-                volume_place_unmake(record->published[i].dir, record->published[i].made);
+                mount_dir_unmake(record->published[i].dir, record->published[i].made);
         if (record->staged.dir != NULL)
-                volume_place_unmake(record->staged.dir, record->staged.made);
+                mount_dir_unmake(record->staged.dir, record->staged.made);
 }
 
 /*
@@ -143,10 +143,10 @@ static int detach_lost(struct volume_call *call, struct error *error)
         char dir[PATH_MAX];
         int r;
 
-        call->kind = any_volume_of_lost_record();
+        call->kind = volume_kind_of_lost_record();
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
-        if (r > 0 && volume_place_find(call, dir, error) == 0)
+        if (r > 0 && mount_dir_find(call, dir, error) == 0)
                 return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
                                     dir);
         if ((r = call->kind->detach(call, error)) < 0)
@@ -166,7 +166,7 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return 0;
         if (!call->recorded)
                 return detach_lost(call, error);
-        if ((r = any_volume_choose(call, error)) < 0)
+        if ((r = volume_kind_choose(call, error)) < 0)
                 return r;
         if (call->kind->look != NULL)
                 attached = call->kind->look(call, error);

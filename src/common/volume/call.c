@@ -89,7 +89,7 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
                 r = fail_because(error, EAGAIN, "lock", call->request->name,
                                  "another call for this volume has been at it for %u s, and is not done",
                                  seconds_of(call));
-        volume_end();
+        volume_exec_helpers_end();
         policy_release(&call->policy);
         state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
         return r;
@@ -190,7 +190,7 @@ static int match_place(struct volume_record *record, const char *file, void *arg
 
         (void)file;
         (void)error;
-        if (record == NULL || volume_record_place(record, search->dir) == NULL ||
+        if (record == NULL || volume_record_mount_dir(record, search->dir) == NULL ||
             (search->driver[0] != '\0' && record->driver[0] != '\0' && strcmp(search->driver, record->driver) != 0))
                 return 0;
         (void)text_copy(search->name, VOLUME_NAME_MAX, record->name);
@@ -207,7 +207,7 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
 
         (void)text_copy(ret_name, VOLUME_NAME_MAX, strrchr(dir, '/') + 1);
         r = volume_record_read(&call->state, ret_name, call->driver, &record, error);
-        if (r == 0 && volume_record_place(&record, dir) != NULL)
+        if (r == 0 && volume_record_mount_dir(&record, dir) != NULL)
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;

@@ -112,7 +112,7 @@ static bool mend(const struct volume_call *call, const struct block_device *devi
         return r == 0;
 }
 
-int volume_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error)
+int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error)
 {
         char type[FILESYSTEM_TYPE_SIZE];
         cleanup_close int mount_fd = -EBADF;

@@ -8,11 +8,11 @@
 #include "volume/call.h"
 
 /*
- * volume_filesystem_mount() - of the record's device. Needs who runs mkfs (block/fs_tools.h).
+ * device_filesystem_mount() - of the record's device. Needs who runs mkfs (block/fs_tools.h).
  *
  * Gives:   ret_durability, how well the record has to be written before pods write to it.
  * Returns: a detached mount, owned by the caller.
  */
-int volume_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
+int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
 
 #endif

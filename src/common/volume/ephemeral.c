@@ -31,7 +31,7 @@ static void put_name(const char *dir, char *ret_name)
 
 static const struct volume_kind *find_kind(const char *word)
 {
-        static const struct volume_kind *const kinds[] = { &loop_volume, &lvm_volume, &pmem_volume };
+        static const struct volume_kind *const kinds[] = { &kind_loop, &kind_lvm, &kind_pmem };
 
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
                 if (strcmp(kinds[i]->word, word) == 0)
@@ -147,7 +147,7 @@ static int mount_inner(struct inner *inner, struct error *error)
         if ((r = policy_check_volume(&call->policy, call->kind->word, error)) < 0 ||
             (r = volume_call_open(call, error)) < 0 || (r = call->kind->attach(call, error)) < 0)
                 return r;
-        mount_fd = volume_filesystem_mount(call, &durability, error);
+        mount_fd = device_filesystem_mount(call, &durability, error);
         if (mount_fd < 0 || (r = volume_call_save(call, durability, error)) < 0)
                 return mount_fd < 0 ? mount_fd : r;
         return fd_take(&mount_fd);
@@ -163,7 +163,7 @@ static int use(const struct volume_call *call, const char *name, json_t *paramet
         if (r < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find record", name) : r;
         if ((r = check_type(call, record.pool_type, error)) < 0 ||
-            (r = volume_promise_keep(call->request, &record, error)) < 0)
+            (r = provisioned_keep(call->request, &record, error)) < 0)
                 return r;
         if (json_object_get(record.parameters, "usage") != NULL)
                 (void)json_object_set(parameters, "usage", json_object_get(record.parameters, "usage"));
@@ -216,7 +216,7 @@ int ephemeral_begin_mount(int argc, char **argv, struct error *error)
                 begun = begun || strstr(argv[i], "ephemeral") != NULL || (i > 0 && strcmp(argv[i], "-") == 0);
         if (!begun)
                 return 0;
-        r = tool_begin(argc, argv, error);
+        r = fs_tool_begin(argc, argv, error);
         return r < 0 ? r : provision_begin(argc, argv, error);
 }
 

@@ -34,7 +34,7 @@ static bool record_speaks_of(int argc, char **argv, const char *word)
         return volume_record_mentions(config.state_dir, argv[1], driver, word);
 }
 
-int volume_begin(int argc, char **argv, struct error *error)
+int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
 {
         static const char *const of_lvm[] = { "lvm", "volumegroup", NULL };
         static const char *const of_pmem[] = { "pmem", NULL };
@@ -47,16 +47,16 @@ int volume_begin(int argc, char **argv, struct error *error)
         return r == 0 && pmem ? pmem_begin(argc, argv, error) : r;
 }
 
-int volume_begin_with_tools(int argc, char **argv, struct error *error)
+int volume_exec_helpers_begin_with_tools(int argc, char **argv, struct error *error)
 {
-        int r = tool_begin(argc, argv, error);
+        int r = fs_tool_begin(argc, argv, error);
 
-        return r < 0 ? r : volume_begin(argc, argv, error);
+        return r < 0 ? r : volume_exec_helpers_begin(argc, argv, error);
 }
 
-void volume_end(void)
+void volume_exec_helpers_end(void)
 {
-        tool_end();
+        fs_tool_end();
         lvm_end();
         pmem_end();
 }

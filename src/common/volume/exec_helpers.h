@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 
-/* volume_begin() - of lvm, and of persistent memory. */
-int volume_begin(int argc, char **argv, struct error *error);
+/* volume_exec_helpers_begin() - of lvm, and of persistent memory. */
+int volume_exec_helpers_begin(int argc, char **argv, struct error *error);
 
-/* volume_begin_with_tools() - the same, and always who runs mkfs and its like (block/fs_tools.h). */
-int volume_begin_with_tools(int argc, char **argv, struct error *error);
+/* volume_exec_helpers_begin_with_tools() - the same, and always who runs mkfs and its like (block/fs_tools.h). */
+int volume_exec_helpers_begin_with_tools(int argc, char **argv, struct error *error);
 
-/* volume_end() - they end, all of them. */
-void volume_end(void);
+/* volume_exec_helpers_end() - they end, all of them. */
+void volume_exec_helpers_end(void);
 
 #endif

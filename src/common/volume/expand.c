@@ -22,13 +22,13 @@ static int grow_device(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
                                     "volumes of type %s are not expanded", call->kind->word);
-        if (volume_promise_is_by_name(call))
+        if (provisioned_is_by_name(call))
                 return provision_grow(&call->config, call->request->name, call->request->new_size_bytes, grow, call,
                                       error);
         return grow(call, &call->answer.new_size_bytes, error);
@@ -48,7 +48,7 @@ int volume_expand_fs(struct volume_call *call, struct error *error)
 
         if ((r = grow_device(call, error)) < 0)
                 return r;
-        r = volume_place_look(call, call->request->dir, &ignored, error);
+        r = mount_dir_look(call, call->request->dir, &ignored, error);
         if (r < 0)
                 return r;
         if (r != PLACE_OURS)

@@ -16,9 +16,8 @@
 #include "volume/kind_tmpfs.h"
 #include "volume/provisioned.h"
 
-static const struct volume_kind *const kinds[] = { &loop_volume,  &block_volume,     &bind_volume,
-                                                   &tmpfs_volume, &nfs_volume,       &lvm_volume,
-                                                   &pmem_volume,  &ephemeral_volume, &kata_volume };
+static const struct volume_kind *const kinds[] = { &kind_loop, &kind_block, &kind_bind,      &kind_tmpfs, &kind_nfs,
+                                                   &kind_lvm,  &kind_pmem,  &kind_ephemeral, &kind_kata };
 
 static const struct volume_kind *find(const char *word)
 {
@@ -34,12 +33,12 @@ static const struct volume_kind *guess(const struct volume_request *request)
         static const char *const of_loop[] = { "image", "pool", "size" };
 
         if (json_object_get(request->options, "volumegroup") != NULL)
-                return &lvm_volume;
+                return &kind_lvm;
         for (size_t i = 0; i < sizeof of_loop / sizeof of_loop[0]; i++)
                 if (json_object_get(request->options, of_loop[i]) != NULL)
-                        return &loop_volume;
+                        return &kind_loop;
         if (json_object_get(request->options, "server") != NULL && json_object_get(request->options, "share") != NULL)
-                return &nfs_volume;
+                return &kind_nfs;
         return NULL;
 }
 
@@ -62,7 +61,7 @@ static void tell_unknown(const struct volume_request *request)
 /* Of a pool, whatever type that is. */
 static bool is_of_pool(const struct volume_kind *kind)
 {
-        return kind == NULL || kind->of_pool || kind == &ephemeral_volume;
+        return kind == NULL || kind->of_pool || kind == &kind_ephemeral;
 }
 
 /* "ephemeral": "true" makes a volume of a pool another sort. */
@@ -79,11 +78,11 @@ static int check_ephemeral(const struct volume_request *request, const struct vo
         if (!is_of_pool(of_driver) || !is_of_pool(*kind))
                 return fail_because(error, EINVAL, "find kind", request->name,
                                     "only volumes of pools (loop, lvm, pmem) are ephemeral");
-        *kind = &ephemeral_volume;
+        *kind = &kind_ephemeral;
         return 0;
 }
 
-int any_volume_choose(struct volume_call *call, struct error *error)
+int volume_kind_choose(struct volume_call *call, struct error *error)
 {
         const char *tilde = strchr(call->driver, '~');
         const struct volume_kind *of_driver = find(tilde != NULL ? tilde + 1 : NULL);
@@ -95,7 +94,7 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         kind = find(word);
-        if (word != NULL && (kind == NULL || kind == &kata_volume))
+        if (word != NULL && (kind == NULL || kind == &kind_kata))
                 return fail_because(error, EINVAL, "find kind", word,
                                     "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm, pmem", word);
         if (kind != NULL && of_driver != NULL && kind != of_driver)
@@ -124,17 +123,17 @@ int any_volume_choose(struct volume_call *call, struct error *error)
         return 0;
 }
 
-int any_volume_open(struct volume_call *call, struct error *error)
+int volume_kind_open(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = any_volume_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        return volume_promise_apply(call, error);
+        return provisioned_apply(call, error);
 }
 
-const struct volume_kind *any_volume_of_lost_record(void)
+const struct volume_kind *volume_kind_of_lost_record(void)
 {
-        return &loop_volume;
+        return &kind_loop;
 }

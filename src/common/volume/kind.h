@@ -8,18 +8,18 @@
 #include "volume/call.h"
 
 /*
- * any_volume_choose() - set the call's kind: "type" in the options; else what the record says; else the driver's own
+ * volume_kind_choose() - set the call's kind: "type" in the options; else what the record says; else the driver's own
  * name; else a guess from the options. Errors: EINVAL it cannot be told, or two of these contradict each other.
  */
-int any_volume_choose(struct volume_call *call, struct error *error);
+int volume_kind_choose(struct volume_call *call, struct error *error);
 
 /*
- * any_volume_open() - what mountdevice and mount begin with: the volume's lock and record, its kind, whether that is
+ * volume_kind_open() - what mountdevice and mount begin with: the volume's lock and record, its kind, whether that is
  * allowed, and what volume-create promised of it.
  */
-int any_volume_open(struct volume_call *call, struct error *error);
+int volume_kind_open(struct volume_call *call, struct error *error);
 
-/* any_volume_of_lost_record() - the kind whose devices can be found by the volume's name alone. */
-const struct volume_kind *any_volume_of_lost_record(void);
+/* volume_kind_of_lost_record() - the kind whose devices can be found by the volume's name alone. */
+const struct volume_kind *volume_kind_of_lost_record(void);
 
 #endif

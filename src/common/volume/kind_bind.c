@@ -43,4 +43,4 @@ static int make(struct volume_call *call, struct error *error)
                 request->mount_options.recursive || (recursive != NULL && strcmp(recursive, "true") == 0), error);
 }
 
-const struct volume_kind bind_volume = { .word = "bind", .make = make };
+const struct volume_kind kind_bind = { .word = "bind", .make = make };

@@ -9,6 +9,6 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind bind_volume;
+extern const struct volume_kind kind_bind;
 
 #endif

@@ -103,7 +103,7 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
         /* while it is mounted nothing is found anew: a second device may carry its label by now */
-        if (call->recorded && look(call, error) > 0 && volume_place_is_staged(call)) {
+        if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call)) {
                 if (strcmp(source, call->record.source) != 0)
                         log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
                 return 0;
@@ -202,11 +202,11 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind block_volume = { .word = "block",
-                                          .foreign = true,
-                                          .attach = attach,
-                                          .look = look,
-                                          .detach = detach,
-                                          .identify = identify,
-                                          .predict = predict,
-                                          .grow = grow };
+const struct volume_kind kind_block = { .word = "block",
+                                        .foreign = true,
+                                        .attach = attach,
+                                        .look = look,
+                                        .detach = detach,
+                                        .identify = identify,
+                                        .predict = predict,
+                                        .grow = grow };

@@ -9,7 +9,7 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind block_volume;
+extern const struct volume_kind kind_block;
 
 /*
  * block_volume_wait_for() - a device that may be on its way: a disk just attached to the machine, a link that udev has

@@ -9,4 +9,4 @@ static int make(struct volume_call *call, struct error *error)
                                        : fail(error, ENOSYS, "make volume", call->request->name);
 }
 
-const struct volume_kind ephemeral_volume = { .word = "ephemeral", .make = make };
+const struct volume_kind kind_ephemeral = { .word = "ephemeral", .make = make };

@@ -67,7 +67,7 @@ static void begin_inner(struct inner *inner, const struct volume_call *call, con
         inner->request.mount_options = call->request->mount_options;
         (void)text_copy(inner->request.fs_type, sizeof inner->request.fs_type, call->request->fs_type);
         (void)text_copy(inner->request.dir, sizeof inner->request.dir, target);
-        inner->call.kind = &kata_volume;
+        inner->call.kind = &kind_kata;
 }
 
 static void end_inner(struct inner *inner)
@@ -91,7 +91,7 @@ static int stage_inner(struct inner *inner, const char *dir, struct error *error
         return volume_stage_attached(call, error);
 }
 
-/* After any_volume_open(). */
+/* After volume_kind_open(). */
 static int stage_volume(struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_request request; /* static, for its size */
@@ -135,7 +135,7 @@ static int begin(struct volume_call *call, bool *ret_wanted, char *ret_dir, stru
 
         if (r < 0 || !*ret_wanted)
                 return r;
-        if ((r = any_volume_open(call, error)) < 0 || (r = check_kind(call, error)) < 0)
+        if ((r = volume_kind_open(call, error)) < 0 || (r = check_kind(call, error)) < 0)
                 return r;
         return put_dir(call, call->request->name, ret_dir, error);
 }
@@ -197,7 +197,7 @@ static bool find_dir(const struct volume_call *call, char *ret_dir)
 
         if (!call->recorded)
                 return false;
-        if (strcmp(record->kind, kata_volume.word) != 0) {
+        if (strcmp(record->kind, kind_kata.word) != 0) {
                 (void)snprintf(prefix, sizeof prefix, "%.4000s/kata/", call->config.state_dir);
                 return record->staged.dir != NULL && text_starts(record->staged.dir, prefix) &&
                        text_copy(ret_dir, PATH_MAX, record->staged.dir);

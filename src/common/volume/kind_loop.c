@@ -89,7 +89,7 @@ static int locate(const struct volume_call *call, struct image *image, struct er
         if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
                 return locate_recorded(call, image, error);
         if (pool == NULL && name == NULL) {
-                r = volume_promise_find(call, "loop", &made, error);
+                r = provisioned_find(call, "loop", &made, error);
                 if (r < 0 && r != -ENOENT)
                         return r;
                 if (r == 0) {
@@ -359,7 +359,7 @@ static int attach(struct volume_call *call, struct error *error)
         int r;
 
         had = recorded_device(call, &device);
-        if (had && !device.ending && volume_place_is_staged(call))
+        if (had && !device.ending && mount_dir_is_staged(call))
                 return check_mounted(call, &device, error);
         if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
                 return r;
@@ -478,20 +478,20 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind loop_volume = { .word = "loop",
-                                         .of_pool = true,
-                                         .attach = attach,
-                                         .look = look,
-                                         .detach = detach,
-                                         .identify = identify,
-                                         .is_untouched = is_untouched,
-                                         .predict = predict,
-                                         .grow = grow };
+const struct volume_kind kind_loop = { .word = "loop",
+                                       .of_pool = true,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify,
+                                       .is_untouched = is_untouched,
+                                       .predict = predict,
+                                       .grow = grow };
 
 /* There is an image, and its record says where. */
-const struct volume_kind kata_volume = { .word = "kata",
-                                         .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
-                                         .attach = attach,
-                                         .look = look,
-                                         .detach = detach,
-                                         .identify = identify };
+const struct volume_kind kind_kata = { .word = "kata",
+                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify };

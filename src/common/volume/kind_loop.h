@@ -10,9 +10,9 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind loop_volume;
+extern const struct volume_kind kind_loop;
 
 /* What is in an image for a virtual machine (volume/kind_kata.h); its record is there before it is attached. */
-extern const struct volume_kind kata_volume;
+extern const struct volume_kind kind_kata;
 
 #endif

@@ -40,7 +40,7 @@ static int take_made(const struct volume_call *call, struct names *ret_names, st
 {
         cleanup_provision_record struct provision_record record = {};
         struct pool pool;
-        int r = volume_promise_find(call, "lvm", &record, error);
+        int r = provisioned_find(call, "lvm", &record, error);
 
         if (r < 0)
                 return r;
@@ -153,7 +153,7 @@ static int attach(struct volume_call *call, struct error *error)
         bool was_recorded = call->recorded;
         int r;
 
-        if (look(call, &ignored) > 0 && volume_place_is_staged(call))
+        if (look(call, &ignored) > 0 && mount_dir_is_staged(call))
                 return 0;
         if ((r = names_of(call, &names, error)) < 0)
                 return r;
@@ -237,13 +237,13 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind lvm_volume = { .word = "lvm",
-                                        .of_pool = true,
-                                        .direct = true,
-                                        .wakes = true,
-                                        .attach = attach,
-                                        .look = look,
-                                        .detach = detach,
-                                        .identify = identify,
-                                        .predict = predict,
-                                        .grow = grow };
+const struct volume_kind kind_lvm = { .word = "lvm",
+                                      .of_pool = true,
+                                      .direct = true,
+                                      .wakes = true,
+                                      .attach = attach,
+                                      .look = look,
+                                      .detach = detach,
+                                      .identify = identify,
+                                      .predict = predict,
+                                      .grow = grow };

@@ -10,6 +10,6 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind lvm_volume;
+extern const struct volume_kind kind_lvm;
 
 #endif

@@ -7,6 +7,6 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind nfs_volume;
+extern const struct volume_kind kind_nfs;
 
 #endif

@@ -25,7 +25,7 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
             (r = volume_request_option(call->request, "volumeID", &id, error)) < 0)
                 return r;
         if (pool_name == NULL) {
-                r = volume_promise_find(call, "pmem", &record, error);
+                r = provisioned_find(call, "pmem", &record, error);
                 if (r == -ENOENT)
                         return fail_because(error, EINVAL, "find namespace", call->request->name,
                                             "the volume does not say its \"pool\" and \"volumeID\", and none of this "
@@ -69,7 +69,7 @@ static int look(struct volume_call *call, struct error *error)
         struct block_device device;
 
         if (is_logical(call))
-                return lvm_volume.look(call, error);
+                return kind_lvm.look(call, error);
         if (!call->recorded || call->record.device[0] == '\0')
                 return 0;
         return block_device_find(call->record.device, &device, error) == 0 &&
@@ -85,12 +85,12 @@ static int attach(struct volume_call *call, struct error *error)
         char id[PROVISION_ID_MAX];
         int r;
 
-        if (look(call, &ignored) > 0 && volume_place_is_staged(call))
+        if (look(call, &ignored) > 0 && mount_dir_is_staged(call))
                 return 0;
         if ((r = find_pool(call, &pool, id, error)) < 0)
                 return r;
         if (pool.volume_group[0] != '\0')
-                return lvm_volume.attach(call, error);
+                return kind_lvm.attach(call, error);
         if ((r = find_namespace(&pool, id, &namespace, error)) < 0 ||
             (r = pmem_wait_for(&namespace, call->config.device_seconds, &device, error)) < 0 ||
             (r = policy_check_device(&call->policy, device.path, error)) < 0)
@@ -110,7 +110,7 @@ static int attach(struct volume_call *call, struct error *error)
 /* A namespace is there as long as the volume is. */
 static int detach(struct volume_call *call, struct error *error)
 {
-        return is_logical(call) ? lvm_volume.detach(call, error) : 0;
+        return is_logical(call) ? kind_lvm.detach(call, error) : 0;
 }
 
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
@@ -118,7 +118,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         int r;
 
         if (is_logical(call))
-                return lvm_volume.identify(call, ret_identity, error);
+                return kind_lvm.identify(call, ret_identity, error);
         r = block_device_attribute(call->record.device_number, "device/uuid", ret_identity, VOLUME_IDENTITY_SIZE);
         return r < 0 ? fail(error, -r, "read device/uuid", call->record.device) : 0;
 }
@@ -132,7 +132,7 @@ static int predict(struct volume_call *call, struct error *error)
 
         if (find_pool(call, &pool, id, &ignored) < 0 || pool.volume_group[0] == '\0')
                 return 0;
-        return lvm_volume.predict(call, error);
+        return kind_lvm.predict(call, error);
 }
 
 /* A namespace stays as large as it is. */
@@ -146,7 +146,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         if (r < 0)
                 return r;
         if (pool.volume_group[0] != '\0')
-                return lvm_volume.grow(call, size_bytes, ret_size_bytes, error);
+                return kind_lvm.grow(call, size_bytes, ret_size_bytes, error);
         if ((r = find_namespace(&pool, id, &namespace, error)) < 0)
                 return r;
         if (size_bytes > namespace.size_bytes)
@@ -157,13 +157,13 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind pmem_volume = { .word = "pmem",
-                                         .of_pool = true,
-                                         .direct = true,
-                                         .wakes = true,
-                                         .attach = attach,
-                                         .look = look,
-                                         .detach = detach,
-                                         .identify = identify,
-                                         .predict = predict,
-                                         .grow = grow };
+const struct volume_kind kind_pmem = { .word = "pmem",
+                                       .of_pool = true,
+                                       .direct = true,
+                                       .wakes = true,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify,
+                                       .predict = predict,
+                                       .grow = grow };

@@ -51,4 +51,4 @@ static int make(struct volume_call *call, struct error *error)
         return r < 0 ? r : superblock_mount(context_fd, "tmpfs", 0, error);
 }
 
-const struct volume_kind tmpfs_volume = { .word = "tmpfs", .make = make };
+const struct volume_kind kind_tmpfs = { .word = "tmpfs", .make = make };

@@ -9,6 +9,6 @@
 
 #include "volume/call.h"
 
-extern const struct volume_kind tmpfs_volume;
+extern const struct volume_kind kind_tmpfs;
 
 #endif

@@ -19,12 +19,12 @@
 /* A btrfs has a number of its own for stat(2); its mount's source still is the device. */
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         uint64_t id = seen->identity.short_id;
 
-        if ((seen->identity.unique && mount_see_short_id(fd, &id) < 0) || mount_table_open_own(&table) < 0)
+        if ((seen->identity.unique && mount_see_short_id(fd, &id) < 0) || mountinfo_open_own(&table) < 0)
                 return false;
-        while (mount_table_next(&table))
+        while (mountinfo_next(&table))
                 if (table.id == id)
                         return strcmp(table.source, device) == 0;
         return false;
@@ -61,9 +61,9 @@ static int count_missing(const char *dir, unsigned *ret_made)
         return 0;
 }
 
-int volume_place_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error)
+int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error)
 {
-        const struct volume_place *place;
+        const struct mount_dir *place;
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, dir, &seen);
 
@@ -78,39 +78,39 @@ int volume_place_look(const struct volume_call *call, const char *dir, unsigned 
                 return fail(error, ENOTDIR, "stat", dir);
         if (!seen.root)
                 return PLACE_BARE;
-        place = volume_record_place((struct volume_record *)&call->record, dir); /* only read */
+        place = volume_record_mount_dir((struct volume_record *)&call->record, dir); /* only read */
         if (place != NULL && mount_seen_is(&seen, &place->identity))
                 return PLACE_OURS;
         return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
 }
 
-bool volume_place_is_staged(const struct volume_call *call)
+bool mount_dir_is_staged(const struct volume_call *call)
 {
         struct error ignored;
         unsigned missing;
 
         return call->record.staged.dir != NULL &&
-               volume_place_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
+               mount_dir_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
 }
 
-int volume_place_find(const struct volume_call *call, char *ret_dir, struct error *error)
+int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *error)
 {
-        cleanup_mount_table struct mount_table table = {};
+        cleanup_mount_table struct mountinfo table = {};
         unsigned ignored;
         int r;
 
-        if ((r = mount_table_open_own(&table)) < 0)
+        if ((r = mountinfo_open_own(&table)) < 0)
                 return fail(error, -r, "open", "mountinfo");
-        while (mount_table_next(&table))
+        while (mountinfo_next(&table))
                 if ((table.device == call->record.device_number ||
                      (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
                     text_copy(ret_dir, PATH_MAX, table.mount_point) &&
-                    volume_place_look(call, ret_dir, &ignored, error) == PLACE_OURS)
+                    mount_dir_look(call, ret_dir, &ignored, error) == PLACE_OURS)
                         return 0;
         return -ENOENT;
 }
 
-int volume_place_make(const char *dir, unsigned made, struct error *error)
+int mount_dir_make(const char *dir, unsigned made, struct error *error)
 {
         char path[PATH_MAX];
 
@@ -128,7 +128,7 @@ int volume_place_make(const char *dir, unsigned made, struct error *error)
         return 0;
 }
 
-void volume_place_unmake(const char *dir, unsigned made)
+void mount_dir_unmake(const char *dir, unsigned made)
 {
         char path[PATH_MAX];
 
@@ -138,7 +138,7 @@ void volume_place_unmake(const char *dir, unsigned made)
                 *strrchr(path, '/') = '\0';
 }
 
-int volume_place_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
+int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
 {
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, dir, &seen);
@@ -167,15 +167,15 @@ static void take_back(struct volume_call *call, bool placed, unsigned made)
         bool lazy;
 
         if (placed)
-                (void)node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
-        volume_place_unmake(dir, made);
+                (void)on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
+        mount_dir_unmake(dir, made);
         volume_record_forget(&call->record, dir);
         if (call->recorded)
                 (void)save_or_drop(call, &ignored);
 }
 
-int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool staged,
-                     enum file_durability durability, struct error *error)
+int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, enum file_durability durability,
+                  struct error *error)
 {
         const char *dir = call->request->dir;
         struct mount_seen meant;
@@ -186,8 +186,8 @@ int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool
         if ((r = mount_see(mount_fd, "", &meant)) < 0)
                 return fail(error, -r, "statx", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) == 0 &&
-            (r = volume_call_save(call, durability, error)) == 0 && (r = volume_place_make(dir, made, error)) == 0 &&
-            (r = node_mount_place(mount_fd, dir, error)) == 0) {
+            (r = volume_call_save(call, durability, error)) == 0 && (r = mount_dir_make(dir, made, error)) == 0 &&
+            (r = on_node_place(mount_fd, dir, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);
@@ -203,13 +203,13 @@ int volume_place_put(struct volume_call *call, int mount_fd, unsigned made, bool
 int volume_take_off(struct volume_call *call, struct error *error)
 {
         const char *dir = call->request->dir;
-        struct volume_place *place;
+        struct mount_dir *place;
         bool lazy;
         int r;
 
         if ((r = volume_call_open_place(call, error)) < 0)
                 return r;
-        r = node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
+        r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
         if (r < 0)
                 return r;
         if (lazy) {
@@ -221,9 +221,9 @@ int volume_take_off(struct volume_call *call, struct error *error)
         if (call->ephemeral != NULL && (!call->recorded || strcmp(call->record.kind, "ephemeral") == 0) &&
             (r = call->ephemeral->unmake(call, dir, error)) < 0)
                 return r; /* remembered still, for the next call */
-        place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
+        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
         if (place != NULL) {
-                volume_place_unmake(dir, place->made);
+                mount_dir_unmake(dir, place->made);
                 volume_record_forget(&call->record, dir);
         } else if (!call->recorded || volume_kind_has_device(call->record.kind))
                 return 0;

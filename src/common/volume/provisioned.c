@@ -15,8 +15,8 @@ static bool is_meant(const struct provision_record *record, const char *pool)
                                 (record->id[length] == '\0' || strcmp(record->id + length, ".img") == 0));
 }
 
-int volume_promise_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
-                        struct error *error)
+int provisioned_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
+                     struct error *error)
 {
         const char *name = call->request->name;
         const char *pool = NULL;
@@ -63,7 +63,7 @@ static int keep_flags(struct volume_request *request, const json_t *flags, struc
         return 0;
 }
 
-int volume_promise_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
+int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
 {
         json_t *usage = json_object_get(record->parameters, "usage");
 
@@ -81,7 +81,7 @@ int volume_promise_keep(struct volume_request *request, const struct provision_r
         return json_array_size(record->mount_flags) > 0 ? keep_flags(request, record->mount_flags, error) : 0;
 }
 
-bool volume_promise_is_by_name(const struct volume_call *call)
+bool provisioned_is_by_name(const struct volume_call *call)
 {
         static const char *const places[] = { "image", "volumegroup", "volumeID" };
 
@@ -91,15 +91,15 @@ bool volume_promise_is_by_name(const struct volume_call *call)
         return call->kind->of_pool;
 }
 
-int volume_promise_apply(struct volume_call *call, struct error *error)
+int provisioned_apply(struct volume_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         int r;
 
-        if (!volume_promise_is_by_name(call))
+        if (!provisioned_is_by_name(call))
                 return 0;
-        r = volume_promise_find(call, call->kind->word, &record, error);
+        r = provisioned_find(call, call->kind->word, &record, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        return volume_promise_keep(call->request, &record, error);
+        return provisioned_keep(call->request, &record, error);
 }

@@ -13,26 +13,26 @@
 #include "volume/call.h"
 
 /*
- * volume_promise_find() - the record of volume-create under the request's name, of a pool for this type of volume.
+ * provisioned_find() - the record of volume-create under the request's name, of a pool for this type of volume.
  *
  * Gives:   ret_record, released by provision_record_release(), also after a failure.
  * Errors:  ENOENT there is none, without words; EBUSY it is half made, or half deleted, and nobody's to use.
  */
-int volume_promise_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
-                        struct error *error);
+int provisioned_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
+                     struct error *error);
 
 /*
- * volume_promise_keep() - the record's filesystem, mount flags and usage become the request's own; where both speak of
+ * provisioned_keep() - the record's filesystem, mount flags and usage become the request's own; where both speak of
  * mount flags or usage, the request does last.
  *
  * Errors: EINVAL it is to be used as a block device, or the request wants another filesystem.
  */
-int volume_promise_keep(struct volume_request *request, const struct provision_record *record, struct error *error);
+int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error);
 
-/* volume_promise_is_by_name() - whether the request leaves it to its name which volume of a pool it means. */
-bool volume_promise_is_by_name(const struct volume_call *call);
+/* provisioned_is_by_name() - whether the request leaves it to its name which volume of a pool it means. */
+bool provisioned_is_by_name(const struct volume_call *call);
 
-/* volume_promise_apply() - both, where the request names no place of its own, and call->kind is known. */
-int volume_promise_apply(struct volume_call *call, struct error *error);
+/* provisioned_apply() - both, where the request names no place of its own, and call->kind is known. */
+int provisioned_apply(struct volume_call *call, struct error *error);
 
 #endif

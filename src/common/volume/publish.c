@@ -18,11 +18,11 @@ static int find_staged(struct volume_call *call, char *ret_dir, struct error *er
 {
         int r;
 
-        if (volume_place_is_staged(call)) {
+        if (mount_dir_is_staged(call)) {
                 (void)text_copy(ret_dir, PATH_MAX, call->record.staged.dir); /* as long at most */
                 return 0;
         }
-        r = volume_place_find(call, ret_dir, error);
+        r = mount_dir_find(call, ret_dir, error);
         if (r != -ENOENT)
                 return r;
         return fail_because(error, ENODEV, "mount", call->request->dir,
@@ -72,13 +72,13 @@ static int make_mount(struct volume_call *call, struct error *error)
 static int look(struct volume_call *call, unsigned *ret_made, struct error *error)
 {
         const char *dir = call->request->dir;
-        const struct volume_place *place = call->recorded ? volume_record_place(&call->record, dir) : NULL;
-        int r = volume_place_look(call, dir, ret_made, error);
+        const struct mount_dir *place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        int r = mount_dir_look(call, dir, ret_made, error);
 
         if (r < 0)
                 return r;
         if (r == PLACE_OURS) {
-                r = place != NULL ? 0 : volume_place_adopt(call, dir, /* staged= */ false, error);
+                r = place != NULL ? 0 : mount_dir_adopt(call, dir, /* staged= */ false, error);
                 return r < 0 ? r : 1;
         }
         if (r == PLACE_TAKEN)
@@ -106,7 +106,7 @@ static int check_attached(struct volume_call *call, struct error *error)
 
 int volume_publish(struct volume_call *call, struct error *error)
 {
-        int r = any_volume_open(call, error);
+        int r = volume_kind_open(call, error);
 
         return r < 0 ? r : volume_publish_attached(call, error);
 }
@@ -127,5 +127,5 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         mount_fd = make_mount(call, error);
         if (mount_fd < 0)
                 return mount_fd;
-        return volume_place_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
+        return mount_dir_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
 }

@@ -73,10 +73,10 @@ static int take_off(struct round *round, const struct volume_call *call, const c
         bool lazy;
         int r;
 
-        if (volume_place_look(call, dir, &ignored, &error) != PLACE_OURS)
+        if (mount_dir_look(call, dir, &ignored, &error) != PLACE_OURS)
                 return 0;
         if (!round->reconcile->dry_run &&
-            (r = node_mount_remove(dir, call->config.unmount_seconds, /* insist= */ false, &lazy, &error)) < 0) {
+            (r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ false, &lazy, &error)) < 0) {
                 problem(round, dir, &error);
                 return r;
         }
@@ -87,12 +87,12 @@ static int take_off(struct round *round, const struct volume_call *call, const c
 /* Forget the directory; what was made for it goes: the directory, if it is empty, and an ephemeral volume. */
 static int forget(struct round *round, struct volume_call *call, const char *dir)
 {
-        struct volume_place *place = volume_record_place(&call->record, dir);
+        struct mount_dir *place = volume_record_mount_dir(&call->record, dir);
         struct error error = {};
         char copy[PATH_MAX];
         int r;
 
-        if (strcmp(call->record.kind, ephemeral_volume.word) == 0) {
+        if (strcmp(call->record.kind, kind_ephemeral.word) == 0) {
                 if (!round->reconcile->dry_run && (r = ephemeral.unmake(call, dir, &error)) < 0) {
                         problem(round, dir, &error);
                         return r;
@@ -101,7 +101,7 @@ static int forget(struct round *round, struct volume_call *call, const char *dir
         }
         (void)text_copy(copy, sizeof copy, dir); /* the record owns what dir points to */
         if (!round->reconcile->dry_run)
-                volume_place_unmake(copy, place->made);
+                mount_dir_unmake(copy, place->made);
         volume_record_forget(&call->record, copy);
         return 0;
 }
@@ -194,7 +194,7 @@ static bool forget_gone(struct round *round, struct volume_call *call)
         size_t i = 0;
 
         while (i < record->published_count) {
-                int r = volume_place_look(call, record->published[i].dir, &ignored, &error);
+                int r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
 
                 /* what cannot be looked at may be there */
                 if (r == PLACE_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
@@ -203,7 +203,7 @@ static bool forget_gone(struct round *round, struct volume_call *call)
                         changed = true;
         }
         if (record->staged.dir != NULL) {
-                int r = volume_place_look(call, record->staged.dir, &ignored, &error);
+                int r = mount_dir_look(call, record->staged.dir, &ignored, &error);
 
                 if (r >= 0 && r != PLACE_OURS && forget_lost(round, call, record->staged.dir))
                         changed = true;
@@ -231,7 +231,7 @@ static void reconcile_volume(struct round *round, struct volume_call *call)
         int attached = 0;
         bool changed;
 
-        if (any_volume_choose(call, &error) < 0) {
+        if (volume_kind_choose(call, &error) < 0) {
                 problem(round, record->name, &error);
                 return;
         }

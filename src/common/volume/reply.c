@@ -27,14 +27,14 @@ static int not_supported(void)
         return EXIT_FAILED;
 }
 
-int driver_status_init(const char *driver)
+int volume_reply_init(const char *driver)
 {
         const char *line = volume_driver_init(driver);
 
         return file_write_all(STDOUT_FILENO, line, strlen(line)) < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-int driver_status_success(const struct volume_call *call)
+int volume_reply_success(const struct volume_call *call)
 {
         const struct volume_answer *answer = &call->answer;
         json_t *reply = json_pack("{s:s}", "status", "Success");
@@ -52,7 +52,7 @@ int driver_status_success(const struct volume_call *call)
         return say(reply);
 }
 
-int driver_status_failure(const struct volume_request *request, const struct error *error)
+int volume_reply_failure(const struct volume_request *request, const struct error *error)
 {
         static char message[3 * PATH_MAX]; /* static, for its size */
         const char *hint = hint_for(error);

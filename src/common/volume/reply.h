@@ -18,8 +18,8 @@
         "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n"
 
 /* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
-int driver_status_init(const char *driver);
-int driver_status_success(const struct volume_call *call);
-int driver_status_failure(const struct volume_request *request, const struct error *error);
+int volume_reply_init(const char *driver);
+int volume_reply_success(const struct volume_call *call);
+int volume_reply_failure(const struct volume_request *request, const struct error *error);
 
 #endif

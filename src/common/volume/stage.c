@@ -12,14 +12,14 @@
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
 {
         enum file_durability durability;
-        cleanup_close int mount_fd = volume_filesystem_mount(call, &durability, error);
+        cleanup_close int mount_fd = device_filesystem_mount(call, &durability, error);
 
-        return mount_fd < 0 ? mount_fd : volume_place_put(call, mount_fd, made, /* staged= */ true, durability, error);
+        return mount_fd < 0 ? mount_fd : mount_dir_put(call, mount_fd, made, /* staged= */ true, durability, error);
 }
 
 int volume_stage(struct volume_call *call, struct error *error)
 {
-        int r = any_volume_open(call, error);
+        int r = volume_kind_open(call, error);
 
         return r == 0 && call->kind->attach != NULL ? volume_stage_attached(call, error) : r;
 }
@@ -30,16 +30,16 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         unsigned made;
         int r;
 
-        if ((r = call->kind->attach(call, error)) < 0 || (r = volume_place_look(call, dir, &made, error)) < 0)
+        if ((r = call->kind->attach(call, error)) < 0 || (r = mount_dir_look(call, dir, &made, error)) < 0)
                 return r;
         if (r == PLACE_TAKEN)
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
         if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
                 return 0;
         if (r == PLACE_OURS)
-                return volume_place_adopt(call, dir, /* staged= */ true, error);
+                return mount_dir_adopt(call, dir, /* staged= */ true, error);
         /* not here, so elsewhere */
-        if (volume_place_is_staged(call))
+        if (mount_dir_is_staged(call))
                 return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
                                     call->record.staged.dir);
         /* the parts of the path that an earlier call made, and was killed, are ours still */
