@@ -477,3 +477,13 @@ image_identity() {
 block_identity() {
         printf '%s:%s\n' "$(</proc/sys/kernel/random/boot_id)" "$(<"/sys/block/${1#/dev/}/diskseq")"
 }
+
+# loop_spec NAME [KEY=VALUE...]: a loop volume of 8 MiB.
+loop_spec() {
+        spec "$1" type=loop size=8Mi "${@:2}"
+}
+
+# attached_loop NAME [KEY=VALUE...]: one that is attached.
+attached_loop() {
+        kubelet_attach "$1" type=loop size=8Mi "${@:2}"
+}

@@ -15,14 +15,6 @@ teardown() {
         driver_teardown
 }
 
-loop_spec() {
-        spec "$1" type=loop size=8Mi "${@:2}"
-}
-
-attached_loop() {
-        kubelet_attach "$1" type=loop size=8Mi "${@:2}"
-}
-
 # take_down NAME: lifecycle_down, whatever began it.
 take_down() {
         DRIVER_ATTACHES=true lifecycle_down "$1"
