@@ -157,6 +157,23 @@ JSON
         done < <(documents && printf '%s\n' CHANGELOG.md CONTRIBUTING.md)
 }
 
+@test "every file and folder of the repository that a document names is there" {
+        local file path
+        while read -r file; do
+                while read -r path; do
+                        compgen -G "$FLEXGRAFT_REPO/$path" >/dev/null || { echo "$file: there is no $path" && return 1; }
+                done < <(grep -oE '`(src|scripts|deploy|tests|man|hooks\.d)/[a-zA-Z0-9_./*-]*`' "$FLEXGRAFT_REPO/$file" | tr -d '`' | sort -u)
+        done < <(documents && echo CONTRIBUTING.md)
+}
+
+@test "docs/ARCHITECTURE.md has the plan's table and the folders' matrix as the sources have them" {
+        local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
+        diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
+                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/plan.h" | sed '$d; s/^ \* \{0,6\}//')
+        diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
+                <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
+}
+
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {
         local name
         for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/install-flexvolume "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do
