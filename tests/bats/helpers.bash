@@ -262,6 +262,7 @@ stop_container() {
         runc*) oci runc delete --force "${bed_id[$pid]}" >/dev/null 2>&1 </dev/null 3>&- || : ;;
         esac
         [[ -z ${bed_monitor[$pid]} ]] || wait "${bed_monitor[$pid]}" 2>/dev/null || :
+        [[ -z ${bed_id[$pid]} ]] || wait_until 10 process_is_gone "$pid" || :
         unset "bed_kind[$pid]" "bed_id[$pid]" "bed_rootfs[$pid]" "bed_base[$pid]" "bed_monitor[$pid]"
         return 0
 }
