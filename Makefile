@@ -36,6 +36,10 @@ COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wundef -Wformat=2 -Wnull-dereference -Wimplicit-fallthrough -Wlogical-op \
 	-Wno-format-truncation -Wduplicated-cond -Wduplicated-branches -Wcast-align=strict -Wunused-result
+ifdef FUZZ
+CC := clang
+WARNINGS := -w # clang lacks some of gcc's, and has others; clang-tidy looks for what it would find
+endif
 CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc/common -Isrc -I$(BUILD) $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
@@ -47,9 +51,6 @@ CPPFLAGS_ALL += -DSANITIZE
 CFLAGS_ALL += -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
 else ifdef FUZZ
-# clang lacks some of gcc's warnings, and finds others that -fanalyzer and clang-tidy look for already.
-CC := clang
-WARNINGS := -w
 CPPFLAGS_ALL += -DSANITIZE
 CFLAGS_ALL += -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=fuzzer,address,undefined
