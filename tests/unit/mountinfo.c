@@ -91,14 +91,16 @@ static void a_line_that_is_cut_ends_the_table(void **state)
         }
 }
 
-static void a_trailing_backslash_is_kept(void **state)
+static void a_backslash_without_three_octal_digits_is_kept(void **state)
 {
         cleanup_mount_table struct mountinfo table;
 
         (void)state;
-        begin("1 2 0:1 / /a\\04 rw - tmpfs b\\ rw\n", &table);
+        begin("1 2 0:1 / /a\\04 rw - tmpfs b\\ rw\n1 2 0:1 / /a\\3\377\3779\\089 rw - tmpfs b rw\n", &table);
         assert_true(mountinfo_next(&table));
         assert_string_equal(table.mount_point, "/a\\04");
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.mount_point, "/a\\3\377\3779\\089");
 }
 
 int main(void)
@@ -108,7 +110,7 @@ int main(void)
                 cmocka_unit_test(blanks_and_backslashes_are_unescaped),
                 cmocka_unit_test(a_name_with_a_dash_in_it_does_not_end_the_optional_fields),
                 cmocka_unit_test(a_line_that_is_cut_ends_the_table),
-                cmocka_unit_test(a_trailing_backslash_is_kept),
+                cmocka_unit_test(a_backslash_without_three_octal_digits_is_kept),
         };
 
         return cmocka_run_group_tests_name("mountinfo", tests, make_directory, remove_directory);
