@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make            build bin/
+# make test       build and run the unit tests: no root, under a minute
+# make fuzz       build and run the fuzz targets, SECONDS=60 each
 # make check      install what is needed, build, lint, run every test
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
@@ -17,7 +19,7 @@ unitdir = $(PREFIX)/lib/systemd/system
 hooksdir = $(PREFIX)/share/containers/oci/hooks.d
 
 CC ?= gcc
-BUILD := build$(if $(SANITIZE),/sanitize)
+BUILD := build$(if $(FUZZ),/fuzz,$(if $(SANITIZE),/sanitize))
 BIN := bin$(if $(SANITIZE),/sanitize)
 
 HELPERS := mount-bind mount-block mount-container-to-container mount-nfs mount-tmpfs mount-overlay mount-batch mount-hook \
@@ -34,6 +36,10 @@ COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wundef -Wformat=2 -Wnull-dereference -Wimplicit-fallthrough -Wlogical-op \
 	-Wno-format-truncation -Wduplicated-cond -Wduplicated-branches -Wcast-align=strict -Wunused-result
+ifdef FUZZ
+CC := clang
+WARNINGS := -w # clang lacks some of gcc's, and has others; clang-tidy looks for what it would find
+endif
 CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc/common -Isrc -I$(BUILD) $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
@@ -44,6 +50,10 @@ ifdef SANITIZE
 CPPFLAGS_ALL += -DSANITIZE
 CFLAGS_ALL += -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
+else ifdef FUZZ
+CPPFLAGS_ALL += -DSANITIZE
+CFLAGS_ALL += -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS_ALL += -fsanitize=fuzzer,address,undefined
 else
 CPPFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 LDFLAGS_ALL += -static
@@ -150,6 +160,25 @@ $(BUILD)/export-privileges: src/privileges/export-privileges.c src/privileges/pr
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -Isrc/common -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
 
+# Unit tests (make test) and fuzz targets (make fuzz): dynamic programs with the sanitizers, linked with what the programs are made of.
+LIBS_TEST := -lblkid -luuid -lcares $(LIBS)
+UNITS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/target/%,$(wildcard tests/fuzz/*.c))
+
+units: $(UNITS)
+	@:
+
+fuzzers: $(FUZZERS)
+	@:
+
+$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS_TEST)
+
+$(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_TEST)
+
 tools: $(TOOLS)
 	@:
 
@@ -159,6 +188,14 @@ build/tools/%: tests/tools/%.c Makefile
 
 deps:
 	$(Q)scripts/install-deps
+
+test:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 units
+	$(Q)scripts/test
+
+fuzz:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) FUZZ=1 fuzzers
+	$(Q)scripts/fuzz $(SECONDS)
 
 check: deps
 	$(Q)$(MAKE) --no-print-directory all tools
@@ -197,7 +234,7 @@ install: all
 clean:
 	$(Q)rm -rf build bin
 
-.PHONY: all tools deps check demo bench lint install clean
+.PHONY: all tools units fuzzers deps test fuzz check demo bench lint install clean
 .SECONDARY:
 
 -include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)
