@@ -14,6 +14,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 sbindir = $(PREFIX)/sbin
 mandir = $(PREFIX)/share/man
+docdir = $(PREFIX)/share/doc/flexgraft
 libexecdir = $(PREFIX)/libexec/flexgraft
 unitdir = $(PREFIX)/lib/systemd/system
 hooksdir = $(PREFIX)/share/containers/oci/hooks.d
@@ -221,11 +222,14 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 	$(Q)scripts/lint
 
 install: all
-	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
+	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
+	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
 	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
-	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
+	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
+	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(docdir)
+	install -m 0644 docs/*.md $(DESTDIR)$(docdir)/docs
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
 		case $$file in *.service.in) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
 		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$$dir/$$(basename "$$file" .in) || exit 1; \

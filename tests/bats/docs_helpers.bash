@@ -136,6 +136,6 @@ typed() {
         } >"$WORLD/script"
         unshare --mount bash "$WORLD/script" >"$WORLD/typed" 2>&1 </dev/null 3>&- || status=$?
         cat "$WORLD/typed"
-        is "$status" 0 "exit status of what $1 says"
+        is "$status" 0 "exit status of what $1 says" || return 1
         ! grep -E '"status": ?"(Failure|Not supported)"' "$WORLD/typed"
 }

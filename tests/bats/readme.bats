@@ -191,7 +191,7 @@ JSON
         local file name
         command -v mandoc >/dev/null || skip "mandoc is not installed"
         cd "$FLEXGRAFT_REPO/man"
-        is "$(mandoc -T lint -W warning ./*.[578] 2>&1)" ''
+        is "$(mandoc -T lint ./*.[578] 2>&1)" ''
         for file in *.[578]; do
                 while read -r name; do
                         [[ -f $name ]] || man -w "${name##*.}" "${name%.*}" >/dev/null 2>&1 || grep -qx "$name" <(outside_pages) ||
