@@ -153,7 +153,7 @@ $(BUILD)/export-privileges: src/build/export-privileges.c src/build/privilege_ta
 tools: $(TOOLS)
 	@:
 
-build/tools/%: tests/tools/%.c Makefile
+build/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $<
 
