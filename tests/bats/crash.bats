@@ -27,7 +27,8 @@ nothing_left() {
         assert_no_records && assert_container_unchanged && assert_node_unchanged
 }
 
-# sweep_mount REQUEST ACTION... [-- STEP...]: the mount with the action at each call, with these further steps after it; again, removed.
+# sweep_mount REQUEST ACTION... [-- STEP...]: the mount with the action at each call, with these further steps after it; again; removed, and the
+# steps in TIDY.
 sweep_mount() {
         local request=$1 action=() remove
         shift
@@ -45,9 +46,10 @@ sweep_mount() {
                 call "$FLEXGRAFT_BIN/$PROGRAM" "$request" ';' \
                 mounts "$CONTAINER_PID" /made/data 1 ';' \
                 call "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
-                same ';'
+                "${TIDY[@]}" same ';'
         nothing_left
 }
+TIDY=()
 
 # sweep_remove REQUEST ACTION...: a mount, and its removal with the action at each call; again.
 sweep_remove() {
@@ -128,6 +130,7 @@ between_containers() {
         in_container sh -c 'mkdir /share && touch /tmp/file'
         start_container plain 200000
         a_before=$(cat "/proc/$A/mountinfo" && find "$A_ROOTFS" -xdev | sort)
+        SOURCE_AROUND=(--watch mounts "$A" --watch tree "$A_ROOTFS")
         PROGRAM=mount-container-to-container
         needs "$PROGRAM"
 }
@@ -142,43 +145,36 @@ between_request() {
 
 @test "mount-container-to-container killed before any call" {
         between_containers
-        sweep_mount "$(between_request /share)" --kill
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --kill
         source_is_unchanged
 }
 
 @test "mount-container-to-container killed before any call while its worker lives on" {
         between_containers
-        sweep_mount "$(between_request /share)" --kill-main
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --kill-main
         source_is_unchanged
 }
 
 @test "mount-container-to-container with any call failing with EIO: a clean reply, and again succeeds" {
         between_containers
-        sweep_mount "$(between_request /share)" --fail EIO
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --fail EIO
         source_is_unchanged
 }
 
 @test "mount-container-to-container with any call failing with ENOMEM: a clean reply, and again succeeds" {
         between_containers
-        sweep_mount "$(between_request /share)" --fail ENOMEM
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --fail ENOMEM
         source_is_unchanged
 }
 
 @test "mount-container-to-container of a tmpfs with any call failing with EPERM: a clean reply, and again succeeds" {
         "$FLEXGRAFT_TOOLS/kernel-can" map-tmpfs || skip "this kernel cannot map a tmpfs"
         between_containers
-        sweep_mount "$(between_request /tmp)" --fail EPERM
+        sweep_mount "$(between_request /tmp)" "${SOURCE_AROUND[@]}" --fail EPERM
         source_is_unchanged
 }
 
 @test "mount-container-to-container that makes its source, with any call failing with EIO: on failure it is taken back" {
-        after_action() {
-                after_failure_of_mount || return 1
-                case $output in
-                '{"status":"Failure"'*) [[ ! -e $A_ROOTFS/new ]] || { echo "the source is left"; return 1; } ;;
-                esac
-                rm -rf "$A_ROOTFS/new"
-        }
         between_containers
         sweep_mount_anew "$(between_request /new/source '"mkdirSource": true')" --fail EIO
         source_is_unchanged
@@ -190,86 +186,59 @@ between_request() {
         source_is_unchanged
 }
 
-# sweep_mount_anew: the same as sweep_mount, with the source missing each time.
+# sweep_mount_anew REQUEST ACTION...: the same as sweep_mount, with the source missing each time, and again after a failing call.
 sweep_mount_anew() {
-        # what looks whether something is left comes last in each round
-        eval "$(declare -f nothing_left | sed '1s/nothing_left/nothing_left_of_the_mount/')"
-        nothing_left() {
-                rm -rf "$A_ROOTFS/new"
-                nothing_left_of_the_mount
-        }
-        sweep_mount "$@"
-        rm -rf "$A_ROOTFS/new"
+        local after=(on-failure sh "[ ! -e '$A_ROOTFS/new' ]" ';')
+        TIDY=(sh "rm -rf '$A_ROOTFS/new'" ';')
+        [[ $2 != --fail ]] || after+=("${TIDY[@]}")
+        sweep_mount "$@" "${SOURCE_AROUND[@]}" -- "${after[@]}"
 }
 
 # ---- replace
 
-# What is on top at /made/data; nothing for a bare place.
-on_top() {
-        local marker=/proc/$CONTAINER_PID/root/made/data/marker
-        if [[ -e $marker ]]; then cat "$marker"; fi
-}
-
-# sweep_replace ID ACTION...: with an old mount in place, the new one is to replace it, with the action at each call. Then, in turns:
-# again, and remove; remove; again with the old one to replace it. ID is further members of the request of the new one.
+# sweep_replace ID ACTION...: with an old mount in place, the new one is to replace it, with the action at each call. Then, each at a third of
+# the calls: again, and remove; remove; again with the old one to replace it. ID is further members of the request of the new one.
 sweep_replace() {
-        local more=$1 old new remove bare_allowed='' seen
+        local more=$1 old new remove seen recovery after
         shift
         needs mount-bind mount-remove
         mkdir "$SOURCE/old" "$SOURCE/new"
         echo old >"$SOURCE/old/marker"
         echo new >"$SOURCE/new/marker"
-        "$FLEXGRAFT_TOOLS/kernel-can" beneath || bare_allowed=yes
         remove=$(remove_request /made/data)
-        AT_NUMBER=0
-        sweep_begin
         old="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/old\", \"target\": \"/made/data\", \"replace\": true}"
         new="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/new\", \"target\": \"/made/data\", \"replace\": true${more:+, $more}}"
-        find_first_call "$FLEXGRAFT_BIN/mount-bind" "$old"
-        helper mount-remove "$remove"
-        assert_success
-        nothing_left
-        for ((AT_NUMBER = FIRST_CALL + SWEEP_OFFSET; ; AT_NUMBER += SWEEP_STRIDE)); do
-                helper mount-bind "$old"
-                succeeded || { echo "before call $AT_NUMBER"; return 1; }
-                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-bind" "$new"
-                [[ $AT_REACHED == 1 ]] || break
-                no_process_left "$1" || { echo "at call $AT_NUMBER, $AT_NAME"; return 1; }
-                seen=$(on_top)
-                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                [[ -n $seen || -n $bare_allowed ]] || { echo "bare after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                case $((AT_NUMBER / SWEEP_STRIDE % 3)) in
-                0) again "$new" new || return 1 ;;
-                1) again "$old" old || return 1 ;;
-                esac
-                helper mount-remove "$remove"
-                succeeded || { echo "removing after call $AT_NUMBER, $AT_NAME"; return 1; }
-                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-        done
-        helper mount-remove "$remove"
-        ((AT_NUMBER > 20))
-}
-
-# again REQUEST WHAT: succeeds, and there is that one and no other.
-again() {
-        helper mount-bind "$1"
-        succeeded || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
-        is_mounted_once || { echo "not one mount after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-        is "$(on_top)" "$2" "what is mounted, again after call $AT_NUMBER, $AT_NAME" || return 1
-        is "$(records | grep -c '[.]json$')" 1 "records, again after call $AT_NUMBER, $AT_NAME"
-}
-
-# A failed replacement leaves the old mount, a done one the new; nothing else is there.
-after_failure_of_replace() {
-        after_failure || return 1
-        case $output in
-        '{"status":"Success"'*) [[ $seen == new ]] && is_mounted_once || { echo "Success, and $seen is there"; return 1; } ;;
-        '{"status":"Failure"'*)
-                [[ $seen == old || -n $bare_allowed ]] || { echo "Failure, and '$seen' is there"; return 1; }
+        # what is on top, in `seen`; nothing for a bare place
+        seen="seen=; [ ! -e /proc/$CONTAINER_PID/root/made/data/marker ] || read -r seen </proc/$CONTAINER_PID/root/made/data/marker"
+        after=(on-success sh "$seen; [ \"\$seen\" = new ]" ';' on-success mounts "$CONTAINER_PID" /made/data 1 ';')
+        if kernel_can beneath; then
                 # beneath a mount nothing can be taken away again: then the failure says so
-                is_mounted_once || [[ -n $bare_allowed || $output == *'lies beneath the old one'* ]] || { echo "Failure, and not one mount"; return 1; }
-                ;;
-        esac
+                after+=(sh "$seen; [ \"\$seen\" ]" ';' on-failure sh "$seen; [ \"\$seen\" = old ]" ';'
+                        on-failure sh "case \$REPLY in *'lies beneath the old one'*) ;;
+                                *) [ \$(grep -c ' /made/data ' /proc/$CONTAINER_PID/mountinfo) = 1 ] ;; esac" ';')
+        fi
+        around_mount
+        for recovery in new remove old; do
+                case $recovery in
+                new) again "$new" new ;;
+                remove) AGAIN=() ;;
+                old) again "$old" old ;;
+                esac
+                LABEL="then $recovery" WIDER=3 sweep "${AROUND[@]}" "$@" -- \
+                        call "$FLEXGRAFT_BIN/mount-bind" "$old" ';' \
+                        act "$FLEXGRAFT_BIN/mount-bind" "$new" ';' \
+                        "${after[@]}" \
+                        "${AGAIN[@]}" \
+                        call "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
+                        same ';'
+        done
+        nothing_left
+}
+
+# again REQUEST WHAT: the steps in AGAIN: it succeeds, and there is that one and no other.
+again() {
+        AGAIN=(call "$FLEXGRAFT_BIN/mount-bind" "$1" ';' mounts "$CONTAINER_PID" /made/data 1 ';'
+                sh "$seen; [ \"\$seen\" = $2 ] && set -- '$STATE_DIR'/mounts/*.json; [ \$# = 1 ] && [ -e \"\$1\" ]" ';')
 }
 
 @test "a replacement killed before any call: never bare, and again, removed or replaced by the old one it ends right" {
@@ -326,13 +295,8 @@ after_failure_of_replace() {
         start_container plain
         helper mount-bind "$(bind_request /made/data)"
         assert_success
-        find_first_call "$FLEXGRAFT_BIN/mount-list" '{}'
-        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
-                at_syscall --at "$AT_NUMBER" --fail EIO "$FLEXGRAFT_BIN/mount-list" '{}'
-                [[ $AT_REACHED == 1 ]] || break
-                after_failure || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                assert_mounts_at /made/data 1
-        done
+        around_mount
+        sweep "${AROUND[@]}" --fail EIO -- act "$FLEXGRAFT_BIN/mount-list" '{}' ';' mounts "$CONTAINER_PID" /made/data 1 ';' same ';'
 }
 
 @test "a record left by a killed mount is listed without harm" {

@@ -15,6 +15,7 @@
  *   --reply json|kubelet|plain     the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
  *                                  the driver has it (stderr and stdout in one, exit status 0); or nothing on success,
  *                                  one line on stderr on failure
+ *   --failure-status-max 1         a failure of --reply json has this exit status, and not 2
  *   --replies FILE                 gets a line per round, for a JSON parser: call, name, exit status, reply
  *   --watch mounts PID|self        the mounts of a process, less those of other runs of the tests (--mine DIR)
  *   --watch tree DIR               names, types, modes and owners of all that is there, not through mounts
@@ -29,6 +30,8 @@
  *   sh SCRIPT                      exit status 0; its environment has the variables, and STATUS, NAME, REPLY of `act`
  *   mounts PID|self PATH COUNT     so many mounts exactly there
  *   loops PREFIX COUNT             so many loop devices over such files; they may take a moment to go
+ *   size FILE BYTES                its size
+ *   contains FILE TEXT             the text stands in it
  *   same                           what is watched is as after the first round, and no process is left
  *   remember mounts|tree|loops ARG / unchanged      the same between two steps of a round
  *   background NAME PROGRAM ARG... goes on; the variable NAME is the line that it prints, a pid
@@ -86,7 +89,7 @@ struct found {
 };
 
 static struct {
-        long from, step, timeout_seconds;
+        long from, step, timeout_seconds, failure_status_max;
         char *at[256];
         size_t at_len;
         enum reply reply;
@@ -96,7 +99,7 @@ static struct {
         size_t steps_len;
         struct watch watches[WATCHES_MAX];
         size_t watches_len;
-} plan = { .from = 1, .step = 1, .timeout_seconds = 60 };
+} plan = { .from = 1, .step = 1, .timeout_seconds = 60, .failure_status_max = 2 };
 
 static struct variable variables[VARIABLES_MAX];
 static size_t variables_len;
@@ -614,7 +617,7 @@ static bool is_failure(const struct output *o)
                 return (o->status == 1 || o->status == 2) && is_plain_complaint(o);
         if (o->err_len != 0 || outcome_of(o) != OUTCOME_FAILURE || !is_json_line(o))
                 return false;
-        return plan.reply == REPLY_KUBELET ? o->status == 0 : o->status == 1 || o->status == 2;
+        return plan.reply == REPLY_KUBELET ? o->status == 0 : o->status >= 1 && o->status <= plan.failure_status_max;
 }
 
 /* What a caller may find after a program that could not do its work: nothing, or a whole reply. */
@@ -645,7 +648,7 @@ static bool check_reply(void)
         if (opt.action == ACTION_KILL || opt.action == ACTION_KILL_MAIN)
                 return is_clean(o) || wrong("a reply that is not whole after a kill");
         if (opt.action == ACTION_FAIL && now.number < CALLS_MAX && found->is_libc_start[now.number])
-                return is_clean(o) || o->err_len > 0 || wrong("not a clean reply");
+                return plan.reply != REPLY_JSON || is_clean(o) || wrong("not a clean reply");
         /* What cannot be written is nobody's to tell. */
         if (opt.action == ACTION_FAIL && begins(found->name, "write") && o->out_len == 0)
                 return true;
@@ -724,6 +727,30 @@ static bool do_loops(char **argv)
                 sleep_ms(2);
         }
         return count == expected || wrong("%zu loop devices over %s, not %zu", count, argv[0], expected);
+}
+
+static bool do_size(char **argv)
+{
+        struct stat st;
+
+        if (stat(argv[0], &st) < 0)
+                return wrong("%s: %s", argv[0], strerror(errno));
+        return st.st_size == atol(argv[1]) || wrong("%s has %ld bytes, not %s", argv[0], (long)st.st_size, argv[1]);
+}
+
+static bool do_contains(char **argv)
+{
+        int fd = open(argv[0], O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return wrong("%s: %s", argv[0], strerror(errno));
+        char *text = read_all(fd, NULL);
+        bool contains = strstr(text, argv[1]);
+        close(fd);
+        if (!contains)
+                wrong("%s lacks %s: %.500s", argv[0], argv[1], text);
+        free(text);
+        return contains;
 }
 
 static bool do_same(char **argv)
@@ -813,6 +840,8 @@ static const struct {
         { "sh", 1, 1, do_sh },
         { "mounts", 3, 3, do_mounts },
         { "loops", 2, 2, do_loops },
+        { "size", 2, 2, do_size },
+        { "contains", 2, 2, do_contains },
         { "same", 0, 0, do_same },
         { "remember", 2, 2, do_remember },
         { "unchanged", 0, 0, do_unchanged },
@@ -858,9 +887,12 @@ static bool sweep_numbers(void)
         for (now.number = plan.from;; now.number += plan.step) {
                 if (!do_round())
                         return false;
-                if (!found->reached)
-                        return now.number > now.calls / 2 || wrong("it made no more than %ld calls", found->count);
-                tried++;
+                if (found->reached)
+                        tried++;
+                else if (now.number < now.calls / 2)
+                        return wrong("it made no more than %ld calls", found->count);
+                else if (now.number >= now.calls)
+                        return true;
         }
 }
 
@@ -956,6 +988,8 @@ static void parse(int argc, char **argv)
                         plan.step = atol(value(argc, argv, &i));
                 else if (strcmp(a, "--timeout") == 0)
                         plan.timeout_seconds = atol(value(argc, argv, &i));
+                else if (strcmp(a, "--failure-status-max") == 0)
+                        plan.failure_status_max = atol(value(argc, argv, &i));
                 else if (strcmp(a, "--reply") == 0)
                         parse_reply(value(argc, argv, &i));
                 else if (strcmp(a, "--mine") == 0)
