@@ -637,6 +637,11 @@ static void note_device(const struct output *o)
                 variable_set("DEVICE", device);
 }
 
+static bool is_start_of_libc(void)
+{
+        return opt.action == ACTION_FAIL && !now.at && now.number < CALLS_MAX && found->is_libc_start[now.number];
+}
+
 static bool check_reply(void)
 {
         const struct output *o = &now.acted;
@@ -647,7 +652,9 @@ static bool check_reply(void)
                 return is_success(o) || wrong("it failed with nothing done to it");
         if (opt.action == ACTION_KILL || opt.action == ACTION_KILL_MAIN)
                 return is_clean(o) || wrong("a reply that is not whole after a kill");
-        if (opt.action == ACTION_FAIL && now.number < CALLS_MAX && found->is_libc_start[now.number])
+        if (opt.action == ACTION_RUN && o->status > 128) /* CMD killed it */
+                return is_clean(o) || wrong("a reply that is not whole after a kill");
+        if (is_start_of_libc())
                 return plan.reply != REPLY_JSON || is_clean(o) || wrong("not a clean reply");
         /* What cannot be written is nobody's to tell. */
         if (opt.action == ACTION_FAIL && begins(found->name, "write") && o->out_len == 0)
@@ -680,7 +687,7 @@ static bool do_act(char **argv)
         variable_set("NAME", found->reached ? found->name : "-");
         variable_set_number("STATUS", now.acted.status);
         variable_set("REPLY", now.acted.out);
-        if (plan.replies && now.acted.out_len > 0)
+        if (plan.replies && now.acted.out_len > 0 && !(is_start_of_libc() && !is_json_line(&now.acted)))
                 fprintf(plan.replies, "%ld\t%s\t%d\t%s%s", now.number, found->name, now.acted.status, now.acted.out,
                         strchr(now.acted.out, '\n') ? "" : "\n");
         if (plan.reply != REPLY_PLAIN)
@@ -863,6 +870,7 @@ static bool do_round(void)
         now.outcome = OUTCOME_NONE;
         variable_set_number("N", now.number);
         variable_set_number("ROUND", now.index);
+        variable_set("DEVICE", "");
         for (size_t i = 0; i < variables_len; i++)
                 if (variables[i].counter)
                         variable_set_number(variables[i].name, variables[i].start + now.index * variables[i].step);
@@ -884,6 +892,9 @@ static long tried;
 
 static bool sweep_numbers(void)
 {
+        /* A program of few calls has one point at least. */
+        if (plan.from > now.calls)
+                plan.from = 1 + (plan.from - 1) % now.calls;
         for (now.number = plan.from;; now.number += plan.step) {
                 if (!do_round())
                         return false;
