@@ -183,7 +183,7 @@ $(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/libcommon.a
 tools: $(TOOLS)
 	@:
 
-build/tools/%: tests/tools/%.c Makefile
+build/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $<
 

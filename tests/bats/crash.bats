@@ -3,6 +3,7 @@
 # Killed at any moment, or refused any system call: no harm, and the same call again finds its way.
 
 load helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -14,170 +15,76 @@ teardown() {
         bed_teardown
 }
 
-# Mount-bind killed is tried at every call. The other sweeps try every second, the long ones every SWEEP_STRIDE'th, not always the same
-# ones; FLEXGRAFT_SWEEP_STRIDE=1 tries all.
-# Every sweep uses one container; a helper is run once per number of a system call until that number is past the end.
-
-# What a caller may find after a helper that could not do its work: nothing, or one line of JSON.
-clean_reply() {
-        [[ -z $output ]] && return 0
-        [[ $output == '{"status":"'*$'}\n' && ${output%$'\n'} != *$'\n'* ]] || return 1
-        [[ $output == '{"status":"Success","'* ]] || jq -e . <<<"$output" >/dev/null
-}
-
-# A call of this name belongs to libc's start: without it the program cannot begin, and says what libc says.
-is_libc_start() {
-        ((AT_NUMBER < FIRST_CALL))
-}
-
-# The number of the first call that the program itself makes: it begins by taking its privileges away.
-find_first_call() {
-        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$@" >/dev/null 2>&1 3>&-
-        FIRST_CALL=$(awk '$3 == "prctl" || $3 == "capget" || $3 == "capset" || $3 == "close_range" || $3 == "fcntl" {print $1; exit}' "$BATS_TEST_TMPDIR/log")
-        FIRST_CALL=${FIRST_CALL:-1}
-}
-
-# nothing_left: the container and the node as sweep_begin saw them. What costs processes to find out is looked at every 16th time.
-sweep_begin() {
+# around_mount: what is as before after each round: the mounts of the container and of the node, the container's root directory, the records.
+around_mount() {
+        mkdir -p -m 0700 "$STATE_DIR"
+        AROUND=(--watch mounts "$CONTAINER_PID" --watch mounts self --watch tree "$CONTAINER_ROOTFS" --watch tree "$STATE_DIR")
         container_snapshot
         node_snapshot
-        container_mounts=$(<"/proc/$CONTAINER_PID/mountinfo")
-        node_mounts=$(<"/proc/$BASHPID/mountinfo")
 }
 
 nothing_left() {
-        local file
-        if ((AT_NUMBER % 16 == 0)) || [[ -e $CONTAINER_ROOTFS/made ]] || [[ $(<"/proc/$CONTAINER_PID/mountinfo") != "$container_mounts" ]] ||
-                [[ $(<"/proc/$BASHPID/mountinfo") != "$node_mounts" ]]; then
-                assert_no_helper_processes && assert_container_unchanged && assert_node_unchanged || return 1
-        fi
-        for file in "$STATE_DIR"/mounts/* "$STATE_DIR"/mounts/.[!.]*; do
-                [[ ! -e $file || $file == */.lock ]] || { echo "left: $file"; return 1; }
-        done
+        assert_no_records && assert_container_unchanged && assert_node_unchanged
 }
 
-# The same as assert_success, without a process for it when all is well.
-succeeded() {
-        [[ $status == 0 && -z $stderr && $output == '{"status":"Success"'*$'}\n' && ${output%$'\n'} != *$'\n'* ]] || assert_success
-}
-
-# No process of the last call is left. A worker that outlives its killed parent may take a moment.
-no_process_left() {
-        [[ $1 == --kill-main ]] || ((AT_NUMBER % 16 == 0)) || return 0
-        wait_until 5 assert_no_helper_processes >/dev/null || assert_no_helper_processes
-}
-
-is_mounted_once() {
-        local mounts
-        mounts=$(<"/proc/$CONTAINER_PID/mountinfo")
-        [[ $mounts == *" /made/data "* && ${mounts#*" /made/data "} != *" /made/data "* ]]
-}
-
-# sweep_mount ACTION... : mount with the action at each call, mount again, remove, look.
+# sweep_mount REQUEST ACTION... [-- STEP...]: the mount with the action at each call, with these further steps after it; again; removed, and the
+# steps in TIDY.
 sweep_mount() {
-        local request=$1 remove stride=1
+        local request=$1 action=() remove
         shift
-        remove=$(remove_request /made/data)
-        AT_NUMBER=0
-        sweep_begin
-        find_first_call "$FLEXGRAFT_BIN/$PROGRAM" "$request"
-        helper mount-remove "$remove"
-        assert_success
-        nothing_left
-        case "$PROGRAM $*" in
-        "mount-bind --kill") ;;
-        mount-container-to-container*) stride=$SWEEP_STRIDE ;;
-        *) stride=$(((SWEEP_STRIDE + 1) / 2)) ;;
-        esac
-        for ((AT_NUMBER = 1 + SWEEP_OFFSET % stride; ; AT_NUMBER += stride)); do
-                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/$PROGRAM" "$request"
-                [[ $AT_REACHED == 1 ]] || break
-                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                no_process_left "$1" || { echo "at call $AT_NUMBER, $AT_NAME"; return 1; }
-                helper "$PROGRAM" "$request"
-                succeeded || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
-                is_mounted_once || { echo "not one mount after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                helper mount-remove "$remove"
-                succeeded || { echo "removing after call $AT_NUMBER, $AT_NAME"; return 1; }
-                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; return 1; }
+        while (($# > 0)) && [[ $1 != -- ]]; do
+                action+=("$1")
+                shift
         done
-        ((AT_NUMBER > 20))
+        remove=$(remove_request /made/data)
+        around_mount
+        sweep "${AROUND[@]}" "${action[@]}" -- \
+                act "$FLEXGRAFT_BIN/$PROGRAM" "$request" ';' \
+                on-success mounts "$CONTAINER_PID" /made/data 1 ';' \
+                on-failure mounts "$CONTAINER_PID" /made/data 0 ';' \
+                "${@:2}" \
+                call "$FLEXGRAFT_BIN/$PROGRAM" "$request" ';' \
+                mounts "$CONTAINER_PID" /made/data 1 ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
+                "${TIDY[@]}" same ';'
+        nothing_left
 }
+TIDY=()
 
-# sweep_remove ACTION...: mount, remove with the action at each call, remove again, look.
+# sweep_remove REQUEST ACTION...: a mount, and its removal with the action at each call; again.
 sweep_remove() {
         local request=$1 remove
         shift
         remove=$(remove_request /made/data)
-        AT_NUMBER=0
-        sweep_begin
-        helper mount-bind "$request"
-        assert_success
-        find_first_call "$FLEXGRAFT_BIN/mount-remove" "$remove"
+        around_mount
+        sweep "${AROUND[@]}" "$@" -- \
+                call "$FLEXGRAFT_BIN/mount-bind" "$request" ';' \
+                act "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
+                same ';'
         nothing_left
-        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
-                helper mount-bind "$request"
-                succeeded || { echo "before call $AT_NUMBER"; return 1; }
-                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-remove" "$remove"
-                [[ $AT_REACHED == 1 ]] || break
-                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                no_process_left "$1" || { echo "at call $AT_NUMBER, $AT_NAME"; return 1; }
-                helper mount-remove "$remove"
-                succeeded || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
-                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; return 1; }
-        done
-        ((AT_NUMBER > 20))
-}
-
-after_kill() {
-        clean_reply
-}
-
-# After a call that failed the program still says what happened. It may not if it cannot write, or never began.
-after_failure() {
-        clean_reply || return 1
-        is_libc_start && return 0
-        [[ $AT_NAME == write || $AT_NAME == exit_group ]] && return 0
-        [[ -n $output && -z $stderr ]] || return 1
-        case $output in
-        '{"status":"Success"'*) [[ $status == 0 ]] ;;
-        *) [[ $status == 1 || $status == 2 ]] ;;
-        esac
-}
-
-after_failure_of_mount() {
-        after_failure || return 1
-        # What failed left nothing; what succeeded is there.
-        case $output in
-        '{"status":"Success"'*) is_mounted_once || { echo "Success without a mount"; return 1; } ;;
-        '{"status":"Failure"'*) [[ $(mounts_at /made/data) == 0 ]] || { echo "Failure with a mount"; return 1; } ;;
-        esac
 }
 
 @test "mount-bind killed before any call: again succeeds, and remove leaves nothing" {
         PROGRAM=mount-bind
-        after_action() { after_kill; }
         start_container plain
         sweep_mount "$(bind_request /made/data)" --kill
 }
 
 @test "mount-bind killed before any call, without a user namespace" {
         PROGRAM=mount-bind
-        after_action() { after_kill; }
         start_container plain-nouserns
         sweep_mount "$(bind_request /made/data)" --kill
 }
 
 @test "mount-bind killed before any call while its worker lives on" {
         PROGRAM=mount-bind
-        after_action() { after_kill; }
         start_container plain
         sweep_mount "$(bind_request /made/data)" --kill-main
 }
 
 @test "locked mount-bind killed before any call" {
         PROGRAM=mount-bind
-        after_action() { after_kill; }
         start_container plain
         sweep_mount "$(bind_request /made/data '"locked": true')" --kill
 }
@@ -185,7 +92,6 @@ after_failure_of_mount() {
 @test "mount-block killed before any call" {
         needs mount-block
         PROGRAM=mount-block
-        after_action() { after_kill; }
         make_device ext4
         start_container plain
         sweep_mount "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/made/data\"}" --kill
@@ -193,21 +99,18 @@ after_failure_of_mount() {
 
 @test "mount-bind with any call failing with EIO: a clean reply, and again succeeds" {
         PROGRAM=mount-bind
-        after_action() { after_failure_of_mount; }
         start_container plain
         sweep_mount "$(bind_request /made/data)" --fail EIO
 }
 
 @test "mount-bind with any call failing with ENOMEM: a clean reply, and again succeeds" {
         PROGRAM=mount-bind
-        after_action() { after_failure_of_mount; }
         start_container plain
         sweep_mount "$(bind_request /made/data)" --fail ENOMEM
 }
 
 @test "locked mount-bind with any call failing with EIO: a clean reply, and again succeeds" {
         PROGRAM=mount-bind
-        after_action() { after_failure_of_mount; }
         start_container plain
         sweep_mount "$(bind_request /made/data '"locked": true')" --fail EIO
 }
@@ -215,7 +118,6 @@ after_failure_of_mount() {
 @test "mount-block with any call failing with EIO: a clean reply, and again succeeds" {
         needs mount-block
         PROGRAM=mount-block
-        after_action() { after_failure_of_mount; }
         make_device ext4
         start_container plain
         sweep_mount "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/made/data\"}" --fail EIO
@@ -228,6 +130,7 @@ between_containers() {
         in_container sh -c 'mkdir /share && touch /tmp/file'
         start_container plain 200000
         a_before=$(cat "/proc/$A/mountinfo" && find "$A_ROOTFS" -xdev | sort)
+        SOURCE_AROUND=(--watch mounts "$A" --watch tree "$A_ROOTFS")
         PROGRAM=mount-container-to-container
         needs "$PROGRAM"
 }
@@ -241,199 +144,149 @@ between_request() {
 }
 
 @test "mount-container-to-container killed before any call" {
-        after_action() { after_kill; }
         between_containers
-        sweep_mount "$(between_request /share)" --kill
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --kill
         source_is_unchanged
 }
 
 @test "mount-container-to-container killed before any call while its worker lives on" {
-        after_action() { after_kill; }
         between_containers
-        sweep_mount "$(between_request /share)" --kill-main
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --kill-main
         source_is_unchanged
 }
 
 @test "mount-container-to-container with any call failing with EIO: a clean reply, and again succeeds" {
-        after_action() { after_failure_of_mount; }
         between_containers
-        sweep_mount "$(between_request /share)" --fail EIO
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --fail EIO
         source_is_unchanged
 }
 
 @test "mount-container-to-container with any call failing with ENOMEM: a clean reply, and again succeeds" {
-        after_action() { after_failure_of_mount; }
         between_containers
-        sweep_mount "$(between_request /share)" --fail ENOMEM
+        sweep_mount "$(between_request /share)" "${SOURCE_AROUND[@]}" --fail ENOMEM
         source_is_unchanged
 }
 
 @test "mount-container-to-container of a tmpfs with any call failing with EPERM: a clean reply, and again succeeds" {
         "$FLEXGRAFT_TOOLS/kernel-can" map-tmpfs || skip "this kernel cannot map a tmpfs"
-        after_action() { after_failure_of_mount; }
         between_containers
-        sweep_mount "$(between_request /tmp)" --fail EPERM
+        sweep_mount "$(between_request /tmp)" "${SOURCE_AROUND[@]}" --fail EPERM
         source_is_unchanged
 }
 
 @test "mount-container-to-container that makes its source, with any call failing with EIO: on failure it is taken back" {
-        after_action() {
-                after_failure_of_mount || return 1
-                case $output in
-                '{"status":"Failure"'*) [[ ! -e $A_ROOTFS/new ]] || { echo "the source is left"; return 1; } ;;
-                esac
-                rm -rf "$A_ROOTFS/new"
-        }
         between_containers
         sweep_mount_anew "$(between_request /new/source '"mkdirSource": true')" --fail EIO
         source_is_unchanged
 }
 
 @test "mount-container-to-container that makes its source, killed before any call: again succeeds" {
-        after_action() { after_kill; }
         between_containers
         sweep_mount_anew "$(between_request /new/source '"mkdirSource": true')" --kill
         source_is_unchanged
 }
 
-# sweep_mount_anew: the same as sweep_mount, with the source missing each time.
+# sweep_mount_anew REQUEST ACTION...: the same as sweep_mount, with the source missing each time, and again after a failing call.
 sweep_mount_anew() {
-        # what looks whether something is left comes last in each round
-        eval "$(declare -f nothing_left | sed '1s/nothing_left/nothing_left_of_the_mount/')"
-        nothing_left() {
-                rm -rf "$A_ROOTFS/new"
-                nothing_left_of_the_mount
-        }
-        sweep_mount "$@"
-        rm -rf "$A_ROOTFS/new"
+        local after=(on-failure sh "[ ! -e '$A_ROOTFS/new' ]" ';')
+        TIDY=(sh "rm -rf '$A_ROOTFS/new'" ';')
+        [[ $2 != --fail ]] || after+=("${TIDY[@]}")
+        sweep_mount "$@" "${SOURCE_AROUND[@]}" -- "${after[@]}"
 }
 
 # ---- replace
 
-# What is on top at /made/data; nothing for a bare place.
-on_top() {
-        local marker=/proc/$CONTAINER_PID/root/made/data/marker
-        if [[ -e $marker ]]; then cat "$marker"; fi
-}
-
-# sweep_replace ID ACTION...: with an old mount in place, the new one is to replace it, with the action at each call. Then, in turns:
-# again, and remove; remove; again with the old one to replace it. ID is further members of the request of the new one.
+# sweep_replace ID ACTION...: with an old mount in place, the new one is to replace it, with the action at each call. Then, each at a third of
+# the calls: again, and remove; remove; again with the old one to replace it. ID is further members of the request of the new one.
 sweep_replace() {
-        local more=$1 old new remove bare_allowed='' seen
+        local more=$1 old new remove seen recovery after
         shift
         needs mount-bind mount-remove
         mkdir "$SOURCE/old" "$SOURCE/new"
         echo old >"$SOURCE/old/marker"
         echo new >"$SOURCE/new/marker"
-        "$FLEXGRAFT_TOOLS/kernel-can" beneath || bare_allowed=yes
         remove=$(remove_request /made/data)
-        AT_NUMBER=0
-        sweep_begin
         old="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/old\", \"target\": \"/made/data\", \"replace\": true}"
         new="{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/new\", \"target\": \"/made/data\", \"replace\": true${more:+, $more}}"
-        find_first_call "$FLEXGRAFT_BIN/mount-bind" "$old"
-        helper mount-remove "$remove"
-        assert_success
-        nothing_left
-        for ((AT_NUMBER = FIRST_CALL + SWEEP_OFFSET; ; AT_NUMBER += SWEEP_STRIDE)); do
-                helper mount-bind "$old"
-                succeeded || { echo "before call $AT_NUMBER"; return 1; }
-                at_syscall --at "$AT_NUMBER" "$@" "$FLEXGRAFT_BIN/mount-bind" "$new"
-                [[ $AT_REACHED == 1 ]] || break
-                no_process_left "$1" || { echo "at call $AT_NUMBER, $AT_NAME"; return 1; }
-                seen=$(on_top)
-                after_action || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                [[ -n $seen || -n $bare_allowed ]] || { echo "bare after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                case $((AT_NUMBER / SWEEP_STRIDE % 3)) in
-                0) again "$new" new || return 1 ;;
-                1) again "$old" old || return 1 ;;
-                esac
-                helper mount-remove "$remove"
-                succeeded || { echo "removing after call $AT_NUMBER, $AT_NAME"; return 1; }
-                nothing_left || { echo "left after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-        done
-        helper mount-remove "$remove"
-        ((AT_NUMBER > 20))
-}
-
-# again REQUEST WHAT: succeeds, and there is that one and no other.
-again() {
-        helper mount-bind "$1"
-        succeeded || { echo "again after call $AT_NUMBER, $AT_NAME"; return 1; }
-        is_mounted_once || { echo "not one mount after call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-        is "$(on_top)" "$2" "what is mounted, again after call $AT_NUMBER, $AT_NAME" || return 1
-        is "$(records | grep -c '[.]json$')" 1 "records, again after call $AT_NUMBER, $AT_NAME"
-}
-
-# A failed replacement leaves the old mount, a done one the new; nothing else is there.
-after_failure_of_replace() {
-        after_failure || return 1
-        case $output in
-        '{"status":"Success"'*) [[ $seen == new ]] && is_mounted_once || { echo "Success, and $seen is there"; return 1; } ;;
-        '{"status":"Failure"'*)
-                [[ $seen == old || -n $bare_allowed ]] || { echo "Failure, and '$seen' is there"; return 1; }
+        # what is on top, in `seen`; nothing for a bare place
+        seen="seen=; [ ! -e /proc/$CONTAINER_PID/root/made/data/marker ] || read -r seen </proc/$CONTAINER_PID/root/made/data/marker"
+        after=(on-success sh "$seen; [ \"\$seen\" = new ]" ';' on-success mounts "$CONTAINER_PID" /made/data 1 ';')
+        if kernel_can beneath; then
                 # beneath a mount nothing can be taken away again: then the failure says so
-                is_mounted_once || [[ -n $bare_allowed || $output == *'lies beneath the old one'* ]] || { echo "Failure, and not one mount"; return 1; }
-                ;;
-        esac
+                after+=(sh "$seen; [ \"\$seen\" ]" ';' on-failure sh "$seen; [ \"\$seen\" = old ]" ';'
+                        on-failure sh "case \$REPLY in *'lies beneath the old one'*) ;;
+                                *) [ \$(grep -c ' /made/data ' /proc/$CONTAINER_PID/mountinfo) = 1 ] ;; esac" ';')
+        fi
+        around_mount
+        for recovery in new remove old; do
+                case $recovery in
+                new) again "$new" new ;;
+                remove) AGAIN=() ;;
+                old) again "$old" old ;;
+                esac
+                LABEL="then $recovery" WIDER=3 sweep "${AROUND[@]}" "$@" -- \
+                        call "$FLEXGRAFT_BIN/mount-bind" "$old" ';' \
+                        act "$FLEXGRAFT_BIN/mount-bind" "$new" ';' \
+                        "${after[@]}" \
+                        "${AGAIN[@]}" \
+                        call "$FLEXGRAFT_BIN/mount-remove" "$remove" ';' \
+                        same ';'
+        done
+        nothing_left
+}
+
+# again REQUEST WHAT: the steps in AGAIN: it succeeds, and there is that one and no other.
+again() {
+        AGAIN=(call "$FLEXGRAFT_BIN/mount-bind" "$1" ';' mounts "$CONTAINER_PID" /made/data 1 ';'
+                sh "$seen; [ \"\$seen\" = $2 ] && set -- '$STATE_DIR'/mounts/*.json; [ \$# = 1 ] && [ -e \"\$1\" ]" ';')
 }
 
 @test "a replacement killed before any call: never bare, and again, removed or replaced by the old one it ends right" {
-        after_action() { after_kill; }
         start_container plain
         sweep_replace '' --kill
 }
 
 @test "a replacement killed before any call, without a user namespace" {
-        after_action() { after_kill; }
         start_container plain-nouserns
         sweep_replace '' --kill
 }
 
 @test "a replacement killed before any call while its worker lives on" {
-        after_action() { after_kill; }
         start_container plain
         sweep_replace '' --kill-main
 }
 
 @test "a replacement with another id killed before any call" {
-        after_action() { after_kill; }
         start_container plain
         sweep_replace '"id": "other"' --kill
 }
 
 @test "a replacement with any call failing with EIO: a clean reply, the old mount or the new one, and again it ends right" {
-        after_action() { after_failure_of_replace; }
         start_container plain
         sweep_replace '' --fail EIO
 }
 
 @test "a replacement with another id and any call failing with ENOMEM" {
-        after_action() { after_failure_of_replace; }
         start_container plain
         sweep_replace '"id": "other"' --fail ENOMEM
 }
 
 @test "mount-remove killed before any call: again succeeds and leaves nothing" {
-        after_action() { after_kill; }
         start_container plain
         sweep_remove "$(bind_request /made/data)" --kill
 }
 
 @test "mount-remove killed before any call while its worker lives on" {
-        after_action() { after_kill; }
         start_container plain
         sweep_remove "$(bind_request /made/data)" --kill-main
 }
 
 @test "mount-remove with any call failing with EIO: a clean reply, and again succeeds" {
-        after_action() { after_failure; }
         start_container plain
         sweep_remove "$(bind_request /made/data)" --fail EIO
 }
 
 @test "mount-remove with any call failing with ENOMEM: a clean reply, and again succeeds" {
-        after_action() { after_failure; }
         start_container plain
         sweep_remove "$(bind_request /made/data)" --fail ENOMEM
 }
@@ -442,13 +295,8 @@ after_failure_of_replace() {
         start_container plain
         helper mount-bind "$(bind_request /made/data)"
         assert_success
-        find_first_call "$FLEXGRAFT_BIN/mount-list" '{}'
-        for ((AT_NUMBER = 1; ; AT_NUMBER++)); do
-                at_syscall --at "$AT_NUMBER" --fail EIO "$FLEXGRAFT_BIN/mount-list" '{}'
-                [[ $AT_REACHED == 1 ]] || break
-                after_failure || { echo "at call $AT_NUMBER, $AT_NAME"; show_last; return 1; }
-                assert_mounts_at /made/data 1
-        done
+        around_mount
+        sweep "${AROUND[@]}" --fail EIO -- act "$FLEXGRAFT_BIN/mount-list" '{}' ';' mounts "$CONTAINER_PID" /made/data 1 ';' same ';'
 }
 
 @test "a record left by a killed mount is listed without harm" {
