@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make            build bin/
-# make check      install what is needed, build, lint, run every test
+# make check      install what is needed, build, lint, run every test once: ten minutes on two processors
+# make check-deep what check leaves out: sweeps at every point, Debian's kernel in virtual machines, fuzzers: fifty minutes
+# make soak       mutants, long fuzzing, long runs: hours
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
@@ -161,10 +163,19 @@ deps:
 	$(Q)scripts/install-deps
 
 check: deps
-	$(Q)$(MAKE) --no-print-directory all tools
-	$(Q)$(MAKE) --no-print-directory SANITIZE=1 all
-	$(Q)$(MAKE) --no-print-directory lint
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
 	$(Q)scripts/check
+
+check-deep: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)scripts/check --deep
+
+# Hours, not part of any check: mutants that tests must kill, long fuzzing, long runs under load.
+soak: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
+	$(Q)for program in scripts/mutate tests/soak; do [ ! -f $$program ] || $$program || exit 1; done
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
@@ -181,7 +192,7 @@ bench: deps
 	$(Q)scripts/bench
 
 lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
-	$(Q)scripts/lint
+	$(Q)scripts/lint --deep
 
 install: all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
@@ -197,7 +208,7 @@ install: all
 clean:
 	$(Q)rm -rf build bin
 
-.PHONY: all tools deps check demo bench lint install clean
+.PHONY: all tools deps check check-deep soak demo bench lint install clean
 .SECONDARY:
 
 -include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)

@@ -6,6 +6,9 @@
 # the functions below is gone after bed_teardown, also when a test failed; bed_teardown fails when the node is not as
 # bed_setup found it, or when a process of the programs under test is still there.
 
+# Names that others can see, of a container, a label or a control group, have this in them: no other run has it.
+RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
+
 bed_setup() {
         trace_failures_only
         SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((FLEXGRAFT_SWEEP_SEED % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
@@ -208,7 +211,7 @@ is_started() {
 start_oci() {
         local bundle=${rootfs%/*} runtime=${kind%%-*} userns='' log=${rootfs%/*}/log
 
-        CONTAINER_ID=flexgraft-$BATS_ROOT_PID-$RANDOM-$((++bed_serial))
+        CONTAINER_ID=flexgraft-$RUN_ID-$RANDOM-$((++bed_serial))
         if [[ $kind != *-nouserns* ]]; then
                 userns=', {"type": "user"}], "uidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}],
                         "gidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}'
