@@ -2,8 +2,10 @@
 #
 # make            build bin/
 # make test       build and run the unit tests: no root, under a minute
+# make check      install what is needed, build, lint, run every test once: ten minutes on two processors
+# make check-deep what check leaves out: sweeps at every point, Debian's kernel in virtual machines, fuzzers: fifty minutes
 # make fuzz       build and run the fuzz targets, SECONDS=60 each
-# make check      install what is needed, build, lint, run every test
+# make soak       mutants, long fuzzing, long runs: hours
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
@@ -199,10 +201,19 @@ fuzz:
 	$(Q)scripts/fuzz $(SECONDS)
 
 check: deps
-	$(Q)$(MAKE) --no-print-directory all tools
-	$(Q)$(MAKE) --no-print-directory SANITIZE=1 all
-	$(Q)$(MAKE) --no-print-directory lint
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
 	$(Q)scripts/check
+
+check-deep: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)scripts/check --deep
+
+# Hours, not part of any check: mutants that tests must kill, long fuzzing, long runs under load.
+soak: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
+	$(Q)for program in scripts/mutate tests/soak; do [ ! -f $$program ] || $$program || exit 1; done
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
@@ -219,7 +230,7 @@ bench: deps
 	$(Q)scripts/bench
 
 lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
-	$(Q)scripts/lint
+	$(Q)scripts/lint --deep
 
 install: all
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
@@ -238,7 +249,7 @@ install: all
 clean:
 	$(Q)rm -rf build bin
 
-.PHONY: all tools units fuzzers deps test fuzz check demo bench lint install clean
+.PHONY: all tools units fuzzers deps test fuzz check check-deep soak demo bench lint install clean
 .SECONDARY:
 
 -include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)

@@ -268,13 +268,13 @@ lifecycle() {
 
 @test "the example of block is the disk with that label" {
         driver_bed
-        make_device ext4 "data-$$"
+        make_device ext4 "data-$RUN_ID"
         # the label of the example may be some disk's of this machine, whose policy says which disks may be taken
         # shellcheck disable=SC2153     # make_device sets it
         jq --arg device "$DEVICE" '.volumes.devices = [$device]' "$DEPLOY/etc/policy.json" >"$BATS_TEST_TMPDIR/policy.json"
         flex_volume "$DEPLOY/examples/block.yaml" flexgraft-block
         is "$(jq -r .source <<<"$OPTIONS")" LABEL=data
-        OPTIONS=$(jq -c --arg source "LABEL=data-$$" '.source = $source' <<<"$OPTIONS")
+        OPTIONS=$(jq -c --arg source "LABEL=data-$RUN_ID" '.source = $source' <<<"$OPTIONS")
         lifecycle block
         is "$FSTYPE" ext4
 }

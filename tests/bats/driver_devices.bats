@@ -21,7 +21,7 @@ teardown() {
 
 # by_id NAME TARGET: a link in /dev/disk/by-id until teardown; its path in LINK.
 by_id() {
-        LINK=/dev/disk/by-id/flexgraft-test-$BATS_ROOT_PID-$1
+        LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-$1
         mkdir -p /dev/disk/by-id
         ln -s "$2" "$LINK"
         links+=("$LINK")
@@ -251,7 +251,7 @@ by_id() {
 @test "a device that appears late is waited for" {
         truncate -s 16M "$BATS_TEST_TMPDIR/late"
         mkdir -p /dev/disk/by-id
-        LINK=/dev/disk/by-id/flexgraft-test-$BATS_ROOT_PID-late
+        LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-late
         links+=("$LINK")
         (sleep 1 && losetup --find --show "$BATS_TEST_TMPDIR/late" >"$BATS_TEST_TMPDIR/late.device" &&
                 ln -s "$(<"$BATS_TEST_TMPDIR/late.device")" "$LINK") 3>&- &
@@ -290,9 +290,9 @@ by_id() {
 
 @test "what is no block device is refused at once" {
         local start=$SECONDS source
-        touch /dev/shm/flexgraft-test-$$
-        links+=("/dev/shm/flexgraft-test-$$")
-        for source in /dev/null /dev/shm/flexgraft-test-$$ /dev/shm; do
+        touch "/dev/shm/flexgraft-test-$RUN_ID"
+        links+=("/dev/shm/flexgraft-test-$RUN_ID")
+        for source in /dev/null "/dev/shm/flexgraft-test-$RUN_ID" /dev/shm; do
                 call attach "$(spec disk type=block "source=$source")" "$NODE"
                 assert_refused "$source" "block device"
         done

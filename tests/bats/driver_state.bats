@@ -618,7 +618,7 @@ refuses() {
         make_device blank
         refuses block "source=$DEVICE"
         # A name that leads to another device is that device.
-        local link=/dev/flexgraft-test-$BATS_ROOT_PID
+        local link=/dev/flexgraft-test-$RUN_ID
         ln -s "$DEVICE" "$link"
         call attach "$(spec data type=block "source=$link")" "$NODE"
         rm "$link"

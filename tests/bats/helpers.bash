@@ -6,7 +6,11 @@
 # the functions below is gone after bed_teardown, also when a test failed; bed_teardown fails when the node is not as
 # bed_setup found it, or when a process of the programs under test is still there.
 
+# Names that others can see, of a container, a label or a control group, have this in them: no other run has it.
+RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
+
 bed_setup() {
+        trace_failures_only
         SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((FLEXGRAFT_SWEEP_SEED % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
         chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
         STATE_DIR=$BATS_TEST_TMPDIR/state
@@ -56,6 +60,22 @@ bed_teardown() {
                 failed=1
         fi
         return "$failed"
+}
+
+# trace_failures_only: bats notes the stack of calls before each command, which is two thirds of what tests take; here it is read when a
+# command has failed.
+trace_failures_only() {
+        trap - DEBUG
+        set +T
+        trap 'bed_command_failed "$LINENO"' ERR
+}
+
+bed_command_failed() {
+        bats_check_status_from_trap             # first: it reads $?
+        [[ -z $BATS_DEBUG_LAST_STACK_TRACE_IS_VALID ]] || return 0
+        bats_capture_stack_trace
+        BATS_DEBUG_LAST_STACK_TRACE[0]="$1 ${BATS_DEBUG_LAST_STACK_TRACE[0]#* }"
+        BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
 }
 
 # The name of a program under test, as it can be run.
@@ -191,7 +211,7 @@ is_started() {
 start_oci() {
         local bundle=${rootfs%/*} runtime=${kind%%-*} userns='' log=${rootfs%/*}/log
 
-        CONTAINER_ID=flexgraft-$BATS_ROOT_PID-$RANDOM-$((++bed_serial))
+        CONTAINER_ID=flexgraft-$RUN_ID-$RANDOM-$((++bed_serial))
         if [[ $kind != *-nouserns* ]]; then
                 userns=', {"type": "user"}], "uidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}],
                         "gidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}'

@@ -10,9 +10,9 @@ hook_setup() {
         needs mount-hook mount-bind mount-list
         export FLEXGRAFT_POLICY=$BATS_TEST_TMPDIR/policy.json
         HOOK_STATE=$BATS_TEST_TMPDIR/hook-state
-        HOOK_ID=web-$BATS_ROOT_PID
+        HOOK_ID=web-$RUN_ID
         BUNDLE_ROOT='{"path": "rootfs"}' BUNDLE_MOUNTS='[]' BUNDLE_STAGES='["createRuntime", "poststop"]' BUNDLE_LINUX='{}'
-        open_policy
+        open_policy .
 }
 
 # ---- the policy
@@ -110,7 +110,7 @@ record_count() {
 make_bundle() {
         local base=${3:-100000} arguments
         BUNDLE=$BATS_TEST_TMPDIR/bundle.$((++bed_serial))
-        BUNDLE_ID=flexgraft-hook-$BATS_ROOT_PID-$RANDOM-$bed_serial
+        BUNDLE_ID=flexgraft-hook-$RUN_ID-$RANDOM-$bed_serial
         BUNDLE_BASE=$base
         make_rootfs "$BUNDLE/rootfs" "$base"
         arguments=$(jq -cn --arg script "${2:-}" 'if $script == "" then ["/bin/container-init", "--pause", "1"] else ["sh", "-c", $script] end')

@@ -401,7 +401,7 @@ fails_in_time() {
 # the pid, and "mine" for an id in a state file of crun's.
 pid_is_reused() {
         local rootfs number pid snapshot=$BATS_TEST_TMPDIR/snapshot
-        bed_outside=/fg-$BATS_ROOT_PID-made
+        bed_outside=/fg-$RUN_ID-made
         start_container "$1"
         rootfs=$CONTAINER_ROOTFS
         if [[ $2 == '"mine"' ]]; then

@@ -27,7 +27,7 @@ teardown() {
 make_group() {
         local root
         root=$(unified_root) || skip "no control groups of version 2"
-        GROUP=${1:-$root}/flexgraft-$BATS_ROOT_PID-$((++bed_serial))
+        GROUP=${1:-$root}/flexgraft-$RUN_ID-$((++bed_serial))
         mkdir "$GROUP"
         groups=("$GROUP" "${groups[@]}")
 }
