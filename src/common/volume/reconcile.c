@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/failure.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "base/json_value.h"
 #include "base/reply.h"
 #include "base/text.h"
