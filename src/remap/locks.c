@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "nodes.h"
-#include "session.h"
+#include "operation.h"
+#include "request.h"
 
 #define AGAIN_MS 100 /* how often those that wait are asked for again, when nobody here lets go of one */
 
@@ -284,7 +285,7 @@ static void wait_for(fuse_req_t request, int fd, int operation, const struct flo
                 uint32_t used;
 
                 (void)memcpy(&used, shared->waiters[i], sizeof used);
-                if (used == 0 && session_keep_request(shared->waiters[i]))
+                if (used == 0 && request_keep(shared->waiters[i]))
                         waiter->slot = i;
         }
         fuse_req_interrupt_func(request, interrupt, waiter); /* while nobody else can end it */
@@ -296,7 +297,7 @@ static void wait_for(fuse_req_t request, int fd, int operation, const struct flo
 
 /* ---- what is asked for */
 
-void locks_get(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
+static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
 {
         int owned;
         int r = 0;
@@ -317,7 +318,7 @@ void locks_get(fuse_req_t request, struct node *node, int fd, uint64_t owner, st
                 (void)fuse_reply_lock(request, lock);
 }
 
-void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
+static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
 {
         bool waits = false;
         int owned;
@@ -336,17 +337,39 @@ void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, st
         }
         /* who asked is gone, and will not let go of what it never heard that it has */
         if (!waits && fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK &&
-            !session_replayed() && owned >= 0)
+            !request_replayed() && owned >= 0)
                 unlock(owned, lock);
         (void)pthread_mutex_unlock(&owners_mutex);
         if (!waits && lock->l_type == F_UNLCK)
                 locks_changed();
 }
 
-void locks_flock(fuse_req_t request, int fd, int operation)
+void locks_getlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock)
 {
+        struct node *node = nodes_get(number);
+
+        if (node == NULL)
+                operation_reply_error(request, -ESTALE);
+        else
+                get_lock(request, node, (int)file->fh, file->lock_owner, lock);
+}
+
+void locks_setlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock, int wait)
+{
+        struct node *node = nodes_get(number);
+
+        if (node == NULL)
+                operation_reply_error(request, -ESTALE);
+        else
+                set_lock(request, node, (int)file->fh, file->lock_owner, lock, wait != 0);
+}
+
+void locks_flock(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, int operation)
+{
+        const int fd = (int)file->fh;
         int r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
 
+        (void)number;
         if (would_wait(r) && (operation & LOCK_NB) == 0) {
                 wait_for(request, fd, operation, NULL);
                 return;

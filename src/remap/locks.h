@@ -17,10 +17,10 @@
 /* locks_begin() - start whoever asks again for those that wait. Returns 0 or negative errno. */
 int locks_begin(void);
 
-/* locks_get(), locks_set(), locks_flock() - answer F_GETLK, F_SETLK(W) and flock(2), now or later. */
-void locks_get(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock);
-void locks_set(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait);
-void locks_flock(fuse_req_t request, int fd, int operation);
+/* locks_getlk(), locks_setlk(), locks_flock() - answer F_GETLK, F_SETLK(W) and flock(2), now or later. */
+void locks_getlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock);
+void locks_setlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock, int wait);
+void locks_flock(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, int operation);
 
 /* locks_drop() - whatever an owner has on a file: it closed it. */
 void locks_drop(struct node *node, uint64_t owner);

@@ -9,7 +9,4 @@
 
 extern const struct fuse_lowlevel_ops operations;
 
-/* operations_begin() - likewise of what a daemon before us held. */
-void operations_begin(void);
-
 #endif

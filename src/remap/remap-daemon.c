@@ -31,7 +31,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "nodes.h"
+#include "interrupts.h"
 #include "session.h"
 #include "shared.h"
 
@@ -101,7 +101,7 @@ static void *watch_keeper(void *ignored)
                 if (poll(&keeper, 1, shared->network ? 1000 : -1) > 0)
                         session_rest(make_keeper);
                 else
-                        session_look();
+                        interrupts_look();
         }
         return NULL;
 }

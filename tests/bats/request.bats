@@ -58,6 +58,42 @@ refused() {
         done
 }
 
+# says WORDS REQUEST: REQUEST is refused with just these words.
+says() {
+        helper mount-bind "$2"
+        assert_not_understood
+        is "$(jq -r .message <<<"$json")" "the request cannot be understood: $1" "message"
+}
+
+@test "a mistake in the JSON is named with line and column" {
+        says "invalid JSON at line 1, column 15: unexpected token near ','" '{"container": , }'
+        says "invalid JSON at line 2, column 11: unexpected token near '}'" $'{"container": 1,\n"target": }'
+        says "invalid JSON at line 1, column 1: '[' or '{' expected near 'h'" h
+        says "invalid JSON at line 1, column 8: end of file expected near 'x'" '{"a":1}x'
+        says "invalid JSON at line 1, column 7: invalid token near '???'" $'{"a": \xe2\x80\xae}'
+        says "invalid JSON at line 1, column 48: duplicate object key" '{"aaaaaaaaaaaaaaaaaaaa":1,"aaaaaaaaaaaaaaaaaaaa":1}'
+        says "target: is given twice" '{"target": 1, "target": 2}'
+}
+
+@test "nothing is not called JSON with a mistake" {
+        says "the request is empty: expected a JSON object" ''
+        says "the request is empty: expected a JSON object" $' \t\n '
+        helper mount-bind - </dev/null
+        assert_not_understood "standard input"
+        is "$(jq -r .message <<<"$json")" "the request cannot be understood: standard input is empty: expected a JSON object" "message"
+}
+
+@test "the limits of nesting and of length are named" {
+        local deep
+        printf -v deep '[%.0s' {1..3000}
+        says "container: nested deeper than 8 levels" '{"container": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {}}}}}}}}}'
+        says "nested deeper than 8 levels" '[[[[[[[[[]]]]]]]]]'
+        says "nested deeper than 8 levels" "{\"container\": $deep"
+        helper mount-bind - < <(printf '{"container": "'; head -c 1100000 /dev/zero | tr '\0' a)
+        assert_not_understood "standard input"
+        is "$(jq -r .message <<<"$json")" "the request cannot be understood: standard input is longer than 1 MiB" "message"
+}
+
 @test "JSON that is not an object" {
         local text
         for text in '[]' '"text"' 5 null true '[{}]'; do
@@ -192,7 +228,8 @@ wrong_type() {
 }
 
 @test "timeoutSeconds of a wrong type or value" {
-        wrong_type timeoutSeconds '"30"' true null '[]' 0 -1 99999999999999999999 1e300
+        wrong_type timeoutSeconds '"30"' true null '[]' 0 -1 1e300
+        says "invalid JSON at line 1, column 39: too big integer near '99999999999999999999'" '{"timeoutSeconds": 99999999999999999999}'
 }
 
 @test "force of a wrong type" {

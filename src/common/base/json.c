@@ -3,15 +3,148 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_value.h"
+#include "base/text.h"
+
+#define INVALID "invalid JSON at line "
+#define WORDS_SIZE (JSON_ERROR_TEXT_LENGTH + 64)
+
+/* jansson's message, which may quote up to 20 bytes of the input: what is not printable ASCII becomes '?'. */
+static void put_words(const json_error_t *parse, char *ret_words)
+{
+        (void)snprintf(ret_words, WORDS_SIZE, INVALID "%d, column %d: %s", parse->line, parse->column, parse->text);
+        for (char *byte = ret_words; *byte != '\0'; byte++)
+                if (*byte < ' ' || *byte > '~')
+                        *byte = '?';
+}
+
+static int fail_text(const json_error_t *parse, struct error *error)
+{
+        char words[WORDS_SIZE];
+        const char *quoted = strchr(parse->text, '"');
+
+        if (json_error_code(parse) == json_error_stack_overflow)
+                return fail_because(error, EINVAL, OPERATION_PARSE, "the request", "nested deeper than %d levels",
+                                    JSON_TEXT_MAX_DEPTH);
+        if (json_error_code(parse) == json_error_duplicate_key && quoted != NULL) { /* NULL: the key is long */
+                cleanup_json json_t *key = json_loads(quoted, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
+
+                if (json_is_string(key))
+                        return json_value_refuse(error, json_string_value(key), "is given twice");
+        }
+        put_words(parse, words);
+        return fail_because(error, EINVAL, OPERATION_PARSE, "the request", "%s", words);
+}
+
+/* Whether a value has at most so many levels of objects and arrays. Recursion ends with the levels. */
+static bool nests_within(json_t *value, unsigned levels)
+{
+        const char *key;
+        json_t *member;
+        size_t i;
+
+        if (!json_is_object(value) && !json_is_array(value))
+                return true;
+        if (levels == 0)
+                return false;
+        json_object_foreach (value, key, member)
+                if (!nests_within(member, levels - 1))
+                        return false;
+        json_array_foreach (value, i, member)
+                if (!nests_within(member, levels - 1))
+                        return false;
+        return true;
+}
+
+static int check_depth(json_t *value, struct error *error)
+{
+        const char *key;
+        json_t *member;
+
+        json_object_foreach (value, key, member)
+                if (!nests_within(member, JSON_TEXT_MAX_DEPTH - 1))
+                        return fail_because(error, EINVAL, OPERATION_PARSE, key, "%s: nested deeper than %d levels",
+                                            key, JSON_TEXT_MAX_DEPTH);
+        return nests_within(value, JSON_TEXT_MAX_DEPTH)
+                       ? 0
+                       : fail_because(error, EINVAL, OPERATION_PARSE, "the request", "nested deeper than %d levels",
+                                      JSON_TEXT_MAX_DEPTH);
+}
+
+/* source: what the text is, in a message. */
+static int parse_text(const char *text, size_t length, const char *source, json_t **ret_value, struct error *error)
+{
+        json_error_t parse;
+        uint32_t seed = 0;
+        size_t blank = 0;
+        json_t *value;
+        int r;
+
+        while (blank < length && memchr(" \t\r\n", text[blank], 4) != NULL)
+                blank++;
+        if (blank == length)
+                return fail_because(error, EINVAL, OPERATION_PARSE, source, "%s is empty: expected a JSON object",
+                                    source);
+        /* jansson would open /dev/urandom for it; unpredictable, since a request may come from a container's owner */
+        if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
+                json_object_seed(seed | 1); /* 0 would mean: find one yourself */
+        value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &parse);
+        if (value == NULL)
+                return fail_text(&parse, error);
+        if ((r = check_depth(value, error)) < 0) {
+                json_decref(value);
+                return r;
+        }
+        *ret_value = value;
+        return 0;
+}
+
+int json_text_parse(const char *text, size_t length, json_t **ret_value, struct error *error)
+{
+        return parse_text(text, length, "the request", ret_value, error);
+}
+
+int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error)
+{
+        static const char source[] = "standard input";
+        char *text = malloc(maximum + 1);
+        ssize_t n;
+        int r;
+
+        if (text == NULL)
+                return fail(error, ENOMEM, OPERATION_PARSE, source);
+        n = file_read_fd(STDIN_FILENO, text, maximum + 1);
+        if (n == -EFBIG)
+                r = fail_because(error, EINVAL, OPERATION_PARSE, source, "%s is longer than %zu MiB", source,
+                                 maximum >> 20);
+        else if (n < 0)
+                r = fail(error, (int)-n, OPERATION_PARSE, source);
+        else
+                r = parse_text(text, (size_t)n, source, ret_value, error);
+        free(text);
+        return r;
+}
+
+void json_text_hide(struct error *error)
+{
+        if (text_starts(error->reason, INVALID))
+                error->reason[strcspn(error->reason, ":")] = '\0';
+}
 
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error)
 {
         cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        char words[WORDS_SIZE];
         json_error_t parse;
         struct stat st;
         json_t *value;
@@ -36,8 +169,10 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
         }
         value = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &parse);
         free(text);
-        if (value == NULL)
-                return fail_because(error, EBADMSG, "parse", path, "line %d: %s", parse.line, parse.text);
+        if (value == NULL) {
+                put_words(&parse, words);
+                return fail_because(error, EBADMSG, "parse", path, "%s", words);
+        }
         if (type == JSON_OBJECT ? !json_is_object(value) : !json_is_array(value)) {
                 json_decref(value);
                 return fail_because(error, EBADMSG, "parse", path, "line 1: not a JSON %s",

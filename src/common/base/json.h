@@ -1,27 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json.h - a JSON value from a file of the node: a configuration, a record, a container runtime's state.
+ * json.h - JSON from text (a request) and from files (configuration, records, container runtimes' state), and to files.
+ *
+ * The messages of all parsers say "invalid JSON at line L, column C: why", in printable ASCII whatever the input was.
+ * Repeated keys are refused everywhere.
  */
 #ifndef FLEXGRAFT_BASE_JSON_H
 #define FLEXGRAFT_BASE_JSON_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "base/file.h"
 
 #define JSON_FILE_MAX_BYTES ((size_t)16 * 1024 * 1024)
+#define JSON_TEXT_MAX_DEPTH 8 /* levels of objects and arrays in a request */
 
 /*
- * json_file_load() - parse the file; the caller owns *ret_value (json_decref). Repeated keys are refused.
+ * json_text_parse() - parse a request; the caller owns *ret_value (json_decref).
+ *
+ * Errors: OPERATION_PARSE with EINVAL: the text is empty, no JSON, nested deeper than JSON_TEXT_MAX_DEPTH, or has a key
+ * twice. The subject is the key, or "the request".
+ */
+int json_text_parse(const char *text, size_t length, json_t **ret_value, struct error *error);
+
+/* json_text_parse_stdin() - the same for standard input, which may have at most maximum bytes (whole MiB). */
+int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error);
+
+/*
+ * json_text_hide() - remove from the error of a parser above what it quotes from the text: in a text that is not JSON,
+ * this can be a secret. Line and column stay.
+ */
+void json_text_hide(struct error *error);
+
+/*
+ * json_file_load() - parse the file; the caller owns *ret_value (json_decref).
  *
  * Errors: the errno of opening and reading it, ENOENT among them; EFBIG; EBADMSG when it is not one JSON value of that
  * type (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
  */
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error);
 
-/* json_file_replace() - make name in dirfd hold a value, whole or not at all (file_replace()). Returns 0 or negative
- * errno; ENOMEM also for a value that is NULL. */
+/*
+ * json_file_replace() - replace the content of name in dirfd, all or nothing (file_replace()). Returns 0 or negative
+ * errno; ENOMEM also for a value that is NULL.
+ */
 int json_file_replace(int dirfd, const char *name, const json_t *value, enum file_durability durability);
 
 /* cleanup_json: an owned reference that is dropped at the end of its block. */

@@ -14,52 +14,37 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#define SHORT_ID_LENGTH 12 /* what docker ps, podman ps and crictl print */
+#define SHORT_ID_LENGTH CONTAINER_ID_SHORT_LENGTH
 #define FULL_ID_LENGTH CONTAINER_ID_FULL
 
 /* Each finder answers 1 found, 0 not known here, or a negative errno with the error filled. */
 typedef int finder(const char *id, struct container_process *ret_process, struct error *error);
 
-static int number_member(const json_t *object, const char *member, uint64_t *ret_number)
-{
-        const json_t *value = json_object_get(object, member);
+typedef int parser(const json_t *state, struct container_process *ret_process);
 
-        if (!json_is_integer(value) || json_integer_value(value) < 0)
-                return -EBADMSG;
-        *ret_number = (uint64_t)json_integer_value(value);
-        return 0;
-}
-
-/* A runtime's JSON state file: two members of it. */
-static int read_state(const char *path, const char *pid_member, const char *start_member,
-                      struct container_process *ret_process, struct error *error)
+/* A runtime's JSON state file. */
+static int read_state(const char *path, parser *parse, struct container_process *ret_process, struct error *error)
 {
         cleanup_json json_t *state = NULL;
-        uint64_t start_time = 0;
-        uint64_t pid;
         int r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &state, error);
 
         if (r == -ENOENT || r == -ENOTDIR)
                 return 0;
         if (r < 0)
                 return r;
-        if (number_member(state, pid_member, &pid) < 0 || pid > INT32_MAX)
-                return fail_because(error, EBADMSG, "read container state", path, "it has no \"%s\"", pid_member);
-        (void)number_member(state, start_member, &start_time); /* not every version has it */
-        *ret_process = (struct container_process){ .pid = (pid_t)pid, .start_time = start_time };
+        if (parse(state, ret_process) < 0)
+                return fail_because(error, EBADMSG, "read container state", path, "it names no process");
         return 1;
 }
 
-/* A pid without a start time: what else tells whether it still means the same process. */
-static struct container_process unsure(uint64_t pid, const char *path, const char *full_id)
+/* A pid without a start time: record what else tells whether it still names the same process. */
+static void add_age(const char *path, const char *full_id, struct container_process *process)
 {
-        struct container_process process = { .pid = (pid_t)pid };
         struct stat st;
 
         if (stat(path, &st) == 0)
-                process.written_s = st.st_mtim.tv_sec;
-        (void)text_copy(process.full_id, sizeof process.full_id, strlen(full_id) == FULL_ID_LENGTH ? full_id : "");
-        return process;
+                process->written_s = st.st_mtim.tv_sec;
+        (void)text_copy(process->full_id, sizeof process->full_id, strlen(full_id) == FULL_ID_LENGTH ? full_id : "");
 }
 
 /* A file that holds a pid and nothing else. */
@@ -67,17 +52,15 @@ static int read_pid_file(const char *path, const char *full_id, struct container
                          struct error *error)
 {
         char text[32];
-        uint64_t pid;
         ssize_t n = file_read(AT_FDCWD, path, text, sizeof text);
 
         if (n == -ENOENT || n == -ENOTDIR)
                 return 0;
         if (n < 0)
                 return fail(error, (int)-n, "read container state", path);
-        text[strcspn(text, "\n")] = '\0';
-        if (!text_number(text, INT32_MAX, &pid))
+        if (state_file_pid(text, ret_process) < 0)
                 return fail_because(error, EBADMSG, "read container state", path, "it holds no pid");
-        *ret_process = unsure(pid, path, full_id);
+        add_age(path, full_id, ret_process);
         return 1;
 }
 
@@ -86,7 +69,7 @@ static int find_crun(const char *id, struct container_process *ret_process, stru
         char path[PATH_MAX];
 
         (void)snprintf(path, sizeof path, "/run/crun/%s/status", id);
-        return read_state(path, "pid", "process-start-time", ret_process, error);
+        return read_state(path, state_file_crun, ret_process, error);
 }
 
 static int read_runc_state(const char *root, const char *id, struct container_process *ret_process, struct error *error)
@@ -94,7 +77,7 @@ static int read_runc_state(const char *root, const char *id, struct container_pr
         char path[PATH_MAX];
 
         (void)snprintf(path, sizeof path, "%s/%s/state.json", root, id);
-        return read_state(path, "init_process_pid", "init_process_start", ret_process, error);
+        return read_state(path, state_file_runc, ret_process, error);
 }
 
 static int find_runc(const char *id, struct container_process *ret_process, struct error *error)
@@ -201,7 +184,6 @@ static int find_docker(const char *id, struct container_process *ret_process, st
         cleanup_json json_t *config = NULL;
         char full[FULL_ID_LENGTH + 1];
         char path[PATH_MAX];
-        uint64_t pid;
         int r = docker_id_of_name(id, full);
 
         if (r == 0 && strlen(id) >= SHORT_ID_LENGTH)
@@ -217,10 +199,9 @@ static int find_docker(const char *id, struct container_process *ret_process, st
         r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &config, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (number_member(json_object_get(config, "State"), "Pid", &pid) < 0 || pid > INT32_MAX)
+        if (state_file_docker(config, ret_process) < 0)
                 return fail_because(error, EBADMSG, "read container state", path, "it has no \"State\".\"Pid\"");
-        *ret_process = unsure(json_is_true(json_object_get(json_object_get(config, "State"), "Running")) ? pid : 0,
-                              path, full);
+        add_age(path, full, ret_process);
         return 1;
 }
 
@@ -228,29 +209,12 @@ static int find_docker(const char *id, struct container_process *ret_process, st
 static int podman_id_in(const char *path, const char *id, char *ret_id, struct error *error)
 {
         cleanup_json json_t *containers = NULL;
-        json_t *container;
-        size_t i;
-        int found = 0;
+        int found;
         int r = json_file_load(AT_FDCWD, path, JSON_ARRAY, &containers, error);
 
         if (r < 0)
                 return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-        json_array_foreach (containers, i, container) {
-                const char *full = json_string_value(json_object_get(container, "id"));
-                const json_t *name;
-                size_t j;
-                bool same;
-
-                if (full == NULL || strlen(full) > FULL_ID_LENGTH || strchr(full, '/') != NULL)
-                        continue;
-                same = strcmp(full, id) == 0 || (strlen(id) >= SHORT_ID_LENGTH && text_starts(full, id));
-                json_array_foreach (json_object_get(container, "names"), j, name)
-                        same = same || (json_is_string(name) && strcmp(json_string_value(name), id) == 0);
-                if (same) {
-                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, full);
-                        found++;
-                }
-        }
+        found = state_file_podman(containers, id, ret_id);
         if (found > 1)
                 return fail_because(error, ENOTUNIQ, "find container", id, "several of podman's containers match");
         return found;
@@ -288,7 +252,6 @@ static int find_machined(const char *id, struct container_process *ret_process, 
 {
         char path[PATH_MAX];
         char text[8192];
-        uint64_t pid;
         ssize_t n;
 
         (void)snprintf(path, sizeof path, "/run/systemd/machines/%s", id);
@@ -297,16 +260,10 @@ static int find_machined(const char *id, struct container_process *ret_process, 
                 return 0;
         if (n < 0)
                 return fail(error, (int)-n, "read container state", path);
-        for (char *line = text, *next; line != NULL; line = next) {
-                next = strchr(line, '\n');
-                if (next != NULL)
-                        *next++ = '\0';
-                if (text_starts(line, "LEADER=") && text_number(line + strlen("LEADER="), INT32_MAX, &pid)) {
-                        *ret_process = unsure(pid, path, "");
-                        return 1;
-                }
-        }
-        return fail_because(error, EBADMSG, "read container state", path, "it names no LEADER");
+        if (state_file_machined(text, ret_process) < 0)
+                return fail_because(error, EBADMSG, "read container state", path, "it names no LEADER");
+        add_age(path, "", ret_process);
+        return 1;
 }
 
 static const struct {

@@ -6,19 +6,9 @@
 #define FLEXGRAFT_CONTAINER_LOOKUP_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
-
-#define CONTAINER_ID_FULL 64 /* hexadecimal digits of a full id */
-
-struct container_process {
-        pid_t pid;
-        uint64_t start_time; /* clock ticks since boot, where the runtime wrote it down; 0 where it did not: then */
-        int64_t written_s;   /* when the pid was written down, in seconds since 1970, */
-        char full_id[CONTAINER_ID_FULL + 1]; /* and the id that its control group's path may hold */
-};
+#include "container/state_file.h"
 
 /* container_lookup_runtimes() - the runtimes known, separated by commas: for errors and help. */
 const char *container_lookup_runtimes(void);

@@ -19,7 +19,7 @@
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
-#include "process/own_program.h"
+#include "process/program.h"
 #include "process/sealed_child.h"
 #include "state/policy.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/failure.h"
 #include "base/file.h"
-#include "base/hint.h"
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
@@ -358,7 +357,7 @@ int inject_reply_complaint(const char *program, const struct request *request, c
 {
         static char line[6 * PATH_MAX];
         bool understood = failure_exit_status(error) == EXIT_FAILED;
-        const char *hint = understood ? hint_for(error) : NULL;
+        const char *hint = understood ? failure_hint(error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 
         if (understood)

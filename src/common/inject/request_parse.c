@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/json_value.h"
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"

@@ -11,7 +11,7 @@
 #include "base/fd_pass.h"
 #include "base/text.h"
 #include "process/exec.h"
-#include "process/own_program.h"
+#include "process/program.h"
 
 #define WORDS_MAX 48
 #define TIMEOUT_SECONDS 300

@@ -14,7 +14,7 @@
 
 struct exec_json {
         const char *name;                  /* the program */
-        bool own;                          /* one of ours (process/own_program.h) */
+        bool own;                          /* one of ours (program_find_sibling()) */
         const char *const *known;          /* its commands, NULL ends them */
         const char *const *(*extra)(void); /* words after the command, NULL ends them; NULL: none */
 };

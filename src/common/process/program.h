@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - what every program does first.
+ * program.h - how every program starts, and how it finds the other programs of flexgraft.
  */
 #ifndef FLEXGRAFT_PROCESS_PROGRAM_H
 #define FLEXGRAFT_PROCESS_PROGRAM_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "process/privileges.h"
@@ -24,5 +26,13 @@ struct program {
  * Errors: those of privileges_drop(): not root.
  */
 int program_begin(const struct program *program, int argc, char **argv, struct error *error);
+
+/*
+ * program_find_sibling() - the path of another program of flexgraft: beside the running one, among the driver's verbs,
+ * or where "make install" puts it.
+ *
+ * Gives:   ret_path, PATH_MAX bytes. False: it is not installed.
+ */
+bool program_find_sibling(const char *name, char *ret_path);
 
 #endif

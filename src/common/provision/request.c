@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/json_value.h"
 #include "base/text.h"
 #include "provision/pool.h"

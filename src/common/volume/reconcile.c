@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hint.h"
+#include "base/failure.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "base/json_value.h"
 #include "base/reply.h"
 #include "base/text.h"
@@ -532,7 +531,7 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
                 (void)json_object_set_new(reply, "dryRun", json_true());
         if (error != NULL) {
                 char message[PATH_MAX + 1024];
-                const char *hint = hint_for(error);
+                const char *hint = failure_hint(error);
 
                 (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject, error_why(error),
                                hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());

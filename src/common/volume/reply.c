@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hint.h"
+#include "base/failure.h"
 #include "base/reply.h"
 #include "process/log.h"
 
@@ -55,7 +55,7 @@ int volume_reply_success(const struct volume_call *call)
 int volume_reply_failure(const struct volume_request *request, const struct error *error)
 {
         static char message[3 * PATH_MAX]; /* static, for its size */
-        const char *hint = hint_for(error);
+        const char *hint = failure_hint(error);
         const char *volume = request->name[0] != '\0' ? request->name : request->dir;
         bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
                                              : strcmp(volume, error->subject) == 0;

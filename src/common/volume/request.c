@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/json_value.h"
 #include "base/text.h"
 
@@ -86,20 +86,6 @@ static void drop_secrets(json_t *options)
                         (void)json_object_del(options, key); /* it is there */
 }
 
-/* In broken JSON a value may stand where a key does, and could be a secret: only the place is told. */
-static int hide_values(struct error *error)
-{
-        const char *place = strstr(error->reason, "line ");
-        char where[64] = "";
-
-        if (text_ends(error->reason, " is given twice") || text_ends(error->reason, " is longer than 1 MiB"))
-                return -EINVAL;
-        if (place != NULL && sscanf(place, "line %30[0-9], column %30[0-9]", where, where + 32) == 2)
-                return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON: line %s, column %s",
-                                    where, where + 32);
-        return fail_because(error, EINVAL, OPERATION_PARSE, "the options", "not valid JSON, or nested too deep");
-}
-
 static int parse_options(struct volume_request *request, const char *text, struct error *error)
 {
         const char *value;
@@ -111,8 +97,12 @@ static int parse_options(struct volume_request *request, const char *text, struc
                 r = json_value_refuse(error, "the options", "longer than 1 MiB");
         else
                 r = json_text_parse(text, strlen(text), &request->options, error);
-        if (r < 0)
-                return hide_values(error);
+        if (r < 0) {
+                json_text_hide(error); /* it may quote a secret */
+                if (strcmp(error->subject, "the request") == 0)
+                        text_copy(error->subject, sizeof error->subject, "the options");
+                return r;
+        }
         if (!json_is_object(request->options))
                 return json_value_refuse(error, "the options", "must be a JSON object");
         drop_secrets(request->options);

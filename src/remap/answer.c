@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "answer.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "request.h"
+#include "shared.h"
+
+/* What is newer than Debian 12's headers (Linux 6.9). */
+#define INIT_PASSTHROUGH2 (1U << (37 - 32))
+#define OPEN_PASSTHROUGH (1U << 7)
+_Static_assert(sizeof(struct fuse_init_out) == 64,
+               "of the same size since Linux 4.20; max_stack_depth is what was unused");
+
+static __thread bool greeting; /* FUSE_INIT is said again to a new session, not to the kernel */
+
+void answer_withhold(bool withhold)
+{
+        greeting = withhold;
+}
+
+/* The answer to FUSE_INIT, with what libfuse 3.14 does not know. */
+static void extend_init(const struct iovec *parts, int count)
+{
+        const struct fuse_init_in *asked = (const void *)(shared->init + sizeof(struct fuse_in_header));
+        bool extended = shared->init_size >= sizeof(struct fuse_in_header) + offsetof(struct fuse_init_in, flags2) +
+                                                     sizeof asked->flags2 &&
+                        (asked->flags & FUSE_INIT_EXT) != 0;
+        struct fuse_init_out *answer = count == 2 ? parts[1].iov_base : NULL;
+        const uint32_t depth = 1;
+
+        shared->passthrough = false;
+        if (answer == NULL || parts[1].iov_len < sizeof *answer)
+                return;
+        /* who takes setuid and setgid bits away is the kernel that writes the source, as whoever writes (Linux 5.12) */
+        answer->flags |= asked->flags & FUSE_HANDLE_KILLPRIV_V2;
+        if (!extended || shared->network || (asked->flags2 & INIT_PASSTHROUGH2) == 0)
+                return;
+        answer->flags |= FUSE_INIT_EXT;
+        answer->flags2 |= INIT_PASSTHROUGH2;
+        (void)memcpy(answer->unused, &depth, sizeof depth); /* max_stack_depth */
+        shared->passthrough = true;
+}
+
+/* The answer to FUSE_OPEN and FUSE_CREATE ends in a fuse_open_out, whose last word names the file to pass through to.
+ */
+static void extend_open(const struct iovec *parts, int count, int backing)
+{
+        struct fuse_open_out *answer;
+
+        if (count < 2 || parts[count - 1].iov_len < sizeof *answer)
+                return;
+        answer = (void *)((char *)parts[count - 1].iov_base + parts[count - 1].iov_len - sizeof *answer);
+        answer->open_flags |= OPEN_PASSTHROUGH;
+        answer->padding = (__typeof__(answer->padding))backing;
+}
+
+/*
+ * An answer that is on its way: should we die before we know that it was heard, the next daemon says the same, and does
+ * not do again what was asked for.
+ */
+static void keep_answer(const struct iovec *parts, int count)
+{
+        const int slot = request_slot();
+        uint32_t size = 0;
+
+        if (slot < 0 || request_current() != request_buffer(slot))
+                return;
+        for (int i = 0; i < count; i++) {
+                if (parts[i].iov_len > ANSWER_SIZE - size)
+                        return;
+                (void)memcpy(shared->answers[slot] + size, parts[i].iov_base, parts[i].iov_len);
+                size += (uint32_t)parts[i].iov_len;
+        }
+        __atomic_store_n(&shared->answer_sizes[slot], size, __ATOMIC_RELEASE);
+}
+
+void answer_error(uint64_t unique, int errnum)
+{
+        struct fuse_out_header answer = { .len = sizeof answer, .error = -errnum, .unique = unique };
+
+        (void)!write(FD_FUSE, &answer, sizeof answer); /* it may be answered by now */
+}
+
+ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
+{
+        const struct fuse_in_header *current = request_current();
+        ssize_t length = 0;
+        int backing;
+
+        (void)ignored;
+        if (greeting) { /* the kernel heard it from the daemon before */
+                for (int i = 0; i < count; i++)
+                        length += (ssize_t)parts[i].iov_len;
+                return length;
+        }
+        if (current != NULL && current->opcode == FUSE_INIT)
+                extend_init(parts, count);
+        backing = request_take_backing();
+        if (backing > 0)
+                extend_open(parts, count, backing);
+        keep_answer(parts, count);
+        length = writev(fd, parts, count);
+        if (length < 0 && errno != ENOENT) { /* the kernel does not take it, and whoever asked would wait for ever */
+                answer_error(((const struct fuse_out_header *)parts[0].iov_base)->unique, EIO);
+                errno = ENOENT;
+        }
+        return length;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attributes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "operation.h"
+
+/* Of what a descriptor is on; or r, when what was to be done before failed. */
+static void reply_attributes(fuse_req_t request, int r, int fd)
+{
+        struct stat st;
+
+        if (r == 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+                r = -errno;
+        if (r < 0)
+                operation_reply_error(request, r);
+        else
+                (void)fuse_reply_attr(request, &st, CACHED_SECONDS);
+}
+
+void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        struct node *node;
+        int r = operation_begin(request, number, &node, &fd);
+
+        (void)file;
+        reply_attributes(request, r, fd.fd);
+}
+
+static int set_times(int fd, const struct stat *st, int what)
+{
+        struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_OMIT } };
+
+        if ((what & FUSE_SET_ATTR_ATIME_NOW) != 0)
+                times[0].tv_nsec = UTIME_NOW;
+        else if ((what & FUSE_SET_ATTR_ATIME) != 0)
+                times[0] = st->st_atim;
+        if ((what & FUSE_SET_ATTR_MTIME_NOW) != 0)
+                times[1].tv_nsec = UTIME_NOW;
+        else if ((what & FUSE_SET_ATTR_MTIME) != 0)
+                times[1] = st->st_mtim;
+        return utimensat(fd, "", times, AT_EMPTY_PATH);
+}
+
+static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int what,
+                          const struct fuse_file_info *file)
+{
+        struct link_path path = operation_path(fd);
+
+        if ((what & FUSE_SET_ATTR_MODE) != 0) {
+                if ((st->st_mode & S_ISGID) != 0)
+                        operation_keep_setgid(request, fd);
+                if (ATTEMPT(request, fchmodat(AT_FDCWD, path.text, st->st_mode & 07777, 0)) < 0)
+                        return -errno;
+        }
+        if ((what & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
+                uid_t uid = (what & FUSE_SET_ATTR_UID) != 0 ? st->st_uid : (uid_t)-1;
+                gid_t gid = (what & FUSE_SET_ATTR_GID) != 0 ? st->st_gid : (gid_t)-1;
+                struct stat now;
+
+                /* of a file that is nobody's in there the kernel would let the container's root make its own */
+                if (fstatat(fd, "", &now, AT_EMPTY_PATH) < 0)
+                        return -errno;
+                if (!caller_knows(now.st_uid, now.st_gid))
+                        return -EPERM;
+                if (ATTEMPT(request, fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) < 0)
+                        return -errno;
+        }
+        if ((what & FUSE_SET_ATTR_SIZE) != 0) {
+                int r = file != NULL ? ftruncate((int)file->fh, st->st_size)
+                                     : ATTEMPT(request, truncate(path.text, st->st_size));
+
+                if (r < 0)
+                        return -errno;
+        }
+        if ((what & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)) !=
+                    0 &&
+            ATTEMPT(request, set_times(fd, st, what)) < 0)
+                return -errno;
+        return 0;
+}
+
+void attributes_set(fuse_req_t request, fuse_ino_t number, struct stat *st, int what, struct fuse_file_info *file)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        struct node *node;
+        int r = operation_begin(request, number, &node, &fd);
+
+        if (r == 0)
+                r = set_attributes(request, fd.fd, st, what, file);
+        reply_attributes(request, r, fd.fd);
+}
+
+void attributes_statfs(fuse_req_t request, fuse_ino_t number)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        struct statvfs answer;
+        struct node *node;
+        int r = operation_begin(request, number, &node, &fd);
+
+        if (r == 0 && fstatvfs(fd.fd, &answer) < 0)
+                r = -errno;
+        if (r < 0)
+                operation_reply_error(request, r);
+        else
+                (void)fuse_reply_statfs(request, &answer);
+}

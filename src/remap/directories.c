@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "directories.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "operation.h"
+#include "request.h"
+
+#define LIST_MAX ((size_t)64 * 1024)
+#define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
+
+/* Where the next getdents64() of a directory begins, as the container's kernel counts; -1: elsewhere. */
+static int64_t position_of(int fd)
+{
+        return (uint32_t)fd < DESCRIPTORS_MAX ? shared->positions[fd] : -1;
+}
+
+static void set_position(int fd, int64_t position)
+{
+        if ((uint32_t)fd < DESCRIPTORS_MAX)
+                shared->positions[fd] = position;
+}
+
+void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        struct node *node;
+        int opened = -1;
+        int r = operation_begin(request, number, &node, &fd);
+
+        if (r == 0)
+                r = descriptor_room();
+        if (r == 0 && (opened = ATTEMPT(request, openat(fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
+                r = -errno;
+        if (r < 0) {
+                operation_reply_error(request, r);
+                return;
+        }
+        file->fh = (uint64_t)opened;
+        descriptor_use(opened, USE_OPEN);
+        set_position(opened, 0);
+        if (fuse_reply_open(request, file) < 0)
+                descriptor_end(opened);
+}
+
+struct list {
+        fuse_req_t request;
+        char *out;
+        size_t room;
+        bool plus;
+        int directory_fd;
+};
+
+/* Another entry, if there is room for it: false. What could not be looked up is named all the same. */
+static bool add_entry(struct list *list, const struct dirent64 *entry)
+{
+        struct fuse_entry_param parameters = { .attr = { .st_ino = entry->d_ino,
+                                                         .st_mode = (mode_t)DTTOIF(entry->d_type) } };
+        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        struct node *node = NULL;
+        struct stat st;
+        size_t length;
+
+        if (!list->plus)
+                length = fuse_add_direntry(list->request, list->out, list->room, entry->d_name, &parameters.attr,
+                                           entry->d_off);
+        else {
+                if (!dots &&
+                    fuse_add_direntry_plus(list->request, NULL, 0, entry->d_name, &parameters, 0) <= list->room &&
+                    nodes_look_up(list->directory_fd, entry->d_name, &node, &st) == 0)
+                        parameters = operation_entry(node, &st);
+                length = fuse_add_direntry_plus(list->request, list->out, list->room, entry->d_name, &parameters,
+                                                entry->d_off);
+        }
+        if (length > list->room) {
+                if (node != NULL)
+                        nodes_forget(node, 1);
+                return false;
+        }
+        list->out += length;
+        list->room -= length;
+        return true;
+}
+
+static void read_directory(fuse_req_t request, size_t size, off_t offset, const struct fuse_file_info *file, bool plus)
+{
+        char *answer = operation_buffer();
+        char *entries = answer + READ_MAX / 2;
+        struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
+        /* an entry takes so many times the room in the answer, at most, that it takes here: whatever is read fits */
+        const size_t times = plus ? 7 : 2;
+        int64_t position = offset;
+        int r = answer == NULL ? -ENOMEM : operation_act_as_caller(request);
+
+        if (size > LIST_MAX)
+                size = LIST_MAX;
+        list.room = size;
+        /* only if somebody looks elsewhere: where a position is no more than a number, those behind it move (tmpfs
+         * before Linux 6.6) */
+        if (r == 0 && (request_replayed() || offset != position_of(list.directory_fd)) &&
+            lseek(list.directory_fd, offset, SEEK_SET) < 0)
+                r = -errno;
+        set_position(list.directory_fd, -1); /* as long as it is not known where we are: we may be killed */
+        while (r == 0 && list.room / times >= ENTRY_MAX) {
+                ssize_t n = getdents64(list.directory_fd, entries, list.room / times);
+
+                if (n < 0)
+                        r = list.room < size ? 0 : -errno;
+                if (n <= 0)
+                        break;
+                for (ssize_t i = 0; i < n;) {
+                        const struct dirent64 *entry = (const void *)(entries + i);
+
+                        position = add_entry(&list, entry) ? entry->d_off : -1;
+                        i += entry->d_reclen;
+                }
+        }
+        if (r < 0) {
+                operation_reply_error(request, r);
+                return;
+        }
+        set_position(list.directory_fd, position);
+        (void)fuse_reply_buf(request, answer, size - list.room);
+}
+
+void directories_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)
+{
+        (void)number;
+        read_directory(request, size, offset, file, /* plus= */ false);
+}
+
+void directories_read_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
+                           struct fuse_file_info *file)
+{
+        (void)number;
+        read_directory(request, size, offset, file, /* plus= */ true);
+}
+
+void directories_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
+{
+        const int fd = (int)file->fh;
+
+        (void)number;
+        operation_reply_error(request, 0); /* first, as in files_release() */
+        descriptor_end(fd);
+}

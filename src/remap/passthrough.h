@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * passthrough.h - files that the kernel reads and writes itself (FUSE passthrough, Linux 6.9).
+ */
+#ifndef FLEXGRAFT_REMAP_PASSTHROUGH_H
+#define FLEXGRAFT_REMAP_PASSTHROUGH_H
+
+#include "shared.h"
+
+/* passthrough_begin() - once per daemon. */
+void passthrough_begin(void);
+
+/* passthrough_open() - register an open file of a node. Returns the registration, 0: none. */
+int passthrough_open(struct node *node, int fd);
+
+/* passthrough_close() - one open file less. */
+void passthrough_close(struct node *node);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "request.h"
+
+#include <string.h>
+
+static __thread int own_slot = -1;
+static __thread struct fuse_in_header *current; /* NULL: none */
+static __thread bool replaying;
+static __thread int backing_id;
+
+struct fuse_in_header *request_buffer(int slot)
+{
+        return (struct fuse_in_header *)(void *)shared->requests[slot];
+}
+
+void request_use_slot(int slot)
+{
+        own_slot = slot;
+}
+
+int request_slot(void)
+{
+        return own_slot;
+}
+
+void request_start(struct fuse_in_header *header)
+{
+        current = header;
+}
+
+void request_finish(void)
+{
+        backing_id = 0;
+        current = NULL;
+}
+
+const struct fuse_in_header *request_current(void)
+{
+        return current;
+}
+
+void request_replay(bool replayed)
+{
+        replaying = replayed;
+}
+
+bool request_replayed(void)
+{
+        return replaying;
+}
+
+void request_changes(void)
+{
+        if (own_slot >= 0 && !replaying)
+                shared->changing[own_slot] = true;
+}
+
+bool request_may_have_changed(void)
+{
+        return replaying && own_slot >= 0 && shared->changing[own_slot];
+}
+
+bool request_keep(uint8_t ret_copy[WAITER_SIZE])
+{
+        const uint32_t size = current->len;
+
+        if (size > WAITER_SIZE)
+                return false;
+        (void)memcpy(ret_copy + sizeof size, (const uint8_t *)current + sizeof size, size - sizeof size);
+        (void)memcpy(ret_copy, &size, sizeof size); /* last: from here on it is one */
+        return true;
+}
+
+void request_pass_through(int backing)
+{
+        backing_id = backing;
+}
+
+int request_take_backing(void)
+{
+        int taken = backing_id;
+
+        backing_id = 0;
+        return taken;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - the FUSE request that a thread answers, and the buffer (slot) that it reads requests into.
+ *
+ * The buffers are in shared memory. When a daemon is killed, the next one finds in them the requests that were not
+ * answered, and does these again: they are "replayed".
+ */
+#ifndef FLEXGRAFT_REMAP_REQUEST_H
+#define FLEXGRAFT_REMAP_REQUEST_H
+
+#include <linux/fuse.h>
+#include <stdbool.h>
+
+#include "shared.h"
+
+/* request_buffer() - the buffer of a slot. Its request's len is 0 when there is none, or it is answered. */
+struct fuse_in_header *request_buffer(int slot);
+
+/* request_use_slot() - this thread reads requests into that buffer; -1: into none. */
+void request_use_slot(int slot);
+
+/* request_slot() - the slot of this thread, -1: none. */
+int request_slot(void);
+
+/* request_start(), request_finish() - this thread answers that request; it has answered it. */
+void request_start(struct fuse_in_header *header);
+void request_finish(void);
+
+/* request_current() - the request that this thread answers; NULL: none. */
+const struct fuse_in_header *request_current(void);
+
+/* request_replay() - whether the next requests of this thread are those of an earlier daemon. */
+void request_replay(bool replayed);
+
+/* request_replayed() - whether an earlier daemon may already have done this thread's request. */
+bool request_replayed(void);
+
+/* request_changes() - record that this thread is about to do what its request asks for. */
+void request_changes(void);
+
+/* request_may_have_changed() - whether an earlier daemon recorded that for the request that this thread does again. */
+bool request_may_have_changed(void);
+
+/* request_keep() - copy this thread's request; false when it is too long. */
+bool request_keep(uint8_t ret_copy[WAITER_SIZE]);
+
+/* request_pass_through() - this thread's next answer names a registration for passthrough; 0: none. */
+void request_pass_through(int backing);
+
+/* request_take_backing() - the registration for this answer; the next answer has none. */
+int request_take_backing(void);
+
+#endif

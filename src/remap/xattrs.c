@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xattrs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "operation.h"
+
+#define XATTR_MAX ((size_t)64 * 1024)
+
+static bool passes(const char *name)
+{
+        static const char *const exact[] = { "system.posix_acl_access", "system.posix_acl_default", "system.nfs4_acl",
+                                             "system.nfs4_dacl", "system.nfs4_sacl" };
+
+        for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
+                if (strcmp(name, exact[i]) == 0)
+                        return true;
+        return strncmp(name, "user.", 5) == 0;
+}
+
+static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, bool changes, int refused,
+                       struct node_fd *ret_fd)
+{
+        struct node *node;
+        struct stat st;
+        int r;
+
+        if (name != NULL && !passes(name))
+                return refused;
+        r = operation_begin(request, number, &node, ret_fd);
+        if (r < 0)
+                return r;
+        if (changes && name != NULL &&
+            strncmp(name, "system.", 7) == 0) { /* who may, the container's kernel does not ask for all of them */
+                if (fstatat(ret_fd->fd, "", &st, AT_EMPTY_PATH) < 0)
+                        return -errno;
+                if (!caller_knows(st.st_uid, st.st_gid))
+                        return -EPERM;
+        }
+        return S_ISLNK(node->mode) ? refused : 0;
+}
+
+void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const char *value, size_t size, int flags)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
+
+        if (r == 0 && ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, value, size, flags)) < 0)
+                r = -errno;
+        operation_reply_error(request, r);
+}
+
+static void reply_xattr(fuse_req_t request, ssize_t n, size_t size, const char *value)
+{
+        if (n < 0)
+                operation_reply_error(request, (int)n);
+        else if (size == 0)
+                (void)fuse_reply_xattr(request, (size_t)n);
+        else if ((size_t)n > size)
+                operation_reply_error(request, -ERANGE);
+        else
+                (void)fuse_reply_buf(request, value, (size_t)n);
+}
+
+void xattrs_get(fuse_req_t request, fuse_ino_t number, const char *name, size_t size)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        ssize_t n = begin_xattr(request, number, name, /* changes= */ false, -ENODATA, &fd);
+
+        if (n == 0 && operation_buffer() == NULL)
+                n = -ENOMEM;
+        if (n == 0) {
+                n = ATTEMPT(request, getxattr(operation_path(fd.fd).text, name, operation_buffer(),
+                                              size < XATTR_MAX ? size : XATTR_MAX));
+                n = n >= 0 ? n : errno == EOPNOTSUPP ? -ENODATA : -errno;
+        }
+        reply_xattr(request, n, size, operation_buffer());
+}
+
+void xattrs_list(fuse_req_t request, fuse_ino_t number, size_t size)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        ssize_t n = begin_xattr(request, number, NULL, /* changes= */ false, 0, &fd);
+        size_t kept = 0;
+        char *names = operation_buffer();
+
+        if (n == 0 && names == NULL)
+                n = -ENOMEM;
+        if (n == 0 && fd.fd >= 0) {
+                n = ATTEMPT(request, listxattr(operation_path(fd.fd).text, names, XATTR_MAX));
+                n = n < 0 ? -errno : n;
+        }
+        for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
+                if (passes(names + i)) {
+                        size_t length = strlen(names + i) + 1;
+
+                        (void)memmove(names + kept, names + i, length);
+                        if (kept != (size_t)i)
+                                names[i + (ssize_t)length - 1] = '\0';
+                        kept += length;
+                }
+        reply_xattr(request, n < 0 ? n : (ssize_t)kept, size, names);
+}
+
+void xattrs_remove(fuse_req_t request, fuse_ino_t number, const char *name)
+{
+        cleanup_node_fd struct node_fd fd = NO_FD;
+        int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
+
+        if (r == 0 && ATTEMPT(request, removexattr(operation_path(fd.fd).text, name)) < 0 &&
+            !operation_done_before(errno, ENODATA))
+                r = -errno;
+        operation_reply_error(request, r);
+}
