@@ -78,4 +78,39 @@ struct pool_kind {
                     struct error *error);
 };
 
+/*
+ * pool_loop - image files in a directory. Parameters: "preallocate": "true" (the default: what a volume was promised is
+ * its own) or "false" (a sparse file, counted as if it were full).
+ */
+extern const struct pool_kind pool_loop;
+
+/*
+ * pool_lvm - logical volumes in a volume group. What is made carries the tag "flexgraft".
+ *
+ * Parameters, as lvcreate(8) has them: "type" linear (default), striped, mirror, raid1, raid5, raid6, raid10 or thin;
+ * "stripes", "mirrors", "stripesize" (KiB); "thinpool", for thin: thin volumes together never get more than their thin
+ * pool has.
+ */
+extern const struct pool_kind pool_lvm;
+
+/*
+ * pool_pmem - namespaces of persistent memory, one per volume and named after it.
+ *
+ * Parameters: "usage" AppDirect (default: mode fsdax, what is mapped with DAX is the memory itself) or FileIO (mode
+ * sector: no torn sectors, and no DAX).
+ */
+extern const struct pool_kind pool_pmem;
+
+/*
+ * pool_pmem_lvm - type pmem in mode lvm: namespaces named "flexgraft" are the disks of one volume group, the region's,
+ * and each volume is a logical volume of it.
+ *
+ * The group is made, and grows to "maxPercent" of the region, when a volume is made. Parameters: "usage", as in mode
+ * direct. Other namespaces of the region, and other volume groups, are left alone.
+ */
+const struct pool_kind *pool_pmem_lvm(void);
+
+/* pool_kind_of() - what a pool can do. */
+const struct pool_kind *pool_kind_of(const struct pool *pool);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_loop.h"
+#include "provision/pool_kind.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_pmem.h"
+#include "provision/pool_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_pmem_lvm.h"
+#include "provision/pool_kind.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,8 +9,6 @@
 #include "block/lvm.h"
 #include "block/pmem.h"
 #include "process/log.h"
-#include "provision/pool_lvm.h"
-#include "provision/pool_pmem.h"
 
 #define DISK_MIN_BYTES ((uint64_t)16 << 20) /* below, too much of it is notes */
 
