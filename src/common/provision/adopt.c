@@ -98,11 +98,11 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
         struct job *job = match->job;
         int r;
 
-        if (pool->type == NULL || (job->profile != NULL && !profile_selects(job->profile, pool)))
+        if (pool->kind == NULL || (job->profile != NULL && !profile_selects(job->profile, pool)))
                 return 0;
         match->pool = *pool;
         job->pool = *pool;
-        job->kind = pool_kind_of(pool);
+        job->kind = pool->kind;
         r = job_lock_pool(job, error); /* to look into a disk may wake it */
         if (r == 0)
                 r = job->kind->each(&job->config, pool, match_item, match, error);

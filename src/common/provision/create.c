@@ -118,10 +118,10 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         struct pool_measure measure = {};
         int r;
 
-        if (pool->type == NULL || !profile_selects(job->profile, pool))
+        if (pool->kind == NULL || !profile_selects(job->profile, pool))
                 return 0;
         choice->selected = true;
-        r = pool_kind_of(pool)->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
+        r = pool->kind->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
         if (r < 0) {
                 log_say("the pool %s is passed over: %s", pool->name, error_why(error));
                 return 0;
@@ -142,10 +142,10 @@ static int choose_holder(const struct pool *pool, void *argument, struct error *
         const struct job *job = choice->job;
         struct pool_item item;
 
-        if (pool->type == NULL || !profile_selects(job->profile, pool))
+        if (pool->kind == NULL || !profile_selects(job->profile, pool))
                 return 0;
         choice->selected = true;
-        if (pool_kind_of(pool)->look(&job->config, pool, job->request->id, &item, error) < 0)
+        if (pool->kind->look(&job->config, pool, job->request->id, &item, error) < 0)
                 return 0; /* it is not in this one */
         choice->pool = *pool;
         return 1;

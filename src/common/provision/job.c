@@ -42,7 +42,7 @@ int job_use_pool(struct job *job, const char *name, struct error *error)
         int r = pool_find(&job->config, name, &job->pool, error);
 
         if (r == 0)
-                job->kind = pool_kind_of(&job->pool);
+                job->kind = job->pool.kind;
         return r;
 }
 
@@ -106,7 +106,7 @@ void job_begin_record(const struct job *job, struct provision_record *ret_record
         /* each as long as the request, or the profile, may have it */
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
-        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.type);
+        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
         (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);

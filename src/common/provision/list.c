@@ -57,10 +57,11 @@ static int add_disk(const struct pool_item *item, void *argument, struct error *
         (void)json_object_set_new(disks->job->paths, name, reply_printable(item->path));
         if (owners_find(disks->job, disks->pool->name, item->id) != NULL)
                 return 0;
-        (void)json_array_append_new(disks->list, json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id",
-                                                           reply_printable(item->id), "pool", disks->pool->name, "type",
-                                                           disks->pool->type, "size", (json_int_t)item->size_bytes,
-                                                           "path", reply_printable(item->path), "targetType", "raw"));
+        (void)json_array_append_new(disks->list,
+                                    json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id", reply_printable(item->id), "pool",
+                                              disks->pool->name, "type", disks->pool->kind->type, "size",
+                                              (json_int_t)item->size_bytes, "path", reply_printable(item->path),
+                                              "targetType", "raw"));
         return 0;
 }
 
@@ -84,12 +85,12 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
                 if (!profile_selects(profile, pool) ||
                     (job->request->profile != NULL && strcmp(job->request->profile, name) != 0))
                         continue;
-                if (pool_kind_of(pool)->check_parameters(profile_parameters(profile), error) < 0) {
+                if (pool->kind->check_parameters(profile_parameters(profile), error) < 0) {
                         (void)json_array_append_new(list, json_pack("{s:o, s:o}", "profile", reply_printable(name),
                                                                     "problem", reply_printable(error_why(error))));
                         continue;
                 }
-                r = pool_kind_of(pool)->measure(&job->config, pool, profile_parameters(profile), &measure, error);
+                r = pool->kind->measure(&job->config, pool, profile_parameters(profile), &measure, error);
                 if (r < 0)
                         return r;
                 object = measure_object(&measure);
@@ -107,25 +108,26 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
         json_t *object;
         int r;
 
-        r = pool->type == NULL ? error_negative(error->errnum)
-                               : pool_kind_of(pool)->measure(&job->config, pool, NULL, &measure, error);
+        r = pool->kind == NULL ? error_negative(error->errnum)
+                               : pool->kind->measure(&job->config, pool, NULL, &measure, error);
         if (r < 0 && job->request->pool != NULL)
                 return r;
         if (r < 0) { /* the others are there all the same */
                 (void)json_array_append_new(json_object_get(job->reply, "pools"),
-                                            json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type", pool->type,
-                                                      "problem", reply_printable(error_why(error))));
+                                            json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type",
+                                                      pool->kind != NULL ? pool->kind->type : NULL, "problem",
+                                                      reply_printable(error_why(error))));
                 return 0;
         }
         object = measure_object(&measure);
         (void)json_object_set_new(object, "name", json_string(pool->name));
-        (void)json_object_set_new(object, "type", json_string(pool->type));
+        (void)json_object_set_new(object, "type", json_string(pool->kind->type));
         (void)json_array_append_new(json_object_get(job->reply, "pools"), object);
         if (job->request->verb == PROVISION_LIST) {
                 struct disks disks = { .job = job, .pool = pool, .list = json_object_get(job->reply, "disks") };
 
                 (void)json_object_set_new(object, "targetType", json_string("raw"));
-                r = pool_kind_of(pool)->each(&job->config, pool, add_disk, &disks, error);
+                r = pool->kind->each(&job->config, pool, add_disk, &disks, error);
                 if (r < 0 && job->request->pool == NULL)
                         (void)json_object_set_new(object, "problem", reply_printable(error_why(error)));
                 return r < 0 && job->request->pool == NULL ? 0 : r;

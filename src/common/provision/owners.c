@@ -12,19 +12,26 @@
 #include "provision/pool_kind.h"
 #include "state/volume_record.h"
 
+static int find_place(const struct job *job, const char *pool_name, char *ret_place)
+{
+        struct error ignored;
+        struct pool pool;
+        int r = pool_find(&job->config, pool_name, &pool, &ignored);
+
+        if (r < 0)
+                return r;
+        return pool.kind->place_disks != NULL ? pool.kind->place_disks(&job->config, &pool, ret_place, &ignored)
+                                              : pool.kind->place(&job->config, &pool, ret_place, &ignored);
+}
+
 /* What a disk is known by, whatever its pool is called. A pool that cannot be looked at is known by its name. */
 static void put_key(const struct job *job, const char *pool_name, const char *id, char *ret_key)
 {
         const char *known = json_string_value(json_object_get(job->places, pool_name));
         char place[POOL_PLACE_SIZE];
-        struct error ignored;
-        struct pool pool;
 
-        if (known == NULL && (pool_find(&job->config, pool_name, &pool, &ignored) < 0 ||
-                              pool_kind_of(&pool)->place(&job->config, &pool, place, &ignored) < 0))
+        if (known == NULL && find_place(job, pool_name, place) < 0)
                 (void)snprintf(place, sizeof place, "pool:%s", pool_name);
-        else if (known == NULL && pool.volume_group[0] != '\0') /* be it of a region or not */
-                (void)snprintf(place, sizeof place, "lvm:%s", pool.volume_group);
         if (known == NULL)
                 (void)json_object_set_new(job->places, pool_name,
                                           json_string(place)); /* else looked at again next time */
@@ -95,11 +102,11 @@ int owners_check_unused(const struct job *job, const struct pool *pool, const ch
         struct attached attached = {};
         cleanup_state struct state volumes = STATE_NONE;
         struct pool_item item;
-        int r = pool_kind_of(pool)->look(&job->config, pool, id, &item, error);
+        int r = pool->kind->look(&job->config, pool, id, &item, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if ((r = pool_kind_of(pool)->check_unused(&job->config, pool, id, error)) < 0)
+        if ((r = pool->kind->check_unused(&job->config, pool, id, error)) < 0)
                 return r;
         attached.path = item.path;
         if ((r = proc_boot_id(attached.boot_id)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_lvm_layout.h"
+#include "provision/pool_lvm.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,29 @@
 
 #define MAPPER_NAME_MAX 100 /* of group and volume; DM_NAME_LEN is 128, and parts of volumes have suffixes */
 
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+bool pool_lvm_is_group(const json_t *value)
+{
+        const char *group = json_string_value(value);
+
+        return group != NULL && group[0] != '\0' && group[0] != '-' && strchr(group, '/') == NULL &&
+               strlen(group) < sizeof((struct pool *)0)->volume_group;
+}
+
+static const struct file_key keys[] = {
+        { "volumeGroup", "a volume group's name", pool_lvm_is_group, true, NULL, "Volume group that has the volumes.",
+          NULL },
+        {},
+};
+
+/* The name is checked, and fits. */
+static const char *read_keys(const json_t *file, struct pool *pool)
+{
+        (void)text_copy(pool->volume_group, sizeof pool->volume_group,
+                        json_string_value(json_object_get(file, "volumeGroup")));
+        return NULL;
+}
+
+int pool_lvm_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
 {
         (void)config;
         (void)error;
@@ -33,7 +55,7 @@ static size_t doubled_length(const char *name)
 }
 
 /* The volume's own name, where lvm takes it. */
-static void choose_id(const struct pool *pool, const char *name, char *ret_id)
+void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         static const char *const parts[] = { "_cdata",  "_cmeta",  "_corig", "_mlog",  "_mimage",  "_pmspare",
                                              "_rimage", "_rmeta",  "_tdata", "_tmeta", "_vorigin", "_vdata",
@@ -138,8 +160,8 @@ static int check_group(const struct pool *pool, struct error *error)
                             : -ENOENT;
 }
 
-static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
-                struct error *error)
+int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                  struct error *error)
 {
         struct lvm_volume volume;
         int r = check_id(pool, id, error);
@@ -155,7 +177,7 @@ static int look(const struct config *config, const struct pool *pool, const char
         return r;
 }
 
-static int check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         int r = lvm_find(pool->volume_group, id, &volume, error);
@@ -172,7 +194,7 @@ static int check_unused(const struct config *config, const struct pool *pool, co
         return 0;
 }
 
-static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
         struct error ignored; /* the first failure is the one to tell */
@@ -190,7 +212,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 }
 
 /* One that was never active, or was cut short, is read the same way. */
-static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
         struct lvm_volume volume;
@@ -212,7 +234,8 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
 }
 
 /* Most thin pools give their blocks to others zeroed. */
-static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
+int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                   struct error *error)
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
@@ -223,10 +246,10 @@ static int erase(const struct config *config, const struct pool *pool, const cha
                 return r == -ENOENT ? 0 : r;
         if (volume.thin_pool[0] != '\0' && (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
-        return thin_pool.zeroes ? 0 : wipe(config, pool, id, error);
+        return thin_pool.zeroes ? 0 : pool_lvm_wipe(config, pool, id, error);
 }
 
-static int remove_volume(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         int r = check_id(pool, id, error);
@@ -257,8 +280,8 @@ static int pass_on(const struct lvm_volume *volume, void *argument, struct error
         return walk->function(&item, walk->argument, error);
 }
 
-static int each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
-                struct error *error)
+int pool_lvm_each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                  struct error *error)
 {
         struct walk walk = { .pool = pool, .function = function, .argument = argument };
 
@@ -267,16 +290,20 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 const struct pool_kind pool_lvm = { .type = "lvm",
-                                    .place = place,
+                                    .keys = keys,
+                                    .begin = lvm_begin,
+                                    .end = lvm_end,
+                                    .read = read_keys,
+                                    .place = pool_lvm_place,
                                     .measure = pool_lvm_layout_measure,
-                                    .choose_id = choose_id,
+                                    .choose_id = pool_lvm_choose_id,
                                     .check_parameters = pool_lvm_layout_check,
                                     .fits = pool_lvm_layout_fits,
                                     .create = create,
-                                    .look = look,
-                                    .check_unused = check_unused,
-                                    .is_blank = is_blank,
-                                    .wipe = wipe,
-                                    .erase = erase,
-                                    .remove = remove_volume,
-                                    .each = each };
+                                    .look = pool_lvm_look,
+                                    .check_unused = pool_lvm_check_unused,
+                                    .is_blank = pool_lvm_is_blank,
+                                    .wipe = pool_lvm_wipe,
+                                    .erase = pool_lvm_erase,
+                                    .remove = pool_lvm_remove,
+                                    .each = pool_lvm_each };

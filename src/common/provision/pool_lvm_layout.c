@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_lvm_layout.h"
+#include "provision/pool_lvm.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "block/lvm.h"
+#include "provision/pool.h"
 
 #define DISKS_MAX 64
 #define STRIPE_MIN_KIB 4 /* a page; powers of two only (lvcreate(8)) */

@@ -7,12 +7,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "block/lvm.h"
-#include "block/pmem.h"
 #include "process/log.h"
 #include "process/worker.h"
 #include "provision/idempotency.h"
 #include "provision/job.h"
+#include "provision/pool_kind.h"
 #include "provision/profile.h"
 #include "provision/record.h"
 #include "state/config.h"
@@ -62,8 +61,9 @@ static int run(void *argument, struct error *error)
 
 void provision_end(void)
 {
-        lvm_end();
-        pmem_end();
+        for (size_t i = 0; pool_kinds[i] != NULL; i++)
+                if (pool_kinds[i]->end != NULL)
+                        pool_kinds[i]->end();
 }
 
 static int run_here(const struct config *config, const struct provision_request *request, struct error *error)
@@ -92,9 +92,12 @@ int provision_unmake(const struct config *config, const char *name, struct error
 
 int provision_begin(int argc, char **argv, struct error *error)
 {
-        int r = lvm_begin(argc, argv, error);
+        int r = 0;
 
-        return r < 0 ? r : pmem_begin(argc, argv, error);
+        for (size_t i = 0; r == 0 && pool_kinds[i] != NULL; i++)
+                if (pool_kinds[i]->begin != NULL)
+                        r = pool_kinds[i]->begin(argc, argv, error);
+        return r;
 }
 
 int provision_run(const struct provision_request *request, json_t **ret_reply, struct error *error)
