@@ -65,7 +65,7 @@ static bool is_type(const char *type, const struct pool *pool)
 {
         static const char prefix[] = "org.flexgraft.";
 
-        return strcmp(text_starts(type, prefix) ? type + strlen(prefix) : type, pool->type) == 0;
+        return strcmp(text_starts(type, prefix) ? type + strlen(prefix) : type, pool->kind->type) == 0;
 }
 
 bool profile_selects(const json_t *profile, const struct pool *pool)

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
 #include "state/state_dir.h"
 
+#define POOL_NAME_MAX 129         /* terminated */
 #define PROVISION_NAME_MAX 256    /* terminated */
 #define PROVISION_ID_MAX 256      /* terminated */
 #define PROVISION_IDENTITY_MAX 48 /* terminated */

@@ -37,9 +37,9 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
         }
         if ((r = pool_find(&call->config, pool_name, ret_pool, error)) < 0)
                 return r;
-        if (strcmp(ret_pool->type, "pmem") != 0)
+        if (strcmp(ret_pool->kind->type, "pmem") != 0)
                 return fail_because(error, EINVAL, "find namespace", pool_name,
-                                    "the pool \"%.128s\" is of type %s, not pmem", pool_name, ret_pool->type);
+                                    "the pool \"%.128s\" is of type %s, not pmem", pool_name, ret_pool->kind->type);
         (void)snprintf(ret_id, PROVISION_ID_MAX, "%.255s", id != NULL ? id : call->request->name);
         return 0;
 }
