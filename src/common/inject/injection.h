@@ -12,32 +12,12 @@
 #include "container/container.h"
 #include "inject/request.h"
 #include "inject/session.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/target.h"
 #include "state/mount_record.h"
 
 #define INJECTION_LOCKS_MAX 2
-
-struct injection;
-
-/* What is mounted: how its source is found and how a detached mount of it is made. One constant per sort of mount. */
-struct source_kind {
-        /* find the source; fills directory, record.origin and what make() needs */
-        int (*open)(struct injection *injection, struct error *error);
-        /* fill mount_fd; owned: with a superblock that the container's user namespace owns */
-        int (*make)(struct injection *injection, bool owned, struct error *error);
-        /* open the device to the container, once the record is written; NULL: there is none */
-        int (*allow)(struct injection *injection, struct error *error);
-        /* take back from what was replaced what only that needed, in the node's namespaces; NULL: there is no such
-         * thing */
-        int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
-        /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
-        int (*undo)(struct injection *injection, struct error *error);
-        bool translatable; /* a translator may show it */
-        bool ownable;      /* whether make() knows how to do that */
-        bool maps;         /* make() itself makes owners right, and says in record.id_mapping how */
-        bool foreign;      /* its content may be a container's own work: nosuid and nodev are locked always */
-};
 
 struct injection {
         const struct request *request;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_container.h"
-
+/* source_container.c - a file or directory of another container as the source of a mount, its owners translated. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/idmap.h"
 #include "mount/mountinfo.h"

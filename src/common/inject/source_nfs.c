@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_nfs.h"
-
+/* source_nfs.c - an NFS export, reached from the container's network namespace. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/nfs.h"
 
 #define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
