@@ -60,31 +60,20 @@ void injection_begin(struct injection *injection, struct session *session, const
 /* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
-/* One step each, named as in inject/plan.h. 0, or negative errno with the error filled. */
+/* One step of inject/plan.h each: PIN_CONTAINER, CLAIM, OPEN_SOURCE and its like, CLONE and its like. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);
-int injection_look(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);
 int injection_make_mount(struct injection *injection, struct error *error);
-int injection_dress(struct injection *injection, struct error *error);
-int injection_lock(struct injection *injection, struct error *error);
-int injection_record(struct injection *injection, struct error *error);
-int injection_make_target(struct injection *injection, struct error *error);
-int injection_allow_device(struct injection *injection, struct error *error);
-int injection_place(struct injection *injection, struct error *error);
-int injection_confirm(struct injection *injection, struct error *error);
 
-/*
- * injection_translate() - the detached mount made so far is shown through a translator, whose FUSE mount takes its
- * place (inject/remap.h); says so in the record. It is not dressed yet.
- */
-int injection_translate(struct injection *injection, struct error *error);
+/* injection_fail_ids() - EOPNOTSUPP: owners of this source cannot be made right in the way that was asked for. */
+int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);
+
+/* injection_digest() - everything that makes two requests ask for different mounts, and where their sources lead. */
+uint64_t injection_digest(const struct injection *injection);
 
 /* injection_digest_text() - one more text of the request that makes its source another one. */
 void injection_digest_text(struct injection *injection, const char *text);
-
-/* injection_undo() - take back, in reverse, whatever was done; in a worker of its own, in the node's namespaces. */
-int injection_undo(struct injection *injection, struct error *error);
 
 void injection_release(struct injection *injection);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/source.h"
 #include "mount/nfs.h"
@@ -72,7 +73,7 @@ static int make_for(struct injection *injection, struct nfs_mount *mount, struct
                         return r;
         }
         if (ids != IDS_HOST)
-                return injection_translate(injection, error);
+                return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, plain);
         return 0;
 }
