@@ -5,7 +5,7 @@
 #include "inject/remap.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_nfs.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =

@@ -4,7 +4,7 @@
 #include "inject/apply.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_overlay.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =

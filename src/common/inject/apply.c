@@ -8,6 +8,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "inject/attributes.h"
+#include "inject/look.h"
+#include "inject/place.h"
 #include "inject/removal.h"
 #include "process/worker.h"
 
@@ -21,7 +24,7 @@ static const struct {
 } takers[] = {
         [STEP_PIN_CONTAINER] = { .inject = injection_pin_container },
         [STEP_CLAIM] = { .inject = injection_claim },
-        [STEP_LOOK] = { .inject = injection_look },
+        [STEP_LOOK] = { .inject = look_at_target },
         [STEP_OPEN_SOURCE] = { .inject = injection_open_source },
         [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
         [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
@@ -31,14 +34,14 @@ static const struct {
         [STEP_CLONE] = { .inject = injection_make_mount },
         [STEP_CREATE_SUPERBLOCK] = { .inject = injection_make_mount },
         [STEP_MAKE_NODE] = { .inject = injection_make_mount },
-        [STEP_DRESS] = { .inject = injection_dress },
-        [STEP_LOCK] = { .inject = injection_lock },
-        [STEP_LOOK_AGAIN] = { .inject = injection_look },
-        [STEP_RECORD] = { .inject = injection_record },
-        [STEP_MAKE_TARGET] = { .inject = injection_make_target },
-        [STEP_ALLOW_DEVICE] = { .inject = injection_allow_device },
-        [STEP_PLACE] = { .inject = injection_place },
-        [STEP_CONFIRM] = { .inject = injection_confirm },
+        [STEP_DRESS] = { .inject = attributes_set },
+        [STEP_LOCK] = { .inject = attributes_lock },
+        [STEP_LOOK_AGAIN] = { .inject = look_at_target },
+        [STEP_RECORD] = { .inject = place_record },
+        [STEP_MAKE_TARGET] = { .inject = place_make_target },
+        [STEP_ALLOW_DEVICE] = { .inject = place_allow_device },
+        [STEP_PLACE] = { .inject = place_mount },
+        [STEP_CONFIRM] = { .inject = place_confirm },
         [STEP_FIND_RECORD] = { .remove = removal_find_record },
         [STEP_FORBID_DEVICE] = { .remove = removal_forbid_device },
         [STEP_UNPLACE] = { .remove = removal_unplace },
@@ -101,7 +104,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
 
 /*
  * The locks of all of them at once, in order; in a batch, and where a source may have to be made, those of the
- * containers' trees, too, which injection_look() else takes when it has to.
+ * containers' trees, too, which look_at_target() else takes when it has to.
  */
 static int take_locks(struct run *run, struct error *error)
 {
@@ -143,7 +146,7 @@ static int run_injections(void *argument, struct error *error)
 
 static int run_undo(void *argument, struct error *error)
 {
-        return injection_undo(argument, error);
+        return place_undo(argument, error);
 }
 
 static int run_removal(void *argument, struct error *error)

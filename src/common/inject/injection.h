@@ -12,32 +12,12 @@
 #include "container/container.h"
 #include "inject/request.h"
 #include "inject/session.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/target.h"
 #include "state/mount_record.h"
 
 #define INJECTION_LOCKS_MAX 2
-
-struct injection;
-
-/* What is mounted: how its source is found and how a detached mount of it is made. One constant per sort of mount. */
-struct source_kind {
-        /* find the source; fills directory, record.origin and what make() needs */
-        int (*open)(struct injection *injection, struct error *error);
-        /* fill mount_fd; owned: with a superblock that the container's user namespace owns */
-        int (*make)(struct injection *injection, bool owned, struct error *error);
-        /* open the device to the container, once the record is written; NULL: there is none */
-        int (*allow)(struct injection *injection, struct error *error);
-        /* take back from what was replaced what only that needed, in the node's namespaces; NULL: there is no such
-         * thing */
-        int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
-        /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
-        int (*undo)(struct injection *injection, struct error *error);
-        bool translatable; /* a translator may show it */
-        bool ownable;      /* whether make() knows how to do that */
-        bool maps;         /* make() itself makes owners right, and says in record.id_mapping how */
-        bool foreign;      /* its content may be a container's own work: nosuid and nodev are locked always */
-};
 
 struct injection {
         const struct request *request;
@@ -80,31 +60,20 @@ void injection_begin(struct injection *injection, struct session *session, const
 /* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
-/* One step each, named as in inject/plan.h. 0, or negative errno with the error filled. */
+/* One step of inject/plan.h each: PIN_CONTAINER, CLAIM, OPEN_SOURCE and its like, CLONE and its like. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);
-int injection_look(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);
 int injection_make_mount(struct injection *injection, struct error *error);
-int injection_dress(struct injection *injection, struct error *error);
-int injection_lock(struct injection *injection, struct error *error);
-int injection_record(struct injection *injection, struct error *error);
-int injection_make_target(struct injection *injection, struct error *error);
-int injection_allow_device(struct injection *injection, struct error *error);
-int injection_place(struct injection *injection, struct error *error);
-int injection_confirm(struct injection *injection, struct error *error);
 
-/*
- * injection_translate() - the detached mount made so far is shown through a translator, whose FUSE mount takes its
- * place (inject/remap.h); says so in the record. It is not dressed yet.
- */
-int injection_translate(struct injection *injection, struct error *error);
+/* injection_fail_ids() - EOPNOTSUPP: owners of this source cannot be made right in the way that was asked for. */
+int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);
+
+/* injection_digest() - everything that makes two requests ask for different mounts, and where their sources lead. */
+uint64_t injection_digest(const struct injection *injection);
 
 /* injection_digest_text() - one more text of the request that makes its source another one. */
 void injection_digest_text(struct injection *injection, const char *text);
-
-/* injection_undo() - take back, in reverse, whatever was done; in a worker of its own, in the node's namespaces. */
-int injection_undo(struct injection *injection, struct error *error);
 
 void injection_release(struct injection *injection);
 

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/source.h"
 
-#include "inject/source_bind.h"
-#include "inject/source_block.h"
-#include "inject/source_container.h"
-#include "inject/source_nfs.h"
-#include "inject/source_overlay.h"
-#include "inject/source_raw.h"
-#include "inject/source_tmpfs.h"
+#include "inject/request.h"
 
 const struct source_kind *source_of(const struct request *request)
 {

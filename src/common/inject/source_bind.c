@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_bind.h"
-
+/* source_bind.c - a file or directory of the node as the source of a mount: opened once, cloned. */
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/node_path.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 
 static int open_source(struct injection *injection, struct error *error)

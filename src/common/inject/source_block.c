@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_block.h"
-
+/* source_block.c - a filesystem on a block device of the node as the source of a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/identity.h"
 #include "mount/superblock.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_nfs.h"
-
+/* source_nfs.c - an NFS export, reached from the container's network namespace. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/attributes.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/nfs.h"
 
 #define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
@@ -71,7 +73,7 @@ static int make_for(struct injection *injection, struct nfs_mount *mount, struct
                         return r;
         }
         if (ids != IDS_HOST)
-                return injection_translate(injection, error);
+                return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, plain);
         return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_overlay.h"
-
+/* source_overlay.c - an overlay of directories of the node as the source of a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,8 @@
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "mount/superblock.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_raw.h"
-
+/* source_raw.c - a block device of the node itself, as a device node of the container's own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -10,7 +9,9 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "inject/injection.h"
 #include "inject/raw_grant.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "process/privileges.h"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_tmpfs.h"
-
+/*
+ * source_tmpfs.c - a fresh tmpfs as the source of a mount.
+ *
+ * The node owns its superblock: of one that the container's user namespace owned, the container's root could raise the
+ * size (seen on 6.18 and 6.1). Its ids are the node's, and its root directory belongs to the container's.
+ */
 #include <stdio.h>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/superblock.h"
 
 /* The owner of its root directory: the ids asked for or the container's root, as the filesystem is to store them. */

@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-#define SERVER_ADDRESS_SIZE 64 /* an address as text, with its interface, terminated */
+#include "mount/address.h"
 
 /* From where it is looked for. */
 struct nfs_server_view {
@@ -20,8 +19,8 @@ struct nfs_server_view {
 };
 
 struct nfs_server {
-        char server[SERVER_ADDRESS_SIZE];
-        char client[SERVER_ADDRESS_SIZE]; /* ours, on the way there */
+        char server[ADDRESS_SIZE];
+        char client[ADDRESS_SIZE]; /* ours, on the way there */
 };
 
 /*
