@@ -3,8 +3,8 @@
 #include "privileges/unmount.h"
 #include "process/program.h"
 #include "volume/ephemeral.h"
-#include "volume/mount_dir.h"
 #include "volume/reply.h"
+#include "volume/unpublish.h"
 
 static const char help[] = "\n"
                            "Unmount whatever is mounted on DIR and below it.\n"

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "process/log.h"
+#include "volume/device_filesystem.h"
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
 
@@ -118,7 +119,7 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
 
         if ((r = check_unmounted(call, error)) < 0)
                 return r;
-        r = volume_call_unformat(call, error);
+        r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
                 return r; /* a mkfs that is dying still: again in a moment */
         *ret_unformatted = r == 0;

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "block/filesystem.h"
 #include "process/log.h"
 #include "process/proc.h"
 #include "process/worker.h"
@@ -270,15 +269,6 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
         return r;
 }
 
-bool volume_call_shares_disk(const struct volume_call *call)
-{
-        struct stat image;
-        struct stat record;
-
-        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
-               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
-}
-
 int volume_call_drop(struct volume_call *call, struct error *error)
 {
         int r;
@@ -306,18 +296,4 @@ void volume_call_device(const struct volume_call *call, struct block_device *ret
 {
         *ret_device = (struct block_device){ .number = call->record.device_number };
         (void)text_copy(ret_device->path, sizeof ret_device->path, call->record.device);
-}
-
-int volume_call_unformat(const struct volume_call *call, struct error *error)
-{
-        char identity[VOLUME_IDENTITY_SIZE];
-        struct block_device device;
-        int r;
-
-        if (call->record.formatting[0] == '\0')
-                return 0;
-        volume_call_device(call, &device);
-        if ((r = call->kind->identify(call, identity, error)) < 0)
-                return r;
-        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
 }

@@ -125,12 +125,6 @@ void volume_call_begin_record(struct volume_call *call);
 /* volume_call_save() - write the record. */
 int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error);
 
-/*
- * volume_call_shares_disk() - whether what is behind the device lies on the filesystem that the records are on: then a
- * record written before something reached the device is on the disk before it, too.
- */
-bool volume_call_shares_disk(const struct volume_call *call);
-
 /* volume_call_drop() - remove the record; where there is none, what a killed call left of writing it. */
 int volume_call_drop(struct volume_call *call, struct error *error);
 
@@ -139,12 +133,6 @@ bool volume_call_is_here(const struct volume_call *call);
 
 /* volume_call_load_policy() - section "volumes", and whether kind and mount options are allowed. */
 int volume_call_load_policy(struct volume_call *call, struct error *error);
-
-/*
- * volume_call_unformat() - where the record says that its filesystem was being made: make the device blank again,
- * unless what is on it is somebody else's. The record stays as it is.
- */
-int volume_call_unformat(const struct volume_call *call, struct error *error);
 
 /* volume_call_device() - the record's device, as the rooms for devices take it. */
 void volume_call_device(const struct volume_call *call, struct block_device *ret_device);

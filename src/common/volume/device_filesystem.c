@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -13,13 +14,26 @@
 #include "process/log.h"
 
 /*
+ * Whether what is behind the device lies on the filesystem that the records are on: then a
+ * record written before something reached the device is on the disk before it, too.
+ */
+static bool shares_disk(const struct volume_call *call)
+{
+        struct stat image;
+        struct stat record;
+
+        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
+               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
+}
+
+/*
  * How well the record must be written that a filesystem is being made, or was. What mkfs, or a pod, writes into an
  * image is on the disk for sure when the journal of the image's filesystem is; where the record is in the same one it
  * was there first.
  */
 static enum file_durability durability(const struct volume_call *call)
 {
-        return volume_call_shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
+        return shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
 }
 
 /* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs,
@@ -44,6 +58,20 @@ static int format(struct volume_call *call, const struct block_device *device, c
                                call->config.command_seconds, error);
 }
 
+int device_filesystem_unmake(const struct volume_call *call, struct error *error)
+{
+        char identity[VOLUME_IDENTITY_SIZE];
+        struct block_device device;
+        int r;
+
+        if (call->record.formatting[0] == '\0')
+                return 0;
+        volume_call_device(call, &device);
+        if ((r = call->kind->identify(call, identity, error)) < 0)
+                return r;
+        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
+}
+
 /* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
 static int prepare(struct volume_call *call, const struct block_device *device, char *ret_type, bool *ret_formatted,
                    struct error *error)
@@ -51,7 +79,7 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         int r;
 
         *ret_formatted = call->record.formatting[0] != '\0';
-        if ((r = volume_call_unformat(call, error)) < 0)
+        if ((r = device_filesystem_unmake(call, error)) < 0)
                 return r;
         if (call->kind->is_untouched != NULL && call->kind->is_untouched(call) > 0)
                 r = filesystem_choose(device, call->request->fs_type, ret_type, error);

@@ -15,4 +15,10 @@
  */
 int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
 
+/*
+ * device_filesystem_unmake() - where the record says that its filesystem was being made: make the device blank again,
+ * unless what is on it is somebody else's. The record stays as it is.
+ */
+int device_filesystem_unmake(const struct volume_call *call, struct error *error);
+
 #endif

@@ -10,9 +10,9 @@
 #include "volume/kata_image.h"
 #include "volume/kind.h"
 #include "volume/kind_loop.h"
-#include "volume/mount_dir.h"
 #include "volume/publish.h"
 #include "volume/stage.h"
+#include "volume/unpublish.h"
 
 /* The loop device's part. */
 struct inner {

@@ -9,7 +9,7 @@
 #include "block/lvm.h"
 #include "process/log.h"
 #include "provision/pool.h"
-#include "volume/kind_block.h"
+#include "volume/device.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
 
@@ -107,9 +107,9 @@ static int use_device(struct volume_call *call, const struct names *names, struc
         struct block_device device;
         int r;
 
-        if ((r = block_volume_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
+        if ((r = volume_device_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
             (r = lvm_find_device(names->group, names->volume, &device, error)) < 0 ||
-            (r = block_volume_check_alone(call, &device, error)) < 0)
+            (r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
                 return fail_because(error, EROFS, "find device", device.path, "the device %s is read-only",

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "block/pmem.h"
 #include "provision/pool.h"
-#include "volume/kind_block.h"
+#include "volume/device.h"
 #include "volume/kind_lvm.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
@@ -98,7 +98,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (look(call, &ignored) > 0 && call->record.device_number == device.number)
                 return 0;
         volume_call_begin_record(call);
-        if ((r = block_volume_check_alone(call, &device, error)) < 0)
+        if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);

@@ -43,10 +43,7 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
 int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, enum file_durability durability,
                   struct error *error);
 
-/*
- * volume_take_off() - unmount and unmountdevice: whatever is mounted on request->dir and below it, the directories that
- * were made for it, and what the record remembers of it.
- */
-int volume_take_off(struct volume_call *call, struct error *error);
+/* mount_dir_save() - write the record; a kind without a device has one only while it is mounted somewhere. */
+int mount_dir_save(struct volume_call *call, struct error *error);
 
 #endif
