@@ -14,6 +14,7 @@
 #include "volume/kind_nfs.h"
 #include "volume/kind_pmem.h"
 #include "volume/kind_tmpfs.h"
+#include "volume/kind_words.h"
 #include "volume/provisioned.h"
 
 static const struct volume_kind *const kinds[] = { &kind_loop, &kind_block, &kind_bind,      &kind_tmpfs, &kind_nfs,
@@ -96,7 +97,7 @@ int volume_kind_choose(struct volume_call *call, struct error *error)
         kind = find(word);
         if (word != NULL && (kind == NULL || kind == &kind_kata))
                 return fail_because(error, EINVAL, "find kind", word,
-                                    "\"%.64s\" is no type of volume: loop, block, bind, tmpfs, nfs, lvm, pmem", word);
+                                    "\"%.64s\" is no type of volume: " VOLUME_TYPE_LIST, word);
         if (kind != NULL && of_driver != NULL && kind != of_driver)
                 return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
                                     of_driver->word, word);
@@ -106,7 +107,7 @@ int volume_kind_choose(struct volume_call *call, struct error *error)
                 kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : guess(call->request);
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
-                                    "the volume does not say its \"type\": loop, block, bind, tmpfs, nfs, lvm or pmem");
+                                    "the volume does not say its \"type\": one of " VOLUME_TYPE_LIST);
         /* one that is neither attached nor mounted is kept for its unfinished filesystem, and bars nobody */
         if (of_record != NULL && of_record != kind && call->record.device[0] == '\0' &&
             call->record.staged.dir == NULL && call->record.published_count == 0) {
