@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/json_value.h"
 
 static int parse(const char *text, struct error *error)
