@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "block/content.h"
 #include "block/lvm.h"
 #include "state/volume_record.h"
 
@@ -392,7 +391,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = content_erase(&device, error);
+                r = block_device_erase(&device, error);
         if (lvm_activate(pool->volume_group, id, /* active= */ false, r < 0 ? &ignored : error) < 0 && r == 0)
                 return -error->errnum;
         return r;
@@ -413,7 +412,7 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = content_is_blank(&device, error);
+                r = block_device_is_zeroed(&device, error);
         if (!volume.active)
                 (void)lvm_activate(pool->volume_group, id, /* active= */ false,
                                    &ignored); /* as it was before, at best */
