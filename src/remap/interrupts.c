@@ -21,7 +21,7 @@ void interrupts_begin(void)
 }
 
 /*
- * A process that waits for an answer got a signal. The kernel lets even a killed process wait for its answer, as long as
+ * A process that waits for an answer got a signal. Even if it is killed, the kernel lets it wait for its answer while
  * the server does not answer. So after a while its request is answered with EINTR, and the later answer is dropped.
  * Local filesystems need none of this.
  */

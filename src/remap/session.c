@@ -215,7 +215,7 @@ static void note_caller(uint32_t pid)
 
 /*
  * With the mutex held. How many threads should read. One, for a process that waits for each answer: two threads would
- * alternate, and each would wake another processor for nothing. Several processes gain from another processor, and so do
+ * alternate, and each would wake another processor for nothing. Several processes gain from another processor; so do
  * requests to a server, which take long.
  */
 static int listeners(void)
