@@ -35,8 +35,8 @@ int json_value_number(const char *key, const json_t *value, uint32_t *ret_id, st
 
 /*
  * json_value_size() - a size in bytes: a number, or one with the suffix k, m, g or t (powers of 1024, as in tmpfs(5);
- * Ki, Mi, Gi and Ti mean the same), or, with percent, a share of the machine's memory ("50%"). ret_text is in the kernel's
- * syntax.
+ * Ki, Mi, Gi and Ti mean the same), or, with percent, a share of the machine's memory ("50%"). ret_text is in the
+ * kernel's syntax.
  */
 int json_value_size(const char *key, const json_t *value, bool percent, char *ret_text, size_t size,
                     struct error *error);

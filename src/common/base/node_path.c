@@ -19,8 +19,8 @@
 
 /*
  * Whether a link may be followed. That root owns it proves little: in a directory that is id-mapped into a container,
- * links of the container's root belong to root on the disk. So a link must stay in its own directory, where its owner could
- * create any other file, too. Exceptions are the links of the machine's own layout (/bin, /var/run, /dev/disk).
+ * links of the container's root belong to root on the disk. So a link must stay in its own directory, where its owner
+ * could create any other file, too. Exceptions are the links of the machine's own layout (/bin, /var/run, /dev/disk).
  */
 static bool leads_nowhere_else(const char *path, const char *link)
 {

@@ -11,8 +11,8 @@
  * node_path_open() - open a path with O_PATH.
  *
  * Every symbolic link on the path must belong to root, stay in its own directory (or be in / or /var), and not be a
- * magic link of the kernel. Otherwise a container that may write to a volume could lead from there to any directory of the
- * node; and below /proc/PID/root a container's absolute links would lead into the node's tree.
+ * magic link of the kernel. Otherwise a container that may write to a volume could lead from there to any directory of
+ * the node; and below /proc/PID/root a container's absolute links would lead into the node's tree.
  *
  * Runs in: the node's mount namespace.
  * Takes:   path, absolute.
