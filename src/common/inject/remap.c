@@ -143,17 +143,17 @@ static int order(const int fds[PASSED], int *ret_pid, struct error *error)
         int r = fd_pass_send_all(runner.fd, fds, PASSED);
 
         if (r < 0)
-                return fail(error, -r, "start translator", PROGRAM);
+                return fail(error, -r, "start remap-daemon", PROGRAM);
         do
                 n = recvfrom(runner.fd, &answer, sizeof answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
-                return fail_because(error, ECANCELED, "start translator", PROGRAM, "nobody is there to start it");
+                return fail_because(error, ECANCELED, "start remap-daemon", PROGRAM, "nobody is there to start it");
         if (answer.errnum == ENOENT)
-                return fail_because(error, ENOENT, "start translator", PROGRAM,
+                return fail_because(error, ENOENT, "start remap-daemon", PROGRAM,
                                     PROGRAM " is neither beside this program nor in ../libexec/flexgraft");
         if (answer.errnum != 0)
-                return fail_because(error, answer.errnum, "start translator", PROGRAM, "it did not start: %s",
+                return fail_because(error, answer.errnum, "start remap-daemon", PROGRAM, "it did not start: %s",
                                     strerrordesc_np(answer.errnum) ?: "for no known reason");
         *ret_pid = answer.pid;
         return 0;
@@ -241,7 +241,7 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
 
         if (runner.fd < 0)
                 return fail_because(
-                        error, ENOSYS, "start translator", PROGRAM,
+                        error, ENOSYS, "start remap-daemon", PROGRAM,
                         "this program starts no translator unless \"remap\" is asked for, in so many letters");
         if (fstat(mount_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
