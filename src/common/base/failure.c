@@ -16,7 +16,7 @@ static const struct {
         { OPERATION_PARSE, 0, "--help shows every key with an example" },
         { "mount_setattr", EINVAL,
           "this filesystem (or a mount below the source) cannot be id-mapped by this kernel; "
-          "\"ids\": \"remap\" translates owners, \"host\" mounts without mapping: foreign owners then show as 65534" },
+          "\"ids\": \"remap\" maps owners in a daemon, \"host\" mounts without mapping: foreign owners then show as 65534" },
         { "mount_setattr", EPERM,
           "the source is id-mapped already, or its filesystem or its locked attributes belong to another user "
           "namespace; \"ids\": \"host\" mounts without mapping, foreign owners then show as 65534" },
@@ -54,8 +54,7 @@ static const struct {
         { "connect", ECONNREFUSED, "the host is there, and no NFS server listens on that port (option port=)" },
         { "connect", 0,
           "the server is reached from the container's network (nsenter -t PID -n); from the node's for its volumes" },
-        { "start translator", ENOSYS, "spell \"remap\" without escapes" },
-        { "start translator", ENOENT, "make install puts it there" },
+        { "start remap-daemon", ENOENT, "make install puts it there" },
         { "fsconfig", EPROTONOSUPPORT, "leave the version out of the options: the newest that both speak is found" },
         { "fsconfig", EACCES, "the server's exports(5) say which hosts may have it; showmount -e SERVER lists them" },
         { "fsconfig", ENOENT, "exportfs -v on the server, or showmount -e SERVER, lists what it has" },
