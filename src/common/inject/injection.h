@@ -47,7 +47,7 @@ struct injection {
         bool replacing;              /* a mount of flexgraft's is at the target, and is replaced */
         bool atomic;                 /* ... with no moment without a mount */
         unsigned made_before;        /* components of the target that an earlier call created */
-        char fs_type[64];            /* for fsopen(2) */
+        char fs_type[64];            /* for fsopen */
         struct mount_record earlier; /* the record of that call, if made_before > 0 */
         struct mount_record replaced;
         struct mount_record record; /* filled step by step; the source of the reply */

@@ -17,7 +17,6 @@
 #include "base/fd.h"
 #include "base/fd_pass.h"
 #include "base/json.h"
-#include "base/json_text.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"

@@ -64,7 +64,7 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
 
         if (context_fd < 0)
                 return context_fd;
-        /* after fsopen(2), which loads the module */
+        /* after fsopen, which loads the module */
         if (injection->request->fs_type != NULL && (r = check_type(injection->fs_type, error)) < 0)
                 return r;
         if ((r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,

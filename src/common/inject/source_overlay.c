@@ -141,7 +141,7 @@ static int configure(int context_fd, const struct overlay_job *job, struct error
         const int *writable = injection->layer_fds + job->layer_count;
         cleanup_close int upper_fd = -EBADF;
         cleanup_close int work_fd = -EBADF;
-        char lower[256] = ""; /* fsconfig(2) takes 256 bytes: hence the short names */
+        char lower[256] = ""; /* fsconfig takes 256 bytes: hence the short names */
         int r;
 
         for (size_t i = 0; i < job->layer_count; i++)
