@@ -206,11 +206,7 @@ static int settle_entry(const struct oci_hook *hook, struct request *entry, cons
         return 0;
 }
 
-/*
- * The batch that the annotations ask for: each one mount or an array of them, in the order of the annotations' names.
- * The request borrows from the hook. Errors: OPERATION_PARSE, naming the annotation.
- */
-static int read_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
+int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
 {
         const json_t *annotations = json_object_get(hook->state, "annotations");
         const char *names[ANNOTATIONS_MAX];
@@ -246,7 +242,8 @@ int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const str
         const struct batch batch = { .request = ret_request, .policy = &policy, .created_root = hook->root };
         int r;
 
-        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = read_request(hook, ret_request, error)) < 0 ||
+        if ((r = policy_load(&policy, "annotations", error)) < 0 ||
+            (r = oci_hook_request(hook, ret_request, error)) < 0 ||
             (r = policy_check_count(&policy, ret_request->entry_count, error)) < 0 || ret_request->entry_count == 0)
                 return r;
         plan_make_batch(plans, ret_request);
