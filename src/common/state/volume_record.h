@@ -18,6 +18,7 @@
 #include "mount/identity.h"
 #include "process/proc.h"
 #include "state/config.h"
+#include "state/record.h"
 #include "state/state_dir.h"
 #include "state/volume_name.h"
 
@@ -46,6 +47,8 @@ struct volume_record {
         char boot_id[PROC_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
+
+extern const struct record_table volume_record_table;
 
 /*
  * volume_record_stem() - a name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the
