@@ -133,7 +133,7 @@ int remap_begin_for(int argc, char **argv, struct error *error)
 
 int remap_begin_by_policy(int argc, char **argv, struct error *error)
 {
-        return policy_mentions("nfs") ? remap_begin(argc, argv, error) : 0;
+        return policy_lists_kind("annotations", "nfs") ? remap_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)

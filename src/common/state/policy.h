@@ -25,6 +25,9 @@ struct policy {
         const char *path;    /* of the file, for errors */
 };
 
+/* The keys of the file (state/file_key.h). */
+extern const struct file_key *const policy_keys;
+
 /*
  * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
  * nothing is allowed.
@@ -33,8 +36,8 @@ struct policy {
  */
 int policy_load(struct policy *ret_policy, const char *section, struct error *error);
 
-/* policy_mentions() - whether a word is anywhere in the file: false is certain, true is worth a closer look. */
-bool policy_mentions(const char *word);
+/* policy_lists_kind() - whether a section has a kind in its "kinds". */
+bool policy_lists_kind(const char *section, const char *kind);
 
 /* policy_lists() - whether a word is in one of the section's lists. */
 bool policy_lists(const struct policy *policy, const char *key, const char *word);
