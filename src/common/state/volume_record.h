@@ -20,8 +20,9 @@
 #include "state/config.h"
 #include "state/record.h"
 #include "state/state_dir.h"
-#include "state/volume_name.h"
 
+#define VOLUME_NAME_MAX 1024    /* terminated */
+#define VOLUME_DRIVER_MAX 256   /* "vendor~driver", terminated */
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
 /* A directory that the volume was put on, or was about to be. */
