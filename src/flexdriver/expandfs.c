@@ -15,7 +15,7 @@ static const struct program program = { .name = "expandfs",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_exec_helpers_begin_with_tools };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {

@@ -161,23 +161,6 @@ static json_t *to_json(const struct volume_record *record)
         return object;
 }
 
-bool volume_record_mentions(const char *state_dir, const char *name, const char *driver, const char *text)
-{
-        const char *const drivers[] = { NULL, driver };
-        static char content[65536];
-
-        for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-                char file[NAME_MAX + 1];
-                char path[PATH_MAX];
-
-                file_name(name, drivers[i], file);
-                if (snprintf(path, sizeof path, "%s/volumes/%s", state_dir, file) < (int)sizeof path &&
-                    file_read(AT_FDCWD, path, content, sizeof content) > 0 && strstr(content, text) != NULL)
-                        return true;
-        }
-        return false;
-}
-
 /* One file. -EBADMSG for one that is torn or not a record of ours. */
 static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
@@ -225,14 +208,17 @@ static int read_file(const struct state *state, const char *file, const char *na
         return -ENOENT;
 }
 
-int volume_record_read(const struct state *state, const char *name, const char *driver,
+typedef int read_function(const struct state *state, const char *file, const char *name,
+                          struct volume_record *ret_record, struct error *error);
+
+static int find_record(const struct state *state, read_function *function, const char *name, const char *driver,
                        struct volume_record *ret_record, struct error *error)
 {
         char file[NAME_MAX + 1];
         int r;
 
         file_name(name, NULL, file);
-        r = read_file(state, file, name, ret_record, error);
+        r = function(state, file, name, ret_record, error);
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0 && (driver[0] == '\0' || ret_record->driver[0] == '\0' || strcmp(driver, ret_record->driver) == 0))
@@ -241,7 +227,22 @@ int volume_record_read(const struct state *state, const char *name, const char *
         if (driver[0] == '\0')
                 return -ENOENT;
         file_name(name, driver, file);
-        return read_file(state, file, name, ret_record, error);
+        return function(state, file, name, ret_record, error);
+}
+
+int volume_record_read(const struct state *state, const char *name, const char *driver,
+                       struct volume_record *ret_record, struct error *error)
+{
+        return find_record(state, read_file, name, driver, ret_record, error);
+}
+
+int volume_record_peek(const char *state_dir, const char *name, const char *driver, struct volume_record *ret_record,
+                       struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = state_open(state_dir, "volumes", /* create= */ false, &state, error);
+
+        return r < 0 ? r : find_record(&state, load_file, name, driver, ret_record, error);
 }
 
 /* A new record gets the plain name, unless that is another driver's. */

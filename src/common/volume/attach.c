@@ -6,8 +6,8 @@
 #include <strings.h>
 
 #include "process/log.h"
+#include "volume/choose.h"
 #include "volume/device_filesystem.h"
-#include "volume/kind.h"
 #include "volume/mount_dir.h"
 
 static int attach_here(struct volume_call *call, struct error *error)
@@ -15,10 +15,10 @@ static int attach_here(struct volume_call *call, struct error *error)
         int r;
 
         call->answer.device = "";
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        if (call->kind->attach == NULL)
+        if (!call->kind->has_device)
                 return 0; /* it has no device, and nothing to be done before it is mounted */
         if ((r = call->kind->attach(call, error)) < 0)
                 return r;
@@ -33,7 +33,7 @@ int volume_attach(struct volume_call *call, struct error *error)
         if (volume_call_is_here(call))
                 return attach_here(call, error);
         call->answer.device = "";
-        if ((r = volume_kind_choose(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->predict == NULL)
                 return 0;
@@ -56,7 +56,7 @@ int volume_is_attached(struct volume_call *call, struct error *error)
         call->answer.attached = true;
         if (!volume_call_is_here(call))
                 return 0; /* as attach says: the node itself does it when it is needed */
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0)
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
                 return 0;
@@ -144,7 +144,7 @@ static int detach_lost(struct volume_call *call, struct error *error)
         char dir[PATH_MAX];
         int r;
 
-        call->kind = volume_kind_of_lost_record();
+        volume_choose_lost(call);
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
         if (r > 0 && mount_dir_find(call, dir, error) == 0)
@@ -167,7 +167,7 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return 0;
         if (!call->recorded)
                 return detach_lost(call, error);
-        if ((r = volume_kind_choose(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look != NULL)
                 attached = call->kind->look(call, error);

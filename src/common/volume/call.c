@@ -61,6 +61,7 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
 
         ret_call->request = ret_request;
         ret_call->state = (struct state)STATE_NONE;
+        ret_call->provisions = (verb == VERB_MOUNT || verb == VERB_UNMOUNT) && volume_exec_helpers_begun();
         ret_request->verb = verb;
         (void)umask(022); /* whatever our caller's is */
         r = config_load(&ret_call->config, error);
@@ -94,23 +95,22 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
         return r;
 }
 
-void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
-                              struct volume_call *ret_call)
+void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer)
 {
-        *ret_request = (struct volume_request){ .verb = outer->request->verb };
-        *ret_call = (struct volume_call){
-                .request = ret_request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
+        ret_inner->request = (struct volume_request){ .verb = outer->request->verb };
+        ret_inner->call = (struct volume_call){
+                .request = &ret_inner->request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
         };
-        (void)text_copy(ret_call->boot_id, sizeof ret_call->boot_id, outer->boot_id);
-        (void)text_copy(ret_call->driver, sizeof ret_call->driver, outer->driver);
+        (void)text_copy(ret_inner->call.boot_id, sizeof ret_inner->call.boot_id, outer->boot_id);
+        (void)text_copy(ret_inner->call.driver, sizeof ret_inner->call.driver, outer->driver);
 }
 
-void volume_call_end_within(struct volume_request *request, struct volume_call *call)
+void volume_inner_end(struct volume_inner *inner)
 {
-        volume_record_release(&call->record);
-        state_release(&call->state);
-        json_decref(request->options);
-        request->options = NULL;
+        volume_record_release(&inner->call.record);
+        state_release(&inner->call.state);
+        json_decref(inner->request.options);
+        inner->request.options = NULL;
 }
 
 int volume_call_name(struct volume_call *call, struct error *error)
@@ -286,7 +286,7 @@ int volume_call_load_policy(struct volume_call *call, struct error *error)
 {
         int r = policy_load(&call->policy, "volumes", error);
 
-        if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, error)) < 0)
+        if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, call->kind->needs_policy, error)) < 0)
                 return r;
         return policy_check_options(&call->policy, &call->request->mount_options, call->kind->word,
                                     /* device_file= */ false, error);

@@ -15,43 +15,8 @@
 #include "state/policy.h"
 #include "state/state_dir.h"
 #include "state/volume_record.h"
+#include "volume/kind.h"
 #include "volume/request.h"
-
-struct volume_call;
-
-/* A sort of volume. Functions return 0 or negative errno; those that are NULL do not apply. */
-struct volume_kind {
-        const char *word;
-        bool of_pool;          /* volume-create makes such volumes, too */
-        bool direct;           /* where its memory can be mapped itself (DAX), it is */
-        uint64_t offset_bytes; /* where in its image what is on the device begins */
-        bool wakes;            /* a call that was killed may have left the device awake, and the record without it */
-        bool foreign;          /* the device is not of our making: somebody else may use it at any time */
-        /* ensure that the device is on this node, and that the record names it */
-        int (*attach)(struct volume_call *call, struct error *error);
-        /* whether it is: 1 or 0, by the kernel; nothing is changed but the record in memory */
-        int (*look)(struct volume_call *call, struct error *error);
-        /* ensure that it is not; the record goes afterwards */
-        int (*detach)(struct volume_call *call, struct error *error);
-        /* what tells the device, or what is behind it, from others; VOLUME_IDENTITY_SIZE bytes */
-        int (*identify)(const struct volume_call *call, char *ret_identity, struct error *error);
-        /* whether nothing was ever written to the device: 1 for sure; 0 it has to be looked at. NULL: likewise */
-        int (*is_untouched)(const struct volume_call *call);
-        /* the path of the device on a node that is not this one */
-        int (*predict)(struct volume_call *call, struct error *error);
-        /* ensure that the device is at least so large; gives how large it is */
-        int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
-        /* without a device: a detached mount for a pod's directory; returns its fd */
-        int (*make)(struct volume_call *call, struct error *error);
-};
-
-/* What makes ephemeral volumes, and takes them away again; with the programs that do (volume/ephemeral.h). */
-struct volume_ephemeral {
-        /* for request->dir; a detached mount, owned by the caller */
-        int (*make)(struct volume_call *call, struct error *error);
-        /* ensure that what was made for a directory is gone; nothing is mounted there any more */
-        int (*unmake)(const struct volume_call *call, const char *dir, struct error *error);
-};
 
 /* What the reply says beyond its status; only what is kubelet's. */
 struct volume_answer {
@@ -70,12 +35,12 @@ struct volume_call {
         struct state state;
         char boot_id[PROC_BOOT_ID_SIZE];
         char driver[VOLUME_DRIVER_MAX];
-        const struct volume_kind *kind; /* NULL until it is known */
+        const struct volume_kind *kind;    /* NULL until it is known */
+        const struct volume_kind *wrapper; /* the kind that wraps it; NULL: none, or not known yet */
         struct volume_record record;
-        bool recorded;                            /* the record is on the disk */
-        bool waits;                               /* for another call, on the same volume */
-        bool provisions;                          /* a volume of a pool is made, or overwritten, perhaps */
-        const struct volume_ephemeral *ephemeral; /* NULL: this program makes none */
+        bool recorded;   /* the record is on the disk */
+        bool waits;      /* for another call, on the same volume */
+        bool provisions; /* mount and unmount: may make, or overwrite, a volume of a pool */
         struct volume_answer answer;
 };
 
@@ -99,13 +64,16 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
 int volume_call_run(struct volume_call *call, volume_function *function, struct error *error);
 
 /*
- * volume_call_begin_within() - a call on another volume, that this one is made of: the same configuration, policy
- * (which is borrowed) and driver, and a request that has a name and the verb alone. volume_call_end_within() ends it,
- * with its locks; request->options are released, too.
+ * A call on another volume, which this one is made of: the same configuration, policy (borrowed), driver and verb, and
+ * nothing else of the request. volume_inner_end() releases its record, its locks and its options.
  */
-void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
-                              struct volume_call *ret_call);
-void volume_call_end_within(struct volume_request *request, struct volume_call *call);
+struct volume_inner {
+        struct volume_request request;
+        struct volume_call call;
+};
+
+void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer);
+void volume_inner_end(struct volume_inner *inner);
 
 /* volume_call_name() - getvolumename: one volume, one name, whoever asks; kubelet's own. */
 int volume_call_name(struct volume_call *call, struct error *error);

@@ -22,7 +22,7 @@ static bool shares_disk(const struct volume_call *call)
         struct stat image;
         struct stat record;
 
-        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
+        return !call->kind->node_device && stat(call->record.source, &image) == 0 &&
                fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
 }
 
@@ -152,7 +152,7 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         volume_call_device(call, &device);
         /* as long as somebody has it open, what was read of it is not read again */
         held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (call->kind->foreign && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
+        if (call->kind->node_device && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
                 return r;
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;

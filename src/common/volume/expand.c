@@ -5,7 +5,7 @@
 
 #include "block/filesystem.h"
 #include "provision/provision.h"
-#include "volume/kind.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
 
@@ -22,7 +22,7 @@ static int grow_device(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (call->kind->grow == NULL)

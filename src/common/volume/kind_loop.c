@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_loop.h"
-
+/* kind_loop.c - an image file of a pool (volume/loop_image.h), on a loop device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,8 @@
 #include "base/text.h"
 #include "block/loop.h"
 #include "process/log.h"
-#include "volume/kata_image.h"
+#include "volume/call.h"
+#include "volume/kind.h"
 #include "volume/loop_image.h"
 #include "volume/mount_dir.h"
 
@@ -325,20 +325,28 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind kind_loop = { .word = "loop",
-                                       .of_pool = true,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify,
-                                       .is_untouched = is_untouched,
-                                       .predict = predict,
-                                       .grow = grow };
+static bool guess(const struct volume_request *request)
+{
+        return json_object_get(request->options, "image") != NULL ||
+               json_object_get(request->options, "pool") != NULL || json_object_get(request->options, "size") != NULL;
+}
 
-/* There is an image, and its record says where. */
-const struct volume_kind kind_kata = { .word = "kata",
-                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify };
+static const struct volume_option options[] = {
+        { .key = "pool", .fallback = "default", .help = "pool that the image is in" },
+        { .key = "image", .fallback = "NAME.img", .help = "name of the image's file in its pool", .locates = true },
+        { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "make an image this large where there is none" },
+        { .key = "preallocate",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: a new image gets all its room at once" },
+        {},
+};
+
+static const char *const pool_types[] = { "loop", NULL };
+
+const struct volume_kind kind_loop = { VOLUME_KIND(loop),    .options = options,
+                                       .guess = guess,       .pool_types = pool_types,
+                                       .tagged = true,       .attach = attach,
+                                       .look = look,         .detach = detach,
+                                       .identify = identify, .is_untouched = is_untouched,
+                                       .predict = predict,   .grow = grow };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/loop_image.h"
+#include "volume/kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,7 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
         if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
                 return locate_recorded(call, image, error);
         if (pool == NULL && name == NULL) {
-                r = provisioned_find(call, "loop", &made, error);
+                r = provisioned_find(call, &kind_loop, &made, error);
                 if (r < 0 && r != -ENOENT)
                         return r;
                 if (r == 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "volume/kinds.h"
 
 /* A pool that is named is the record's, and what is called as the volume there is its own. */
 static bool is_meant(const struct provision_record *record, const char *pool)
@@ -15,8 +16,8 @@ static bool is_meant(const struct provision_record *record, const char *pool)
                                 (record->id[length] == '\0' || strcmp(record->id + length, ".img") == 0));
 }
 
-int provisioned_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
-                     struct error *error)
+int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
+                     struct provision_record *ret_record, struct error *error)
 {
         const char *name = call->request->name;
         const char *pool = NULL;
@@ -26,9 +27,7 @@ int provisioned_find(const struct volume_call *call, const char *type, struct pr
                 return r;
         if (!is_meant(ret_record, pool))
                 return -ENOENT;
-        /* persistent memory may be a volume group */
-        if (strcmp(ret_record->pool_type, type) != 0 &&
-            !(strcmp(type, "lvm") == 0 && strcmp(ret_record->pool_type, "pmem") == 0))
+        if (!text_among(ret_record->pool_type, kind->pool_types))
                 return -ENOENT;
         if (ret_record->stage == PROVISION_CREATING)
                 return fail_because(error, EBUSY, "find volume", name,
@@ -83,12 +82,16 @@ int provisioned_keep(struct volume_request *request, const struct provision_reco
 
 bool provisioned_is_by_name(const struct volume_call *call)
 {
-        static const char *const places[] = { "image", "volumegroup", "volumeID" };
+        const char *key;
+        const json_t *value;
 
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-                if (json_object_get(call->request->options, places[i]) != NULL)
+        json_object_foreach (call->request->options, key, value) {
+                const struct volume_option *option = volume_option_find(key);
+
+                if (option != NULL && option->locates)
                         return false;
-        return call->kind->of_pool;
+        }
+        return call->kind->pool_types != NULL;
 }
 
 int provisioned_apply(struct volume_call *call, struct error *error)
@@ -98,7 +101,7 @@ int provisioned_apply(struct volume_call *call, struct error *error)
 
         if (!provisioned_is_by_name(call))
                 return 0;
-        r = provisioned_find(call, call->kind->word, &record, error);
+        r = provisioned_find(call, call->kind, &record, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         return provisioned_keep(call->request, &record, error);

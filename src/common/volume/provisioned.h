@@ -13,13 +13,13 @@
 #include "volume/call.h"
 
 /*
- * provisioned_find() - the record of volume-create under the request's name, of a pool for this type of volume.
+ * provisioned_find() - the record of volume-create under the request's name, of a pool that this kind of volume is made in.
  *
  * Gives:   ret_record, released by provision_record_release(), also after a failure.
  * Errors:  ENOENT there is none, without words; EBUSY it is half made, or half deleted, and nobody's to use.
  */
-int provisioned_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
-                     struct error *error);
+int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
+                     struct provision_record *ret_record, struct error *error);
 
 /*
  * provisioned_keep() - the record's filesystem, mount flags and usage become the request's own; where both speak of

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "mount/detached.h"
 #include "mount/superblock.h"
-#include "volume/kind.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 
 /* Where it is staged. The record knows; without one, the table of mounts does. Gives PATH_MAX bytes. */
@@ -56,10 +56,9 @@ static int make_mount(struct volume_call *call, struct error *error)
                 .set = options->attr_set | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
                 .clear = options->attr_clear & ~(call->request->read_only ? (uint64_t)MOUNT_ATTR_RDONLY : 0),
                 .propagation = (uint64_t)options->propagation,
-                .recursive = call->kind->attach == NULL,
+                .recursive = !call->kind->has_device,
         };
-        cleanup_close int mount_fd =
-                call->kind->attach != NULL ? clone_staged(call, error) : call->kind->make(call, error);
+        cleanup_close int mount_fd = call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
         int r;
 
         if (mount_fd < 0)
@@ -106,9 +105,11 @@ static int check_attached(struct volume_call *call, struct error *error)
 
 int volume_publish(struct volume_call *call, struct error *error)
 {
-        int r = volume_kind_open(call, error);
+        int r = volume_choose_open(call, error);
 
-        return r < 0 ? r : volume_publish_attached(call, error);
+        if (r < 0)
+                return r;
+        return call->wrapper != NULL ? call->wrapper->publish(call, error) : volume_publish_attached(call, error);
 }
 
 int volume_publish_attached(struct volume_call *call, struct error *error)
@@ -117,8 +118,8 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         unsigned made;
         int r;
 
-        r = call->kind->attach != NULL ? check_attached(call, error) : 0;
-        if (call->kind->attach == NULL)
+        r = call->kind->has_device ? check_attached(call, error) : 0;
+        if (!call->kind->has_device)
                 volume_call_begin_record(call);
         if (r < 0 || (r = look(call, &made, error)) < 0)
                 return r;

@@ -12,9 +12,7 @@
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "volume/call.h"
-#include "volume/ephemeral.h"
-#include "volume/kind.h"
-#include "volume/kind_ephemeral.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 
 #define IDLE_SECONDS 600
@@ -48,8 +46,8 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
         char copy[PATH_MAX];
         int r;
 
-        if (strcmp(call->record.kind, kind_ephemeral.word) == 0) {
-                if (!round->reconcile->dry_run && (r = ephemeral.unmake(call, dir, &error)) < 0) {
+        if (call->kind->unmake != NULL) {
+                if (!round->reconcile->dry_run && (r = call->kind->unmake(call, dir, &error)) < 0) {
                         reconcile_problem(round->reconcile, dir, &error);
                         return r;
                 }
@@ -95,7 +93,7 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
                 reconcile_problem(round->reconcile, call->record.name, &error);
                 return r;
         }
-        if (r <= 0 || call->kind->foreign)
+        if (r <= 0 || call->kind->node_device)
                 return 0;
         volume_call_device(call, &device);
         if (!round->reconcile->dry_run &&
@@ -187,11 +185,11 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         int attached = 0;
         bool changed;
 
-        if (volume_kind_choose(call, &error) < 0) {
+        if (volume_choose_kind(call, &error) < 0) {
                 reconcile_problem(round->reconcile, record->name, &error);
                 return;
         }
-        begun = call->kind->attach != NULL && record->device[0] == '\0';
+        begun = call->kind->has_device && record->device[0] == '\0';
         if (strcmp(record->boot_id, call->boot_id) != 0) {
                 if (call->kind->look != NULL)
                         (void)call->kind->look(call, &error); /* the device that is the volume's now, if any */
@@ -215,8 +213,8 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
                               record->staged.dir, IDLE_SECONDS / 60);
                 reconcile_problem(round->reconcile, record->name, &error);
         }
-        if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
-                                       : record->published_count == 0)
+        if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
+                                   : record->published_count == 0)
                 take_away(round, call);
         else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
                 reconcile_problem(round->reconcile, record->name, &error);
@@ -229,9 +227,7 @@ static void reconcile_name(struct reconcile_round *round, const char *name, cons
         struct error error = {};
 
         request = (struct volume_request){};
-        call = (struct volume_call){
-                .request = &request, .state = STATE_NONE, .config = round->config, .ephemeral = &ephemeral
-        };
+        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
         (void)text_copy(request.name, sizeof request.name, name);
         (void)text_copy(call.driver, sizeof call.driver, driver);
         (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/failure.h"
+#include "base/file.h"
 #include "base/reply.h"
 #include "process/log.h"
 

@@ -44,7 +44,7 @@ int volume_request_parse(struct volume_request *ret_request, enum verb verb, int
 
 /*
  * volume_request_option() - one option as text: a string as it is, a number or a boolean as written in JSON. Gives NULL
- * for one that is absent or "". Borrowed from the request. Errors: OPERATION_PARSE for any other type.
+ * for one that is absent or "". Borrowed from the request. Errors: OPERATION_PARSE for an array or an object.
  */
 int volume_request_option(const struct volume_request *request, const char *key, const char **ret_text,
                           struct error *error);

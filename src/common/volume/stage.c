@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "volume/choose.h"
 #include "volume/device_filesystem.h"
-#include "volume/kind.h"
 #include "volume/mount_dir.h"
 
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
@@ -19,9 +19,11 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
 
 int volume_stage(struct volume_call *call, struct error *error)
 {
-        int r = volume_kind_open(call, error);
+        int r = volume_choose_open(call, error);
 
-        return r == 0 && call->kind->attach != NULL ? volume_stage_attached(call, error) : r;
+        if (r < 0 || !call->kind->has_device)
+                return r;
+        return call->wrapper != NULL ? call->wrapper->stage(call, error) : volume_stage_attached(call, error);
 }
 
 int volume_stage_attached(struct volume_call *call, struct error *error)
