@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount DIR JSON - publish a volume to a pod. */
+/* mount DIR JSON - mount a volume for a pod. */
 #include "privileges/mount.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
@@ -7,7 +7,7 @@
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Put a volume on the directory DIR of a pod.\n"
+                           "Mount a volume on the directory DIR of a pod.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "mount",

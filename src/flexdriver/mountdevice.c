@@ -6,10 +6,10 @@
 #include "volume/reply.h"
 #include "volume/stage.h"
 
-static const char help[] =
-        "\n"
-        "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first.\n"
-        "\n" VERB_HELP;
+static const char help[] = "\n"
+                           "Mount a volume on DIR, for all pods of this node. A blank device gets a\n"
+                           "filesystem first.\n"
+                           "\n" VERB_HELP;
 
 static const struct program program = { .name = "mountdevice",
                                         .help = help,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unmount DIR - unpublish it. */
+/* unmount DIR - unmount a volume from a pod. */
 #include "privileges/unmount.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
@@ -7,7 +7,7 @@
 #include "volume/unpublish.h"
 
 static const char help[] = "\n"
-                           "Unmount whatever is mounted on DIR and below it.\n"
+                           "Unmount everything on DIR and below it.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "unmount",

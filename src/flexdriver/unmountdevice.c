@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unmountdevice DIR - unstage it. */
+/* unmountdevice DIR - unmount a volume from this node. */
 #include "privileges/unmountdevice.h"
 #include "process/program.h"
 #include "volume/reply.h"
 #include "volume/unpublish.h"
 
 static const char help[] = "\n"
-                           "Unmount whatever is mounted on DIR and below it.\n"
+                           "Unmount everything on DIR and below it.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = {

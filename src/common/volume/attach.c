@@ -19,7 +19,7 @@ static int attach_here(struct volume_call *call, struct error *error)
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (!call->kind->has_device)
-                return 0; /* it has no device, and nothing to be done before it is mounted */
+                return 0; /* without a device there is nothing to do before mount */
         if ((r = call->kind->attach(call, error)) < 0)
                 return r;
         call->answer.device = call->record.device;
@@ -55,7 +55,7 @@ int volume_is_attached(struct volume_call *call, struct error *error)
         call->answer.tells_attached = true;
         call->answer.attached = true;
         if (!volume_call_is_here(call))
-                return 0; /* as attach says: the node itself does it when it is needed */
+                return 0; /* as attach answers for another node: waitforattach attaches it there */
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
@@ -73,7 +73,7 @@ static bool is_mount(const struct volume_call *call, const char *dir)
         return mount_dir_look(call, dir, &missing, &ignored) == PLACE_OURS;
 }
 
-/* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
+/* kubelet unmounts before it detaches: what is still mounted must not be detached. */
 static int check_unmounted(const struct volume_call *call, struct error *error)
 {
         const struct volume_record *record = &call->record;
@@ -90,7 +90,7 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
                                           "the volume is still mounted on %s; unmount it first", dir);
 }
 
-/* Directories that a killed call made, and that nobody will ask to unmount. */
+/* Directories that a killed call made; no unmount will follow for them. */
 static void unmake_places(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -102,12 +102,12 @@ static void unmake_places(struct volume_call *call)
 }
 
 /*
- * mkfs was killed, and what it left half made would be taken for a filesystem: on a device that is gone, or that cannot
- * be written, only the record tells it from one.
+ * A killed mkfs leaves something that looks like a filesystem. Where the device is gone or cannot be written, only the
+ * record tells that it is none.
  */
 static int keep_record(struct volume_call *call, struct error *error)
 {
-        log_say("the record is kept: the filesystem was not finished");
+        log_say("kept the record: its filesystem is unfinished");
         call->record.device[0] = '\0';
         call->record.device_number = 0;
         return volume_call_save(call, FILE_DURABLE, error);
@@ -121,14 +121,14 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
                 return r;
         r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
-                return r; /* a mkfs that is dying still: again in a moment */
+                return r; /* mkfs has not ended yet: kubelet tries again */
         *ret_unformatted = r == 0;
         return call->kind->detach(call, error);
 }
 
 /*
- * Whether the node that detach names is this one. Where nobody told us how kubelet calls the node, a volume that was
- * attached without being told for whom (waitforattach) is taken to be meant.
+ * Whether detach names this node. Where config.json does not say how kubelet calls the node, a volume that was attached
+ * by waitforattach, which gets no node, counts as attached for any node.
  */
 static bool is_meant(const struct volume_call *call)
 {
@@ -138,7 +138,7 @@ static bool is_meant(const struct volume_call *call)
                (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
 }
 
-/* The record was lost, or there never was one: an attached loop device tells by itself whose it is. */
+/* Without a record: the tag of a loop device still tells which volume it belongs to. */
 static int detach_lost(struct volume_call *call, struct error *error)
 {
         char dir[PATH_MAX];

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -21,7 +22,8 @@
 #include "volume/kinds.h"
 #include "volume/provisioned.h"
 
-#define NAME_SIZE 32 /* terminated */
+#define NAME_SIZE 32  /* terminated */
+#define BUSY_TRIES 20 /* a tenth of a second each */
 
 static void put_name(const char *dir, char *ret_name)
 {
@@ -63,6 +65,19 @@ static int detach_inner(struct volume_inner *inner, struct error *error)
         return volume_call_drop(call, error);
 }
 
+/* A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. */
+static int delete_soon(const struct volume_call *call, const char *name, struct error *error)
+{
+        static const struct timespec pause = { .tv_nsec = 100L * 1000 * 1000 };
+        int r = provision_unmake(&call->config, name, error);
+
+        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES; tries++) {
+                (void)nanosleep(&pause, NULL);
+                r = provision_unmake(&call->config, name, error);
+        }
+        return r;
+}
+
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_inner inner; /* static, for its size */
@@ -75,7 +90,7 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         begin_inner(&inner, call, dir);
         r = detach_inner(&inner, error);
         volume_inner_end(&inner);
-        return r < 0 ? r : provision_unmake(&call->config, name, error);
+        return r < 0 ? r : delete_soon(call, name, error);
 }
 
 static bool has_made(const char *state_dir, const char *dir)

@@ -35,7 +35,7 @@ static int put_dir(const struct volume_call *call, const char *name, char *ret_d
                        : fail(error, ENAMETOOLONG, "mount", name);
 }
 
-/* dir: where the volume's own filesystem is; target: what the call is about there. */
+/* dir: where the volume's own filesystem is; target: the directory that the inner call mounts or unmounts. */
 static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
 {
         volume_inner_begin(inner, call);
@@ -63,7 +63,7 @@ static int stage_inner(struct volume_inner *inner, const char *dir, struct error
         return volume_stage_attached(call, error);
 }
 
-/* After volume_kind_open(). */
+/* Mount the volume's own filesystem on dir. */
 static int stage_volume(struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_request request; /* static, for its size */
@@ -71,7 +71,7 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
         int r;
 
         request = *given;
-        request.fs_type[0] = '\0'; /* that is the image's */
+        request.fs_type[0] = '\0'; /* that is for the filesystem in the image */
         request.read_only = false; /* likewise */
         (void)text_copy(request.dir, sizeof request.dir, dir);
         call->request = &request;
@@ -80,7 +80,7 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
         return r;
 }
 
-/* The loop device, and the volume's own filesystem, which is on dir. */
+/* Detach the loop device and unmount the volume's own filesystem, which is on dir. */
 static int unstage_volume(const struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_inner inner; /* static, for their size */
@@ -111,7 +111,7 @@ static int stage(struct volume_call *call, struct error *error)
         if ((r = kata_image_make(dir, error)) < 0) {
                 struct error ignored; /* the first failure is the one to report */
 
-                state_release(&call->state); /* the locks are taken anew, in the order of stage */
+                state_release(&call->state); /* stage takes the locks in another order: begin anew */
                 (void)unstage_volume(call, dir, &ignored);
                 return r;
         }
@@ -139,8 +139,8 @@ static int publish(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* Where the own filesystem is of the volume that was taken off: its loop device's record says, or, where that is gone
- * already, its own. False: it is not such a volume. */
+/* Where the own filesystem of the unmounted volume is: by its loop device's record, or where that is gone by the volume's
+ * own. False: it is no such volume. */
 static bool find_dir(const struct volume_call *call, char *ret_dir)
 {
         const struct volume_record *record = &call->record;
@@ -168,7 +168,7 @@ static int unstage(struct volume_call *call, struct error *error)
 
         if (!find_dir(call, dir))
                 return 0;
-        state_release(&call->state); /* the locks are taken anew, in the order of stage */
+        state_release(&call->state); /* stage takes the locks in another order: begin anew */
         return unstage_volume(call, dir, error);
 }
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "volume/kinds.h"
 
-/* A pool that is named is the record's, and what is called as the volume there is its own. */
+/* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
 static bool is_meant(const struct provision_record *record, const char *pool)
 {
         size_t length = strlen(record->name);
@@ -31,10 +31,10 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
                 return -ENOENT;
         if (ret_record->stage == PROVISION_CREATING)
                 return fail_because(error, EBUSY, "find volume", name,
-                                    "making the volume was cut short; the same volume-create again ends it");
+                                    "the volume is half made; run the same volume-create again to finish it");
         if (ret_record->stage == PROVISION_DELETING)
                 return fail_because(error, EBUSY, "find volume", name,
-                                    "the volume is being deleted; volume-delete again ends that");
+                                    "the volume is half deleted; run volume-delete again to finish it");
         return 0;
 }
 
@@ -68,11 +68,10 @@ int provisioned_keep(struct volume_request *request, const struct provision_reco
 
         if (strcmp(record->target_type, "block") == 0)
                 return fail_because(error, EINVAL, "mount", request->name,
-                                    "the volume was made to be used as a block device, and has no filesystem");
+                                    "the volume was made as a block device (targetType block) and cannot be mounted");
         if (record->fs_type[0] != '\0' && request->fs_type[0] != '\0' && strcmp(record->fs_type, request->fs_type) != 0)
-                return fail_because(error, EINVAL, "mount", request->name,
-                                    "the volume was made to hold %s, and %s is asked for", record->fs_type,
-                                    request->fs_type);
+                return fail_because(error, EINVAL, "mount", request->name, "the volume was made for fsType %s, not %s",
+                                    record->fs_type, request->fs_type);
         if (request->fs_type[0] == '\0')
                 (void)text_copy(request->fs_type, sizeof request->fs_type, record->fs_type); /* as long at most */
         if (usage != NULL && json_object_get(request->options, "usage") == NULL)

@@ -25,9 +25,9 @@ void reconcile_mounts(struct reconcile_round *round)
                         continue;
                 r = mount_record_reach(&record, round->boot_id, &container, &error);
                 if (r == 0 && record.translator_key != 0 && !mount_record_remap_lives(&state, record.translator_key)) {
-                        /* not taken away: who writes to it had better fail than write to what is below */
+                        /* not removed: writing to it should fail rather than reach the directory below */
                         error_because(&error, ENOTCONN, "find translator", record.target,
-                                      "nobody serves it any more, and it is dead in container pid %d; the same request "
+                                      "its remap-daemon has exited, and it fails in container pid %d; the same request "
                                       "again puts another in its place",
                                       (int)record.pid);
                         reconcile_problem(round->reconcile, id, &error);

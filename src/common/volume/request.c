@@ -12,8 +12,7 @@
 #define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
 
-/* One letter an argument: j the options, n the node, v the device, d a directory, N the volume's name, + and - sizes.
- */
+/* One letter per argument: j options, n node, v device, d directory, N name of the volume, + and - sizes. */
 static const struct {
         const char *arguments;
         const char *usage;
@@ -62,7 +61,7 @@ int volume_request_size(const struct volume_request *request, const char *key, u
                 return 0;
         if ((r = json_value_size(key, value, /* percent= */ false, text, sizeof text, error)) < 0)
                 return r;
-        (void)text_number(text, INT64_MAX, ret_bytes); /* it is one */
+        (void)text_number(text, INT64_MAX, ret_bytes); /* json_value_size() made it */
         return 0;
 }
 
@@ -170,7 +169,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
                 request->node = text;
                 return 0;
         case 'v':
-                return 0; /* what an earlier answer of ours was: the record and the options know better */
+                return 0; /* an earlier answer of attach; the record and the options are newer */
         case 'N':
                 if (text[0] == '\0' || !text_copy(request->name, sizeof request->name, text))
                         return json_value_refuse(error, "NAME", "must be a volume's name");
@@ -182,7 +181,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
         case '+':
                 return parse_size(text, "NEW_SIZE", &request->new_size_bytes, error);
         default:
-                return parse_size(text, "OLD_SIZE", &old_size_bytes, error); /* nothing depends on it */
+                return parse_size(text, "OLD_SIZE", &old_size_bytes, error); /* only checked */
         }
 }
 

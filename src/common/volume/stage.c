@@ -35,16 +35,18 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         if ((r = call->kind->attach(call, error)) < 0 || (r = mount_dir_look(call, dir, &made, error)) < 0)
                 return r;
         if (r == PLACE_TAKEN)
-                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
+                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
+                                    dir);
         if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
                 return 0;
         if (r == PLACE_OURS)
                 return mount_dir_adopt(call, dir, /* staged= */ true, error);
-        /* not here, so elsewhere */
+        /* not on dir, so elsewhere */
         if (mount_dir_is_staged(call))
-                return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
+                return fail_because(error, EBUSY, "mount", dir,
+                                    "the volume is already mounted on %s; unmount it there first",
                                     call->record.staged.dir);
-        /* the parts of the path that an earlier call made, and was killed, are ours still */
+        /* an earlier call was killed; the directories that it made are removed with the mount, too */
         if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0 &&
             call->record.staged.made > made)
                 made = call->record.staged.made;

@@ -50,8 +50,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
                 return 0;
         r = mount_dir_save(call, error);
         if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
-                /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
-                 */
+                /* it is unmounted; an outdated record does no harm, and detach removes it */
                 log_say("the record cannot be written: %s", strerrordesc_np(-r));
                 return 0;
         }
