@@ -2,6 +2,7 @@
 #include "process/unprivileged.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,12 +12,15 @@
 #include "process/worker.h"
 
 #define NO_ANSWER 255
+#define SECONDS 10 /* until it is killed */
 
 static _Noreturn void run(unprivileged_function *function, void *argument, int parent)
 {
         struct error ignored;
 
         worker_dies_with_parent(parent);
+        (void)signal(SIGALRM, SIG_DFL);
+        (void)alarm(SECONDS);
         if (close_range(0, ~0U, 0) < 0 || privileges_drop(&PRIVILEGES, &ignored) < 0)
                 _exit(NO_ANSWER);
         _exit((int)(function(argument) & NO_ANSWER));

@@ -10,7 +10,8 @@
  * unprivileged_ask() - run function(argument) in a child that has a copy of our memory, no open file, no capability, and
  * a filter (row "parser" of privileges/privilege_table.h) that leaves it memory and the end.
  *
- * Returns: the function's answer, 0 to 254; -1 when the child could not be started, or died.
+ * Returns: the function's answer, 0 to 254; -1 when the child could not be started, died, or did not answer within ten
+ * seconds.
  */
 typedef unsigned unprivileged_function(void *argument);
 int unprivileged_ask(unprivileged_function *function, void *argument);
