@@ -166,14 +166,11 @@ int policy_check_options(const struct policy *policy, const struct mount_options
         return 0;
 }
 
-int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
+int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error)
 {
-        /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
-        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", "pmem", "ephemeral", NULL };
-
-        if (json_object_get(policy->section, "kinds") != NULL)
-                return policy_lists(policy, "kinds", kind) ? 0 : policy_forbid(policy, kind, "kinds", error);
-        return text_among(kind, open) ? 0 : policy_forbid(policy, kind, "kinds", error);
+        if (json_object_get(policy->section, "kinds") == NULL ? !needs_policy : policy_lists(policy, "kinds", kind))
+                return 0;
+        return policy_forbid(policy, kind, "kinds", error);
 }
 
 int policy_check_device(const struct policy *policy, const char *path, struct error *error)

@@ -118,21 +118,19 @@ const struct record_table volume_record_table = { .directory = "volumes",
                                                   .fields = fields,
                                                   .is_sound = is_sound };
 
-bool volume_record_mentions(const char *state_dir, const char *name, const char *driver, const char *text)
+/* One file. -EBADMSG for one that is torn or not a record of ours. */
+static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
+                     struct error *error)
 {
-        const char *const drivers[] = { NULL, driver };
-        static char content[65536];
+        int r = record_read(state, &volume_record_table, file, ret_record, error);
 
-        for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-                char file[NAME_MAX + 1];
-                char path[PATH_MAX];
-
-                file_name(name, drivers[i], file);
-                if (snprintf(path, sizeof path, "%s/volumes/%s", state_dir, file) < (int)sizeof path &&
-                    file_read(AT_FDCWD, path, content, sizeof content) > 0 && strstr(content, text) != NULL)
-                        return true;
-        }
-        return false;
+        if (r == 0 && strcmp(ret_record->name, name) != 0)
+                r = fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+        if (r < 0)
+                volume_record_release(ret_record);
+        else
+                (void)text_copy(ret_record->file, sizeof ret_record->file, file);
+        return r;
 }
 
 static void set_file_aside(const struct state *state, const char *file)
@@ -147,26 +145,25 @@ static void set_file_aside(const struct state *state, const char *file)
 static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
-        int r = record_read(state, &volume_record_table, file, ret_record, error);
+        int r = load_file(state, file, name, ret_record, error);
 
-        if (r == -EBADMSG || (r == 0 && strcmp(ret_record->name, name) != 0)) {
-                volume_record_release(ret_record);
-                set_file_aside(state, file);
-                return -ENOENT;
-        }
-        if (r == 0)
-                (void)text_copy(ret_record->file, sizeof ret_record->file, file);
-        return r;
+        if (r != -EBADMSG)
+                return r;
+        set_file_aside(state, file);
+        return -ENOENT;
 }
 
-int volume_record_read(const struct state *state, const char *name, const char *driver,
+typedef int read_function(const struct state *state, const char *file, const char *name,
+                          struct volume_record *ret_record, struct error *error);
+
+static int find_record(const struct state *state, read_function *function, const char *name, const char *driver,
                        struct volume_record *ret_record, struct error *error)
 {
         char file[NAME_MAX + 1];
         int r;
 
         file_name(name, NULL, file);
-        r = read_file(state, file, name, ret_record, error);
+        r = function(state, file, name, ret_record, error);
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0 && (driver[0] == '\0' || ret_record->driver[0] == '\0' || strcmp(driver, ret_record->driver) == 0))
@@ -175,7 +172,22 @@ int volume_record_read(const struct state *state, const char *name, const char *
         if (driver[0] == '\0')
                 return -ENOENT;
         file_name(name, driver, file);
-        return read_file(state, file, name, ret_record, error);
+        return function(state, file, name, ret_record, error);
+}
+
+int volume_record_read(const struct state *state, const char *name, const char *driver,
+                       struct volume_record *ret_record, struct error *error)
+{
+        return find_record(state, read_file, name, driver, ret_record, error);
+}
+
+int volume_record_peek(const char *state_dir, const char *name, const char *driver, struct volume_record *ret_record,
+                       struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = state_open(state_dir, "volumes", /* create= */ false, &state, error);
+
+        return r < 0 ? r : find_record(&state, load_file, name, driver, ret_record, error);
 }
 
 /* A new record gets the plain name, unless that is another driver's. */

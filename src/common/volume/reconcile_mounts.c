@@ -24,9 +24,9 @@ static int reconcile_record(const struct mount_record *seen, const char *id, voi
                 return 0;
         r = mount_record_reach(&record, injected->round->boot_id, &container, error);
         if (r == 0 && record.translator_key != 0 && !mount_record_remap_lives(state, record.translator_key)) {
-                /* not taken away: who writes to it had better fail than write to what is below */
-                error_because(error, ENOTCONN, "find translator", record.target,
-                              "nobody serves it any more, and it is dead in container pid %d; the same request "
+                /* not removed: writing to it should fail rather than reach the directory below */
+                error_because(error, ENOTCONN, "find remap-daemon", record.target,
+                              "its remap-daemon has exited, and it fails in container pid %d; the same request "
                               "again puts another in its place",
                               (int)record.pid);
                 reconcile_problem(reconcile, id, error);

@@ -7,7 +7,6 @@
 
 #include "base/failure.h"
 #include "base/json.h"
-#include "base/json.h"
 #include "base/json_value.h"
 #include "base/reply.h"
 #include "process/log.h"
