@@ -106,9 +106,11 @@ $(BIN)/remap-daemon: $(REMAP) $(BUILD)/libcommon.a
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(REMAP) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
 
 # libndctl is there for dynamic programs alone. Where the verbs are, it goes wherever they go.
-$(BIN)/verbs/pmem-namespaces: src/pmem-namespaces/pmem-namespaces.c Makefile
+PMEM := $(wildcard src/pmem-namespaces/*.c)
+
+$(BIN)/verbs/pmem-namespaces: $(PMEM) $(wildcard src/pmem-namespaces/*.h) Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $< -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $(PMEM) -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
 # Without a C library, but with the sanitizers (src/flexdriver/bare.h).
 BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/verbs.o

@@ -15,7 +15,7 @@
 #include "process/worker.h"
 #include "state/config.h"
 
-/* How much of the whole time one container that does not answer may take. */
+/* One container that does not answer may take this part of the timeout: 1/4. */
 #define SHARE 4
 
 struct question {
@@ -23,7 +23,7 @@ struct question {
         const char *boot_id;
 };
 
-/* Whether this entry's mount is where it was put, and how. A container that is gone took it along. */
+/* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
 static int ask_kernel(void *argument, struct error *error)
 {
         const struct question *question = argument;
@@ -42,7 +42,7 @@ static int ask_kernel(void *argument, struct error *error)
         return r;
 }
 
-/* Each in a worker of its own, so that one container that hangs takes only its own answer with it. */
+/* Each in its own worker, so that one container that hangs loses only its own answer. */
 static void ask(struct listing_entry *entry, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
 {
         struct question question = { .entry = entry, .boot_id = boot_id };
@@ -61,7 +61,7 @@ static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *i
                 (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
 }
 
-/* Reads one record; 1 added, 0 none of those asked for, or negative errno. */
+/* Adds one record: 1 added, 0 not one of the container's, or negative errno. */
 static int add_record(struct listing *listing, struct state *state, const char *id, const struct container *container,
                       const char *boot_id, struct error *error)
 {
@@ -81,7 +81,7 @@ static int add_record(struct listing *listing, struct state *state, const char *
         listing->entries = entries;
         entries[listing->count++] = (struct listing_entry){
                 .record = record,
-                .translated = record.translator_key != 0 && mount_record_remap_lives(state, record.translator_key),
+                .remap_runs = record.translator_key != 0 && mount_record_remap_lives(state, record.translator_key),
         };
         return 1;
 }
@@ -117,7 +117,7 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
                 return r;
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
-                return r == -ENOENT ? 0 : r; /* nothing was ever recorded */
+                return r == -ENOENT ? 0 : r; /* no mount was ever recorded */
         directory = mount_record_list(&state, error);
         if (directory == NULL)
                 return error_negative(error->errnum);

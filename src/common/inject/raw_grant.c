@@ -9,8 +9,8 @@
 #include "container/device_cgroup.h"
 
 /*
- * The other records of the device in this container: the access they need, and what there was before them. An earlier
- * record of the same id counts for what there was before, not for what is needed. ret_before and ret_known may be NULL.
+ * The access that other records of the device in this container need, and the access allowed before them. An earlier
+ * record of the same id counts only for the latter. ret_before and ret_known may be NULL.
  */
 static int read_others(const struct state *state, const struct mount_record *record, uint64_t device,
                        unsigned *ret_access, unsigned *ret_before, bool *ret_known, struct error *error)
@@ -25,7 +25,7 @@ static int read_others(const struct state *state, const struct mount_record *rec
         if (directory == NULL)
                 return error_negative(error->errnum);
         while (mount_record_next(directory, id)) {
-                struct error ignored; /* one that cannot be read needs nothing */
+                struct error ignored; /* an unreadable record needs nothing */
 
                 if (mount_record_read(state, id, &other, &ignored) < 0 || other.raw_device != device ||
                     !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
@@ -56,7 +56,7 @@ static bool competes(const struct mount_record *other, const void *argument)
                !container_same_namespace(&other->mnt_ns, &claim->record->mnt_ns);
 }
 
-/* Two who write to it without knowing of each other destroy it: no other container has it while one may write. */
+/* A device that one container may write is in no other container: two writers would destroy its content. */
 static int check_alone(const struct state *state, const struct mount_record *record, uint64_t device, bool writes,
                        struct error *error)
 {
@@ -65,7 +65,7 @@ static int check_alone(const struct state *state, const struct mount_record *rec
         int r = mount_record_find_live(state, record, competes, &claim, name, error);
 
         if (r == 0)
-                return fail_because(error, EBUSY, "find device", record->origin, "container %s has the device already",
+                return fail_because(error, EBUSY, "find device", record->origin, "container %s uses the device already",
                                     name);
         return r == -ENOENT ? 0 : r;
 }

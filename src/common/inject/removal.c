@@ -22,13 +22,12 @@ void removal_begin(struct removal *removal, const struct request *request)
         removal->node_mnt_ns_fd = -EBADF;
 }
 
-/* Whether this record is of what we put at the request's target: 1 and its mount is there, 0 and it is gone, or ENOENT.
- */
+/* Whether this record is of a mount at the request's target: 1 and the mount is there, 0 and it is gone, or -ENOENT. */
 static int match_target(struct removal *removal, const char *id, const char *boot_id, struct mount_record *ret_record)
 {
         const char *target = removal->request->target;
         enum placement placement;
-        struct error ignored; /* one that cannot be read, or asked about, is not the one */
+        struct error ignored; /* an unreadable record is not the one */
 
         if (mount_record_read(&removal->state, id, ret_record, &ignored) < 0 ||
             (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
@@ -40,7 +39,7 @@ static int match_target(struct removal *removal, const char *id, const char *boo
         return placement != PLACEMENT_GONE;
 }
 
-/* The record of what we put at this target of this container, called what it may: rather one whose mount is there. */
+/* The record of this target in this container, whatever its id; preferably one whose mount is there. */
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
         static struct mount_record other;
@@ -51,7 +50,7 @@ static int find_by_target(struct removal *removal, const char *boot_id, struct e
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
         there = match_target(removal, id, boot_id, &removal->record);
         if (there > 0)
-                return 0; /* as nearly always */
+                return 0; /* the usual case */
         directory = mount_record_list(&removal->state, error);
         if (directory == NULL)
                 return error_negative(error->errnum);
@@ -73,7 +72,7 @@ static int lock_record(struct removal *removal, struct error *error)
         uint64_t keys[2];
         int r;
 
-        /* as injection_claim() does */
+        /* as in injection_claim() */
         mount_record_default_id(&removal->record.mnt_ns, removal->record.target, target_id);
         keys[0] = mount_record_key(target_id);
         keys[1] = mount_record_key(removal->record.id);
@@ -83,13 +82,13 @@ static int lock_record(struct removal *removal, struct error *error)
         return r;
 }
 
-/* Now, since it looks into /proc, which is the container's own once that was entered. */
+/* Before the container's mount namespace is entered, which has another /proc. */
 static int find_partner(struct removal *removal, const char *boot_id, struct error *error)
 {
         int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
                                   /* by_root= */ true, removal->record.id, &removal->partner, error);
 
-        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it took the place of */
+        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it replaces */
                 r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.replaces,
                                       /* by_root= */ true, removal->record.id, &removal->partner, error);
         if (r < 0)
@@ -119,8 +118,7 @@ int removal_find_record(struct removal *removal, struct error *error)
         if (r == 0)
                 r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error)
                                         : find_by_target(removal, boot_id, error);
-        if (r == 0 && !request->dry_run &&
-            (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+        if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* read again, under the lock */
                 r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
         if (r == -ENOENT) {
                 removal->already = true;
@@ -130,12 +128,12 @@ int removal_find_record(struct removal *removal, struct error *error)
                 r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
                 removal->reachable = r == 0;
                 if (r == -ESRCH)
-                        return 0; /* its mounts went with it; the record is what is left */
+                        return 0; /* its mounts are gone with it; only the record is left */
         }
         return r < 0 ? r : find_partner(removal, boot_id, error);
 }
 
-/* What lay beneath it, if anything. */
+/* Unmounts the other mount of an interrupted replacement, if there is one. */
 static int unplace_partner(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->partner;
@@ -168,7 +166,7 @@ static int unplace(struct removal *removal, struct error *error)
                         return removal->node_mnt_ns_fd;
         }
         if (record->replaces.id != 0) {
-                /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
+                /* interrupted replacement: the old mount covers the new one, or is the only one */
                 r = in_container_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
                 if (r == 0 && placement == PLACEMENT_PRESENT)
                         r = in_container_remove(&removal->container, record->mount_point, &record->replaces,
@@ -185,8 +183,8 @@ static int unplace(struct removal *removal, struct error *error)
         }
         lazily = removal->request->force;
         if (record->recursive && !lazily) {
-                /* With mounts below, the kernel takes away the whole tree at once or nothing; so all of it must have
-                 * come with ours. */
+                /* With mounts below, the kernel unmounts the whole tree or nothing: so all of them must have come with
+                 * this mount. */
                 unsigned below;
 
                 r = in_container_count_below(&removal->container, record->mount_point, &below, error);
@@ -216,10 +214,11 @@ int removal_forbid_device(struct removal *removal, struct error *error)
                 return r;
         if (!removal->reachable || record->raw_device == 0)
                 return 0;
-        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
+        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node",
+                                   error); /* whose /sys/fs/cgroup has the container's group */
         if (r < 0)
                 return r;
-        /* in the control group of the process that was named when it was mounted, if that is still there */
+        /* in the control group of the recorded process, if that still runs */
         if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
                 container = &removal->container;
         r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
@@ -236,13 +235,14 @@ int removal_unplace(struct removal *removal, struct error *error)
 }
 
 /*
- * Directories that flexgraft made for this mount, and that others of its mounts in the same container still lie in:
- * one of those takes them over, to remove them in its turn.
+ * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of their records then
+ * takes the directories over, and its removal removes them.
  */
 static void hand_over(struct removal *removal, unsigned left)
 {
         const struct mount_record *record = &removal->record;
-        unsigned depth = (unsigned)text_count(record->mount_point, '/') - record->made; /* of what is not ours */
+        unsigned depth =
+                (unsigned)text_count(record->mount_point, '/') - record->made; /* of the part that existed before */
         struct error none;
         DIR *directory = mount_record_list(&removal->state, &none);
         char id[MOUNT_RECORD_ID_MAX];
@@ -250,21 +250,21 @@ static void hand_over(struct removal *removal, unsigned left)
         bool done = false;
 
         if (directory == NULL)
-                return; /* then they stay */
+                return; /* the directories stay */
         (void)text_copy(kept, sizeof kept, record->mount_point);
         for (unsigned cut = record->made - left; cut > 0; cut--)
                 *strrchr(kept, '/') = '\0';
         while (!done && mount_record_next(directory, id)) {
-                struct mount_record heir;
+                struct mount_record other;
                 struct error ignored;
 
-                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &heir, &ignored) < 0 ||
-                    !container_same_namespace(&heir.mnt_ns, &record->mnt_ns) ||
-                    strcmp(heir.boot_id, record->boot_id) != 0 || !text_starts(heir.mount_point, kept) ||
-                    heir.mount_point[strlen(kept)] != '/')
+                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &other, &ignored) < 0 ||
+                    !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
+                    strcmp(other.boot_id, record->boot_id) != 0 || !text_starts(other.mount_point, kept) ||
+                    other.mount_point[strlen(kept)] != '/')
                         continue;
-                heir.made = (unsigned)text_count(heir.mount_point, '/') - depth;
-                done = mount_record_write(&removal->state, &heir, &ignored) == 0;
+                other.made = (unsigned)text_count(other.mount_point, '/') - depth;
+                done = mount_record_write(&removal->state, &other, &ignored) == 0;
         }
         (void)closedir(directory);
 }
@@ -277,7 +277,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
         if (!removal->reachable)
                 return 0;
-        /* from here on nobody makes or removes mount points in this container; somebody may just have handed us some */
+        /* under this lock no other call creates or removes mount points; another removal may have handed us some before */
         r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
         if (r == 0)
                 r = mount_record_read(&removal->state, record->id, record, error);

@@ -12,16 +12,16 @@
 
 struct program {
         const char *name;
-        const char *help; /* the whole of --help, less its first line */
+        const char *help; /* --help without its first line */
         const struct privileges *privileges;
-        const char *arguments; /* NULL: a request, as nearly everywhere */
-        /* what has to be done with all privileges; NULL: nothing */
+        const char *arguments; /* for the usage line; NULL: a request */
+        /* called with all privileges; NULL: nothing */
         int (*before_drop)(int argc, char **argv, struct error *error);
 };
 
 /*
- * program_begin() - answer --help and --version (and exit), make sure descriptors 0 to 2 are open, so that no file of
- * ours is taken for standard output, and drop privileges.
+ * program_begin() - print --help and --version (and exit), open descriptors 0 to 2 if they are closed, so that no other
+ * file becomes standard output, and drop privileges.
  *
  * Errors: those of privileges_drop(): not root.
  */

@@ -77,4 +77,5 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_nfs = { VOLUME_KIND(nfs), .options = options, .guess = guess, .make = make };
+const struct volume_kind kind_nfs = { VOLUME_KIND(nfs), .options = options, .harmless_options = nfs_harmless_options,
+                                      .guess = guess, .make = make };

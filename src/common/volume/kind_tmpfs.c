@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "mount/options.h"
 #include "mount/superblock.h"
 #include "volume/call.h"
 #include "volume/kind.h"
@@ -62,4 +63,5 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_tmpfs = { VOLUME_KIND(tmpfs), .options = options, .make = make };
+const struct volume_kind kind_tmpfs = { VOLUME_KIND(tmpfs), .options = options,
+                                        .harmless_options = mount_options_tmpfs_harmless, .make = make };

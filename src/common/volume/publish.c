@@ -63,7 +63,7 @@ static int make_mount(struct volume_call *call, struct error *error)
 
         if (mount_fd < 0)
                 return mount_fd;
-        r = detached_mount_dress(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
+        r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
