@@ -786,9 +786,9 @@ check_layer_devices() {
         in_container sh -c 'echo kept >/data/kept'
         assert_no_helper_processes
         local mounts
-        mounts=$(without_other_runs </proc/self/mountinfo)
+        mounts=$(node_mounts)
         remove_overlay
-        is "$(without_other_runs </proc/self/mountinfo)" "$mounts"
+        is "$(node_mounts)" "$mounts"
         is "$(cat "$UPPER/kept")" kept
         assert_container_unchanged
         assert_node_unchanged
