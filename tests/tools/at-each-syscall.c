@@ -12,10 +12,12 @@
  *
  *   --own, --others, --kill, ...   as at-syscall has them
  *   --at NAME[:K],...              these points instead of --from and --step
- *   --reply json|kubelet|plain     the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
+ *   --reply json|kubelet|plain|any the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
  *                                  the driver has it (stderr and stdout in one, exit status 0); or nothing on success,
- *                                  one line on stderr on failure
+ *                                  one line on stderr on failure; or an exit status, and nothing on stderr if it is 0
  *   --failure-status-max 1         a failure of --reply json has this exit status, and not 2
+ *   --not-undone TEXT              a failure with that text on stderr is one that says that it left something: no
+ *                                  `on-failure`
  *   --replies FILE                 gets a line per round, for a JSON parser: call, name, exit status, reply
  *   --watch mounts PID|self        the mounts of a process, less those of other runs of the tests (--mine DIR)
  *   --watch tree DIR               names, types, modes and owners of all that is there, not through mounts
@@ -50,7 +52,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum reply { REPLY_JSON, REPLY_KUBELET, REPLY_PLAIN };
+enum reply { REPLY_JSON, REPLY_KUBELET, REPLY_PLAIN, REPLY_ANY };
 enum outcome { OUTCOME_NONE, OUTCOME_SUCCESS, OUTCOME_FAILURE };
 enum { CALLS_MAX = 1 << 17, WATCHES_MAX = 16, VARIABLES_MAX = 16, STEPS_MAX = 64, PATIENCE_MS = 5000 };
 
@@ -93,7 +95,7 @@ static struct {
         char *at[256];
         size_t at_len;
         enum reply reply;
-        const char *mine;
+        const char *mine, *not_undone;
         FILE *replies;
         struct step steps[STEPS_MAX];
         size_t steps_len;
@@ -111,6 +113,7 @@ static struct {
         enum outcome outcome;
         struct watch remembered;
         const struct step *step;
+        const char *program; /* that is acted upon */
         char **command;
         struct output acted, last;
         int out_fd, err_fd, in_fd;
@@ -140,7 +143,8 @@ __attribute__((format(printf, 1, 2))) static bool wrong(const char *format, ...)
         if (now.baseline)
                 printf("with nothing done to it: ");
         else
-                printf("at call %ld of %ld, %s: ", now.number, now.calls, found->reached ? found->name : "not reached");
+                printf("at call %s of %ld, %s: ", now.at ? now.at : getenv("N"), now.calls,
+                       found->reached ? found->name : "not reached");
         printf("step %td, %s: ", now.step ? now.step - plan.steps + 1 : 0, now.step ? now.step->word : "-");
         va_start(ap, format);
         vprintf(format, ap);
@@ -585,7 +589,11 @@ static bool is_json_line(const struct output *o)
 
 static bool is_plain_complaint(const struct output *o)
 {
-        if (o->out_len != 0 || !is_one_line(o->err, o->err_len) || !strstr(o->err, ": "))
+        const char *program = strrchr(now.program, '/');
+        size_t len = strlen(program ? ++program : (program = now.program));
+
+        if (o->out_len != 0 || !is_one_line(o->err, o->err_len) || strncmp(o->err, program, len) != 0 ||
+            strncmp(o->err + len, ": ", 2) != 0)
                 return false;
         for (const unsigned char *c = (unsigned char *)o->err; c[1]; c++)
                 if (*c < 0x20 || *c == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f))
@@ -595,7 +603,9 @@ static bool is_plain_complaint(const struct output *o)
 
 static enum outcome outcome_of(const struct output *o)
 {
-        if (plan.reply == REPLY_PLAIN)
+        if (plan.not_undone && strstr(o->err, plan.not_undone))
+                return OUTCOME_NONE;
+        if (plan.reply >= REPLY_PLAIN)
                 return o->status == 0                     ? OUTCOME_SUCCESS
                        : o->status == 1 || o->status == 2 ? OUTCOME_FAILURE
                                                           : OUTCOME_NONE;
@@ -606,13 +616,15 @@ static enum outcome outcome_of(const struct output *o)
 
 static bool is_success(const struct output *o)
 {
-        if (plan.reply == REPLY_PLAIN)
-                return o->status == 0 && o->out_len == 0 && o->err_len == 0;
+        if (plan.reply >= REPLY_PLAIN)
+                return o->status == 0 && o->err_len == 0 && (plan.reply == REPLY_ANY || o->out_len == 0);
         return o->status == 0 && o->err_len == 0 && outcome_of(o) == OUTCOME_SUCCESS && is_json_line(o);
 }
 
 static bool is_failure(const struct output *o)
 {
+        if (plan.reply == REPLY_ANY)
+                return outcome_of(o) == OUTCOME_FAILURE;
         if (plan.reply == REPLY_PLAIN)
                 return (o->status == 1 || o->status == 2) && is_plain_complaint(o);
         if (o->err_len != 0 || outcome_of(o) != OUTCOME_FAILURE || !is_json_line(o))
@@ -623,6 +635,8 @@ static bool is_failure(const struct output *o)
 /* What a caller may find after a program that could not do its work: nothing, or a whole reply. */
 static bool is_clean(const struct output *o)
 {
+        if (plan.reply == REPLY_ANY)
+                return true;
         if (plan.reply == REPLY_PLAIN)
                 return o->out_len == 0 && (o->err_len == 0 || is_plain_complaint(o));
         return o->out_len == 0 || is_json_line(o);
@@ -670,6 +684,7 @@ static bool do_act(char **argv)
 
         empty_outputs();
         now.command = argv;
+        now.program = argv[0];
         found->complete = false;
         found->reached = false;
         pid_t pid = fork();
@@ -690,7 +705,7 @@ static bool do_act(char **argv)
         if (plan.replies && now.acted.out_len > 0 && !(is_start_of_libc() && !is_json_line(&now.acted)))
                 fprintf(plan.replies, "%ld\t%s\t%d\t%s%s", now.number, found->name, now.acted.status, now.acted.out,
                         strchr(now.acted.out, '\n') ? "" : "\n");
-        if (plan.reply != REPLY_PLAIN)
+        if (plan.reply < REPLY_PLAIN)
                 note_device(&now.acted);
         return check_reply();
 }
@@ -700,14 +715,16 @@ static bool do_call(char **argv)
         run_program(argv);
         if (!is_success(&now.last))
                 return wrong("it should have succeeded");
-        if (plan.reply != REPLY_PLAIN)
+        if (plan.reply < REPLY_PLAIN)
                 note_device(&now.last);
         return true;
 }
 
 static bool do_sh(char **argv)
 {
-        char *command[] = { "/bin/sh", "-c", argv[0], NULL };
+        static char *command[] = { "/bin/sh", "-c", NULL, NULL };
+
+        command[2] = argv[0];
         int status = run_program(command);
 
         return status == 0 || wrong("exit status %d", status);
@@ -892,17 +909,18 @@ static long tried;
 
 static bool sweep_numbers(void)
 {
+        int unreached = 0;
+
         /* A program of few calls has one point at least. */
         if (plan.from > now.calls)
                 plan.from = 1 + (plan.from - 1) % now.calls;
         for (now.number = plan.from;; now.number += plan.step) {
                 if (!do_round())
                         return false;
-                if (found->reached)
-                        tried++;
-                else if (now.number < now.calls / 2)
-                        return wrong("it made no more than %ld calls", found->count);
-                else if (now.number >= now.calls)
+                unreached = found->reached ? 0 : unreached + 1;
+                tried += found->reached;
+                /* Where a program waits for something, it makes more calls one time and fewer another. */
+                if (unreached == 2 || (unreached > 0 && now.number >= now.calls))
                         return true;
         }
 }
@@ -914,11 +932,9 @@ static bool sweep_points(void)
                 now.number = (long)i + 1;
                 if (!do_round())
                         return false;
-                if (!found->reached)
-                        return wrong("there was no %s", now.at);
-                tried++;
+                tried += found->reached;
         }
-        return true;
+        return tried > (long)plan.at_len / 2 || wrong("only %ld of %zu points were there", tried, plan.at_len);
 }
 
 static bool sweep(void)
@@ -979,10 +995,14 @@ static void parse_watch(int argc, char **argv, int *i)
 
 static void parse_reply(const char *text)
 {
-        plan.reply = strcmp(text, "json") == 0      ? REPLY_JSON
-                     : strcmp(text, "kubelet") == 0 ? REPLY_KUBELET
-                     : strcmp(text, "plain") == 0   ? REPLY_PLAIN
-                                                    : (usage("--reply json|kubelet|plain"), REPLY_JSON);
+        static const char *const words_of[] = { "json", "kubelet", "plain", "any" };
+
+        for (size_t i = 0; i < ARRAY_LEN(words_of); i++)
+                if (strcmp(words_of[i], text) == 0) {
+                        plan.reply = (enum reply)i;
+                        return;
+                }
+        usage("--reply json|kubelet|plain|any");
 }
 
 static void parse(int argc, char **argv)
@@ -1005,6 +1025,8 @@ static void parse(int argc, char **argv)
                         parse_reply(value(argc, argv, &i));
                 else if (strcmp(a, "--mine") == 0)
                         plan.mine = value(argc, argv, &i);
+                else if (strcmp(a, "--not-undone") == 0)
+                        plan.not_undone = value(argc, argv, &i);
                 else if (strcmp(a, "--watch") == 0)
                         parse_watch(argc, argv, &i);
                 else if (strcmp(a, "--counter") == 0)

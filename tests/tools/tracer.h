@@ -301,6 +301,8 @@ static void on_stop(pid_t tid, int status)
         if (run.killing)
                 (void)kill(tid, SIGKILL); /* born while the others were being killed */
 
+        if (!t->known && run.reached && (opt.action == ACTION_KILL_MAIN || opt.action == ACTION_RUN))
+                t->known = true; /* its parent may be gone, and tell nothing of it */
         if (!t->known) {
                 t->held = true;
                 return;
