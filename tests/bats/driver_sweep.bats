@@ -88,6 +88,7 @@ arguments_of() {
 }
 
 # effect_of VERB: in `effect`, the step that sees in the kernel what a Success of it means.
+# shellcheck disable=SC2016
 effect_of() {
         case $1 in
         attach | waitforattach) effect=(loops "$IMAGE" 1 ';') ;;
@@ -96,7 +97,6 @@ effect_of() {
         unmount) effect=(mounts self "$POD_DIR" 0 ';') ;;
         unmountdevice) effect=(mounts self "$GLOBAL_DIR" 0 ';') ;;
         detach) effect=(loops "$IMAGE" 0 ';') ;;
-        # shellcheck disable=SC2016
         expandvolume | expandfs) effect=(sh 'read -r sectors <"/sys/block/${DEVICE##*/}/size" && [ $((sectors * 512)) = "$NEW_SIZE" ] || { echo "$DEVICE has $sectors sectors, not $NEW_SIZE bytes"; exit 1; }' ';') ;;
         esac
 }

@@ -181,7 +181,7 @@ nothing_is_left() {
 
 # ephemeral_sweep VERB: killed at a system call and called again, or not, it does its work; then unmount leaves nothing.
 ephemeral_sweep() {
-        local verb=$1 then before=() again=() arguments=("$DIR" "$SPEC")
+        local verb=$1 ending before=() again=() arguments=("$DIR" "$SPEC")
         if [[ $verb == unmount ]]; then
                 before=(call "$DRIVER" mount "$DIR" "$SPEC" ';')
                 arguments=("$DIR")
@@ -190,8 +190,8 @@ ephemeral_sweep() {
         [[ $verb == unmount ]] || again+=(sh "grep -q ' $DIR .* - ext4 ' /proc/self/mountinfo" ';')
         # its directories
         call mount "$DIR" "$SPEC" && call unmount "$DIR"
-        for then in again 'given up'; do
-                LABEL="$verb, $then" WIDER=3 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+        for ending in again 'given up'; do
+                LABEL="$verb, $ending" WIDER=3 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
                         "${before[@]}" \
                         act "$DRIVER" "$verb" "${arguments[@]}" ';' \
                         "${again[@]}" \

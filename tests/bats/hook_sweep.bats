@@ -30,7 +30,7 @@ sweep_begin() {
         SWEEP_ASKED=${SWEEP_ASKED/'"PID"'/@PID@}
         CONTAINER_PID=''
         MOUNTED_ONCE=(mounts @PID@ "$SWEEP_ROOTFS/made/data" 1 ';' mounts @PID@ "$SWEEP_ROOTFS/made/scratch" 1 ';')
-        mkdir -p -m 0700 "$STATE_DIR"
+        mkdir -m 0700 "$STATE_DIR"
         node_snapshot
 }
 

@@ -170,7 +170,7 @@ nothing_is_left() {
 
 # kata_sweep VERB: killed at a system call and called again, or not, it does its work, and what follows leaves nothing.
 kata_sweep() {
-        local verb=$1 then before=() again=() arguments=("$GLOBAL" /dev/loop0 "$SPEC")
+        local verb=$1 ending before=() again=() arguments=("$GLOBAL" /dev/loop0 "$SPEC")
         before=(call "$DRIVER" attach "$SPEC" "$NODE" ';')
         if [[ $verb == unmountdevice ]]; then
                 before+=(call "$DRIVER" mountdevice "${arguments[@]}" ';')
@@ -178,8 +178,8 @@ kata_sweep() {
         fi
         again=(call "$DRIVER" "$verb" "${arguments[@]}" ';')
         [[ $verb == unmountdevice ]] || again+=(sh "grep -q ' $GLOBAL .* - ext4 ' /proc/self/mountinfo" ';')
-        for then in again 'given up'; do
-                LABEL="$verb, $then" WIDER=4 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+        for ending in again 'given up'; do
+                LABEL="$verb, $ending" WIDER=4 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
                         "${before[@]}" \
                         act "$DRIVER" "$verb" "${arguments[@]}" ';' \
                         "${again[@]}" \

@@ -234,7 +234,8 @@ node_of_ours() {
 
 # RECONCILES, FINDS_NOTHING: steps that do what reconcile and finds_nothing_to_do do.
 reconcile_steps() {
-        local look="'$(program volume-reconcile)' >'$BATS_TEST_TMPDIR/reconciled' && jq -e"
+        local look
+        look="'$(program volume-reconcile)' >'$BATS_TEST_TMPDIR/reconciled' && jq -e"
         RECONCILES=(sh "$look '(keys - [\"status\", \"actions\", \"problems\", \"dryRun\"] == []) and (.problems | type == \"array\") and
                 all(.actions[]; (keys == [\"action\", \"subject\"]) and all(.[]; type == \"string\" and length > 0))' '$BATS_TEST_TMPDIR/reconciled'" ';')
         FINDS_NOTHING=(sh "$look '.actions == [] and .problems == []' '$BATS_TEST_TMPDIR/reconciled' || { cat '$BATS_TEST_TMPDIR/reconciled'; exit 1; }" ';')
