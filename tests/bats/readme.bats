@@ -174,6 +174,14 @@ JSON
                 <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
 }
 
+@test "every section of docs/KERNEL.md that a comment in the sources cites is there" {
+        local anchor
+        # shellcheck disable=SC2013     # words
+        for anchor in $(grep -rhoE 'KERNEL\.md[#a-z0-9_-]*' "$FLEXGRAFT_REPO"/src | grep -oE '#.*' | tr -d '#' | sort -u); do
+                anchors docs/KERNEL.md | grep -qxF -e "$anchor" || { echo "docs/KERNEL.md has no section $anchor" && return 1; }
+        done
+}
+
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {
         local name
         for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/install-flexvolume "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do
