@@ -51,7 +51,7 @@ shadow() { # DIR: changes are ours alone
                 if [[ -d $entry && ! -L $entry ]]; then
                         mkdir "$new/${entry##*/}" && mount --rbind "$entry" "$new/${entry##*/}"
                 else
-                        cp -a "$entry" "$new/"
+                        cp -a "$entry" "$new/" 2>/dev/null || [[ ! -e $entry && ! -L $entry ]] # it may have gone meanwhile
                 fi
         done
         mount --rbind "$new" "$1"
