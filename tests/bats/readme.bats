@@ -166,6 +166,18 @@ JSON
         done < <(documents && echo CONTRIBUTING.md)
 }
 
+@test "every module and function that docs/ARCHITECTURE.md names is in the sources" {
+        local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md name folders
+        folders=$(cd "$FLEXGRAFT_REPO/src" && printf '%s|' * common/*/ | sed 's,common/,,g; s,/|,|,g; s,|$,,')
+        while read -r name; do
+                compgen -G "$FLEXGRAFT_REPO/src/$name*" >/dev/null || compgen -G "$FLEXGRAFT_REPO/src/common/$name*" >/dev/null ||
+                        { echo "there is no module $name" && return 1; }
+        done < <(grep -oE "\`($folders)/[a-z_-]+(\\.[ch])?\`" "$document" | tr -d '\`' | sort -u)
+        while read -r name; do
+                grep -rqE "\\b$name\\(" "$FLEXGRAFT_REPO/src" || { echo "there is no function $name" && return 1; }
+        done < <(grep -oE '`[a-z_]+\(\)`' "$document" | tr -d '`()' | sort -u)
+}
+
 @test "docs/ARCHITECTURE.md has the plan's table and the folders' matrix as the sources have them" {
         local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
         diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
