@@ -5,16 +5,15 @@
 #include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Attach a volume and say which device it is. For another node nothing is changed here.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "attach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON NODE",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(attach, ATTACH,
+                            "Attach a volume and say which device it is. For another node nothing is changed here."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -5,17 +5,16 @@
 #include "volume/exec_helpers.h"
 #include "volume/expand.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] =
-        "\n"
-        "Make the filesystem that is mounted on DIR as large as its device, and that as large as NEW_SIZE bytes.\n"
-        "\n" VERB_HELP;
-
-static const struct program program = { .name = "expandfs",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_exec_helpers_begin_with_tools };
+static const struct program program = {
+        .usage = VERB_USAGE(expandfs, EXPANDFS,
+                            "Make the filesystem that is mounted on DIR as large as its device, and that as large as "
+                            "NEW_SIZE bytes."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin_with_tools,
+};
 
 int main(int argc, char **argv)
 {

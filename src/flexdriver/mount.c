@@ -5,16 +5,14 @@
 #include "volume/ephemeral.h"
 #include "volume/kind_kata.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Put a volume on the directory DIR of a pod.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "mount",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DIR JSON",
-                                        .before_drop = ephemeral_begin_mount };
+static const struct program program = {
+        .usage = VERB_USAGE(mount, MOUNT, "Put a volume on the directory DIR of a pod."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = ephemeral_begin_mount,
+};
 
 int main(int argc, char **argv)
 {

@@ -5,17 +5,16 @@
 #include "volume/exec_helpers.h"
 #include "volume/kind_kata.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] =
-        "\n"
-        "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first.\n"
-        "\n" VERB_HELP;
-
-static const struct program program = { .name = "mountdevice",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DIR DEVICE JSON",
-                                        .before_drop = volume_exec_helpers_begin_with_tools };
+static const struct program program = {
+        .usage = VERB_USAGE(
+                mountdevice, MOUNTDEVICE,
+                "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin_with_tools,
+};
 
 int main(int argc, char **argv)
 {

@@ -4,13 +4,12 @@
 #include "process/program.h"
 #include "volume/kind_kata.h"
 #include "volume/reply.h"
-
-static const char help[] = "\n"
-                           "Unmount whatever is mounted on DIR and below it.\n"
-                           "\n" VERB_HELP;
+#include "volume/schema.h"
 
 static const struct program program = {
-        .name = "unmountdevice", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR"
+        .usage = VERB_USAGE(unmountdevice, UNMOUNTDEVICE, "Unmount whatever is mounted on DIR and below it."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
 };
 
 int main(int argc, char **argv)

@@ -8,31 +8,24 @@
 #define TIMEOUT_DEFAULT_S 30
 
 /* What an entry of a batch calls the sorts of mounts. */
-static const struct {
-        const char *word;
-        enum request_kind kind;
-} kind_words[] = {
-        { "bind", REQUEST_MOUNT_BIND },
-        { "block", REQUEST_MOUNT_BLOCK },
-        { "container-to-container", REQUEST_MOUNT_CONTAINER },
-        { "tmpfs", REQUEST_MOUNT_TMPFS },
-        { "overlay", REQUEST_MOUNT_OVERLAY },
-        { "nfs", REQUEST_MOUNT_NFS },
-};
+const char *const request_kind_words[] = { "bind", "block", "container-to-container", "tmpfs", "overlay", "nfs", NULL };
+
+static const enum request_kind kinds[] = { REQUEST_MOUNT_BIND,  REQUEST_MOUNT_BLOCK,   REQUEST_MOUNT_CONTAINER,
+                                           REQUEST_MOUNT_TMPFS, REQUEST_MOUNT_OVERLAY, REQUEST_MOUNT_NFS };
 
 const char *request_kind_word(enum request_kind kind)
 {
-        for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++)
-                if (kind_words[i].kind == kind)
-                        return kind_words[i].word;
+        for (size_t i = 0; request_kind_words[i] != NULL; i++)
+                if (kinds[i] == kind)
+                        return request_kind_words[i];
         return "";
 }
 
 enum request_kind request_kind_of(const char *word)
 {
-        for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++)
-                if (strcmp(kind_words[i].word, word) == 0)
-                        return kind_words[i].kind;
+        for (size_t i = 0; request_kind_words[i] != NULL; i++)
+                if (strcmp(request_kind_words[i], word) == 0)
+                        return kinds[i];
         return 0;
 }
 

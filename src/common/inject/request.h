@@ -58,6 +58,7 @@ struct request {
         const char *work;
         uint32_t uid; /* tmpfs: of its root directory, as the container counts; REQUEST_ID_NONE: its root's */
         uint32_t gid;
+        uint64_t given;          /* a bit for each row of request_keys that was there */
         struct request *entries; /* batch: owned; parents before children */
         size_t entry_count;
         size_t index; /* of a batch's entry: where in the request it was */
@@ -83,6 +84,9 @@ void request_begin(struct request *ret_request, enum request_kind kind);
 /* request_kind_word() and request_kind_of() - "bind", "block", ...: what a batch's entry has as "type"; 0 for none. */
 const char *request_kind_word(enum request_kind kind);
 enum request_kind request_kind_of(const char *word);
+
+/* The same words, which NULL ends. */
+extern const char *const request_kind_words[];
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))

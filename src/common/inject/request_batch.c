@@ -68,13 +68,13 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                 if (r < 0)
                         return r;
                 if (strcmp(key, "destination") == 0)
-                        r = request_key_target(entry, key, part, error);
+                        r = request_key_take_as(entry, "target", key, part, error);
                 else if (strcmp(key, "source") == 0 && (entry->kind & (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS)) != 0)
-                        r = request_key_source(entry, key, part, error);
+                        r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "options") == 0)
-                        r = request_key_options(entry, key, part, error);
+                        r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
-                        return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
+                        return key_unknown(key, error);
         }
         return r;
 }
@@ -83,6 +83,7 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
 {
         const char *word = NULL;
         enum request_kind kind;
+        size_t ignored;
         const char *key;
         json_t *part;
         int r = 0;
@@ -98,9 +99,10 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         kind = word != NULL ? request_kind_of(word) : 0;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
+        if (word == NULL)
+                return json_value_refuse(error, "type", "is missing");
         if (kind == 0)
-                return json_value_refuse(error, "type",
-                                         "must be bind, block, container-to-container, tmpfs or overlay");
+                return key_word(request_kind_words, "type", json_object_get(value, "type"), &ignored, error);
         entry->kind = kind;
         json_object_foreach ((json_t *)value, key, part) {
                 if (strcmp(key, "type") == 0)
@@ -158,16 +160,15 @@ static void sort_entries(struct request *request)
 /* What the entries of a batch take from it, and what they may not have in common. */
 int request_batch_finish(struct request *request, struct error *error)
 {
+        int r;
+
         if (request->entry_count == 0)
                 return json_value_refuse(error, "mounts", "is missing");
         for (size_t i = 0; i < request->entry_count; i++) {
                 struct request *entry = &request->entries[i];
-                int r;
 
-                if (!entry->has_container && request->has_container) {
-                        entry->container = request->container;
-                        entry->has_container = true;
-                }
+                if (!entry->has_container && request->has_container)
+                        request_key_inherit_container(entry, request);
                 entry->replace = entry->replace || request->replace;
                 entry->dry_run = request->dry_run;
                 entry->timeout_seconds = request->timeout_seconds;

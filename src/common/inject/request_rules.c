@@ -9,6 +9,7 @@
 
 #include "base/json_value.h"
 #include "base/text.h"
+#include "inject/request_keys.h"
 
 /* What the options of a layer are for those who know them from fstab, the keys say: taken out of the options. */
 static int take_layer_option(struct request *request, char *option, bool *ret_taken, struct error *error)
@@ -177,18 +178,12 @@ static int check_nfs(struct request *request, struct error *error)
 /* What can be said only once every key is known. Also fills in what follows from them. */
 int request_rules_apply(struct request *request, struct error *error)
 {
-        bool sides = request->kind == REQUEST_MOUNT_CONTAINER;
-        int r = 0;
+        int r = request_keys_check(request, error);
 
-        if (sides && request->source == NULL)
-                return json_value_refuse(error, "from", "is missing");
-        if (!request->has_container)
-                return json_value_refuse(error, sides ? "to" : "container",
-                                         sides ? "has no \"container\"" : "is missing");
-        if ((request->kind & REQUEST_FROM_NODE) != 0 && request->source == NULL)
-                return json_value_refuse(error, "source", "is missing");
-        if (request->target[0] == '\0')
-                return json_value_refuse(error, sides ? "to" : "target", "is missing");
+        if (r < 0)
+                return r;
+        if (!request->has_container) /* required of all but a side */
+                return json_value_refuse(error, "to", "has no \"container\"");
         switch (request->kind) {
         case REQUEST_MOUNT_BIND:
         case REQUEST_MOUNT_CONTAINER:

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "process/log.h"
 #include "volume/kind_bind.h"
 #include "volume/kind_block.h"
 #include "volume/kind_ephemeral.h"
@@ -15,6 +14,7 @@
 #include "volume/kind_pmem.h"
 #include "volume/kind_tmpfs.h"
 #include "volume/kind_words.h"
+#include "volume/option_keys.h"
 #include "volume/provisioned.h"
 
 static const struct volume_kind *const kinds[] = { &kind_loop, &kind_block, &kind_bind,      &kind_tmpfs, &kind_nfs,
@@ -41,22 +41,6 @@ static const struct volume_kind *guess(const struct volume_request *request)
         if (json_object_get(request->options, "server") != NULL && json_object_get(request->options, "share") != NULL)
                 return &kind_nfs;
         return NULL;
-}
-
-/* A misspelt key does not stop a volume, but whoever looks for the reason finds it. */
-static void tell_unknown(const struct volume_request *request)
-{
-        static const char *const keys[] = { "type",   "name",      "fsType",      "readOnly",       "mountOptions",
-                                            "pool",   "image",     "size",        "source",         "device",
-                                            "path",   "mode",      "preallocate", "inodes",         "recursive",
-                                            "server", "share",     "volumegroup", "volumeID",       "profile",
-                                            "usage",  "ephemeral", "eraseAfter",  "kataContainers", NULL };
-        const char *key;
-        const json_t *value;
-
-        json_object_foreach (request->options, key, value)
-                if (!text_starts(key, "kubernetes.io/") && !text_among(key, keys))
-                        log_say("the option \"%.64s\" means nothing here", key);
 }
 
 /* Of a pool, whatever type that is. */
@@ -120,7 +104,7 @@ int volume_kind_choose(struct volume_call *call, struct error *error)
                                     "a volume of this name is here already, of type %s", call->record.kind);
         call->kind = kind;
         if (call->request->verb == VERB_ATTACH || call->request->verb == VERB_MOUNT)
-                tell_unknown(call->request);
+                option_keys_tell(call->request->options);
         return 0;
 }
 

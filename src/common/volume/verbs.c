@@ -4,20 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const words[VERBS] = {
-        [VERB_INIT] = "init",
-        [VERB_GETVOLUMENAME] = "getvolumename",
-        [VERB_ATTACH] = "attach",
-        [VERB_WAITFORATTACH] = "waitforattach",
-        [VERB_ISATTACHED] = "isattached",
-        [VERB_DETACH] = "detach",
-        [VERB_MOUNTDEVICE] = "mountdevice",
-        [VERB_UNMOUNTDEVICE] = "unmountdevice",
-        [VERB_MOUNT] = "mount",
-        [VERB_UNMOUNT] = "unmount",
-        [VERB_EXPANDVOLUME] = "expandvolume",
-        [VERB_EXPANDFS] = "expandfs",
-};
+#define WORD(name, word, letters, arguments) #word,
+static const char *const words[VERBS] = { VOLUME_VERBS(WORD) };
 
 /* Types of volumes without a device; a driver of another name may have some with one. */
 static const struct ability {
