@@ -41,7 +41,7 @@ int main(int argc, char **argv)
                 argc = argc > 2 ? argc - 1 : 2;
         }
         if ((r = program_begin(&program, argc, argv, &error)) == 0 &&
-            (r = request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error)) == 0)
+            (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
         if (table)
                 return r < 0 ? inject_reply_complaint(program.name, &request, &error) : inject_reply_table(&listing);
