@@ -2,38 +2,43 @@
 /* mount-batch REQUEST - many mounts into running containers: all of them or none. */
 #include "privileges/mount-batch.h"
 #include "inject/apply.h"
+#include "inject/batch_schema.h"
 #include "inject/helper_main.h"
-#include "inject/remap.h"
+#include "inject/remap_begin.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source.h"
 #include "process/program.h"
+
+static const struct schema schema = { .request = &request_keys,
+                                      .programs = REQUEST_MOUNT_BATCH,
+                                      .make_request = batch_schema,
+                                      .replies = inject_reply_forms };
 
 static const struct program program = {
         .usage = { .name = "mount-batch",
                    .about =
                            "Put many mounts into a container that is already running: all of them or none. Every mount "
                            "is prepared before any is placed; then they are placed, parents before children.",
-                   .schema = HELPER_SCHEMA(REQUEST_MOUNT_BATCH),
+                   .schema = &schema,
                    .examples = "Example: mount-batch '{\"container\": \"web\", \"mounts\": [\n"
                                "  {\"type\": \"bind\", \"source\": \"/srv/data\", \"target\": \"/data\"},\n"
                                "  {\"destination\": \"/data/tmp\", \"type\": \"tmpfs\", \"source\": \"tmpfs\",\n"
                                "   \"options\": [\"size=16m\"]}]}'\n" },
         .privileges = &PRIVILEGES,
-        .before_drop = remap_begin_for,
+        .before_drop = remap_begin_for_batch,
 };
 
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
-        const struct batch batch = { .request = &request, .kind_of = source_of };
+        const struct batch batch = { .request = &request };
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];
         static struct plan plans[REQUEST_ENTRIES_MAX];
         const struct request *failed;
         static struct error error;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_BATCH, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_BATCH, source_kinds, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)

@@ -3,7 +3,8 @@
 #include "privileges/mount-bind.h"
 #include "inject/helper_main.h"
 #include "inject/remap.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_bind, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-bind",
@@ -16,7 +17,7 @@ static const struct helper helper = {
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin_for },
         .kind = REQUEST_MOUNT_BIND,
-        .source = &source_bind,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,8 @@
 #include "privileges/mount-block.h"
 #include "inject/helper_main.h"
 #include "inject/remap.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_block, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-block",
@@ -16,8 +17,7 @@ static const struct helper helper = {
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin_for },
         .kind = REQUEST_MOUNT_BLOCK,
-        .source = &source_block,
-        .raw = &source_raw,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

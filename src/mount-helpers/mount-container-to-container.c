@@ -2,7 +2,8 @@
 /* mount-container-to-container REQUEST - a file or directory of one running container, into another. */
 #include "privileges/mount-container-to-container.h"
 #include "inject/helper_main.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_container, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-container-to-container",
@@ -16,7 +17,7 @@ static const struct helper helper = {
                                             "\"path\": \"/run/db\"}}'\n" },
                      .privileges = &PRIVILEGES },
         .kind = REQUEST_MOUNT_CONTAINER,
-        .source = &source_container,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

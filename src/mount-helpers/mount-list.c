@@ -45,7 +45,7 @@ int main(int argc, char **argv)
                 argc = 2;
         }
         if ((r = program_begin(&program, argc, argv, &error)) == 0 &&
-            (r = request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error)) == 0)
+            (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
         if (table != NULL)
                 return r < 0 ? inject_reply_complaint(program.usage.name, &request, &error) : list_table_say(&listing);

@@ -3,7 +3,8 @@
 #include "privileges/mount-nfs.h"
 #include "inject/helper_main.h"
 #include "inject/remap.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_nfs, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-nfs",
@@ -18,7 +19,7 @@ static const struct helper helper = {
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin },
         .kind = REQUEST_MOUNT_NFS,
-        .source = &source_nfs,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

@@ -2,7 +2,8 @@
 /* mount-overlay REQUEST - an overlay of directories of the node, into a running container. */
 #include "privileges/mount-overlay.h"
 #include "inject/helper_main.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_overlay, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-overlay",
@@ -16,7 +17,7 @@ static const struct helper helper = {
                                             "\"/srv/web/work\"}'\n" },
                      .privileges = &PRIVILEGES },
         .kind = REQUEST_MOUNT_OVERLAY,
-        .source = &source_overlay,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

@@ -2,7 +2,8 @@
 /* mount-tmpfs REQUEST - a fresh tmpfs, into a running container. */
 #include "privileges/mount-tmpfs.h"
 #include "inject/helper_main.h"
-#include "inject/source.h"
+
+static const struct source_kind *const sources[] = { &source_tmpfs, NULL };
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-tmpfs",
@@ -14,7 +15,7 @@ static const struct helper helper = {
                                             "\"64m\"}'\n" },
                      .privileges = &PRIVILEGES },
         .kind = REQUEST_MOUNT_TMPFS,
-        .source = &source_tmpfs,
+        .sources = sources,
 };
 
 int main(int argc, char **argv)

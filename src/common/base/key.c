@@ -20,8 +20,7 @@ const struct key *key_find(const struct key_table *table, unsigned programs, con
         return NULL;
 }
 
-/* "must be private, slave, shared or unbindable" */
-static int refuse_word(const char *const *words, const char *name, struct error *error)
+int key_refuse_word(const char *const *words, const char *name, struct error *error)
 {
         char text[256] = "must be ";
         size_t length = strlen(text);
@@ -46,7 +45,7 @@ int key_word(const char *const *words, const char *name, const json_t *value, si
                         *ret_index = i;
                         return 0;
                 }
-        return refuse_word(words, name, error);
+        return key_refuse_word(words, name, error);
 }
 
 static int take_boolean(bool *field, const char *name, const json_t *value, struct error *error)

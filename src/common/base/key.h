@@ -83,6 +83,9 @@ void key_help(const struct key_table *table, const struct key *key, char *ret_te
 /* key_unknown() - the error of a key that no row has. */
 int key_unknown(const char *name, struct error *error);
 
+/* key_refuse_word() - the error of another word: "must be private, slave, shared or unbindable". */
+int key_refuse_word(const char *const *words, const char *name, struct error *error);
+
 /* key_word() - a string that is one of these words, which NULL ends. Gives its index. */
 int key_word(const char *const *words, const char *name, const json_t *value, size_t *ret_index, struct error *error);
 

@@ -89,8 +89,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && !injection->already && i < plan->count; i++) {
-                if (plan_step_phase(plan->steps[i]) != phase ||
-                    (run->session.dry_run && !plan_step_looks(plan->steps[i])))
+                if (step_phase(plan->steps[i]) != phase || (run->session.dry_run && !step_looks(plan->steps[i])))
                         continue;
                 run->step = plan->steps[i];
                 r = takers[run->step].inject(injection, error);
@@ -155,7 +154,7 @@ static int run_removal(void *argument, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < run->plans->count; i++) {
-                if (run->plans->request->dry_run && !plan_step_looks(run->plans->steps[i]))
+                if (run->plans->request->dry_run && !step_looks(run->plans->steps[i]))
                         continue;
                 run->step = run->plans->steps[i];
                 r = takers[run->step].remove(&run->removal, error);
@@ -171,7 +170,7 @@ static int name_hanging_step(const struct run *run, int r, struct error *error)
 
         if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's; a step may have told better */
                 return fail_because(error, ETIMEDOUT, "wait", request->target, "gave up after %d s, while it was to %s",
-                                    request->timeout_seconds, plan_step_text(run->step));
+                                    request->timeout_seconds, step_text(run->step));
         return r;
 }
 
@@ -238,8 +237,7 @@ static int apply_removal(struct run *run, struct outcome *ret_outcome, struct er
         return r;
 }
 
-int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
-               struct error *error)
+int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error)
 {
         /* static: its pages are touched only where they are used, and a process applies one plan */
         static struct run run;
@@ -251,7 +249,7 @@ int plan_apply(const struct plan *plan, const struct source_kind *kind, struct o
                 return apply_removal(&run, ret_outcome, error);
         }
         session_begin(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
-        injection_begin(&injection, &run.session, plan->request, kind);
+        injection_begin(&injection, &run.session, plan->request);
         run.injections = &injection;
         run.count = 1;
         return apply_injections(&run, ret_outcome, error);
@@ -273,7 +271,7 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         run.batched = true;
         session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
         for (size_t i = 0; i < run.count; i++)
-                injection_begin(&run.injections[i], &run.session, plans[i].request, batch->kind_of(plans[i].request));
+                injection_begin(&run.injections[i], &run.session, plans[i].request);
         r = apply_injections(&run, ret_outcomes, error);
         if (r < 0)
                 *ret_failed = plans[run.current].request;

@@ -24,20 +24,17 @@ struct outcome {
  * plan_apply() - make it so (in a dry run, only take the steps that look, and find the mistakes), within the request's
  * timeout, in a worker that is given up on if it hangs.
  *
- * Needs:   what the program keeps (src/build/privilege_table.h).
- * Takes:   kind, what is mounted; NULL for a removal.
+ * Needs:   what the program keeps (src/privileges/privilege_table.h).
  * Gives:   ret_outcome, on success. On failure nothing is left behind: what was done is undone, in a second worker.
  * Errors:  the first step's that failed; ETIMEDOUT naming the step that hung.
  */
-int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
-               struct error *error);
+int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error);
 
 /* What the mounts of a batch have in common, besides the request. */
 struct batch {
         const struct request *request; /* of the kind REQUEST_MOUNT_BATCH */
-        const struct source_kind *(*kind_of)(const struct request *entry);
-        const struct policy *policy; /* NULL: root asks */
-        const char *created_root;    /* as in struct session */
+        const struct policy *policy;   /* NULL: root asks */
+        const char *created_root;      /* as in struct session */
 };
 
 /*

@@ -13,10 +13,10 @@ int helper_main(const struct helper *helper, int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&helper->program, argc, argv, &error) < 0 ||
-            request_parse(&request, helper->kind, argc, argv, &error) < 0)
+            request_parse(&request, helper->kind, helper->sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, request.raw ? helper->raw : helper->source, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         if (request.dry_run)
                 return inject_reply_planned(&plan, &outcome);

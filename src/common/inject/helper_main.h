@@ -5,16 +5,15 @@
 #ifndef FLEXGRAFT_INJECT_HELPER_MAIN_H
 #define FLEXGRAFT_INJECT_HELPER_MAIN_H
 
-#include "inject/injection.h"
 #include "inject/reply_schema.h"
 #include "inject/request_keys.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 struct helper {
         struct program program;
         enum request_kind kind;
-        const struct source_kind *source; /* NULL: mount-remove, which has none */
-        const struct source_kind *raw;    /* for "raw": true */
+        const struct source_kind *const *sources; /* its kind of mount, ended by NULL; NULL: it mounts nothing */
 };
 
 /* HELPER_SCHEMA(kind) - what a mount helper takes and replies. */

@@ -9,10 +9,9 @@
 #include "base/text.h"
 #include "inject/request_policy.h"
 
-void injection_begin(struct injection *injection, struct session *session, const struct request *request,
-                     const struct source_kind *kind)
+void injection_begin(struct injection *injection, struct session *session, const struct request *request)
 {
-        injection->kind = kind;
+        injection->kind = request->source_kind;
         injection->session = session;
         injection->attributes = (struct mount_attributes){ .set = request->options.attr_set,
                                                            .clear = request->options.attr_clear,
@@ -88,7 +87,7 @@ int injection_pin_container(struct injection *injection, struct error *error)
 
         if (r == 0)
                 r = session_pin(injection->session, &request->container, &injection->container, error);
-        if (r == 0 && request->kind == REQUEST_MOUNT_CONTAINER)
+        if (r == 0 && injection->kind->of_container)
                 r = session_pin(injection->session, &request->from, &injection->from, error);
         return r;
 }
@@ -145,7 +144,8 @@ int injection_make_mount(struct injection *injection, struct error *error)
         if (owned && !injection->kind->ownable)
                 return injection_fail_ids(
                         injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
-        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP && !injection->kind->translatable)
+        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP &&
+            injection->kind->remap == REMAP_NEVER)
                 return injection_fail_ids(injection, "\"remap\" is for what the kernel cannot map, and this it can",
                                           error);
         return injection->kind->make(injection, owned, error);

@@ -54,8 +54,7 @@ struct injection {
 };
 
 /* injection_begin() - an empty one, of zeroed memory. */
-void injection_begin(struct injection *injection, struct session *session, const struct request *request,
-                     const struct source_kind *kind);
+void injection_begin(struct injection *injection, struct session *session, const struct request *request);
 
 /* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */
 int injection_check_policy(const struct injection *injection, struct error *error);

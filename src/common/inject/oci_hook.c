@@ -14,10 +14,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "inject/apply.h"
+#include "inject/plan.h"
 #include "inject/request_batch.h"
+#include "inject/source.h"
 #include "process/proc.h"
 #include "state/config.h"
 #include "state/mount_record.h"
+#include "state/policy.h"
 #include "state/state_dir.h"
 
 #define ANNOTATION "io.flexgraft.mounts"
@@ -200,7 +204,11 @@ static int settle_entry(const struct oci_hook *hook, struct request *entry, cons
         return 0;
 }
 
-int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
+/*
+ * The batch that the annotations ask for: each one mount or an array of them, in the order of the annotations' names.
+ * The request borrows from the hook. Errors: OPERATION_PARSE, naming the annotation.
+ */
+static int read_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
 {
         const json_t *annotations = json_object_get(hook->state, "annotations");
         const char *names[ANNOTATIONS_MAX];
@@ -208,6 +216,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
         int r = count;
 
         request_begin(ret_request, REQUEST_MOUNT_BATCH);
+        ret_request->sources = source_kinds;
         ret_request->timeout_seconds = HOOK_TIMEOUT_S;
         for (int i = 0; r >= 0 && i < count; i++) {
                 size_t first = ret_request->entry_count;
@@ -224,6 +233,22 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
         if (r >= 0 && hook->stage == HOOK_BEFORE)
                 r = find_root(hook, error);
         return r < 0 ? r : 0;
+}
+
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+                   struct error *error)
+{
+        static struct outcome outcomes[REQUEST_ENTRIES_MAX];
+        static struct plan plans[REQUEST_ENTRIES_MAX];
+        cleanup_policy struct policy policy = {};
+        const struct batch batch = { .request = ret_request, .policy = &policy, .created_root = hook->root };
+        int r;
+
+        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = read_request(hook, ret_request, error)) < 0 ||
+            (r = policy_check_count(&policy, ret_request->entry_count, error)) < 0 || ret_request->entry_count == 0)
+                return r;
+        plan_make_batch(plans, ret_request);
+        return plan_apply_batch(plans, &batch, outcomes, ret_failed, error);
 }
 
 /* Whether the container of a record is gone; a runtime may call us while its process is still dying. */

@@ -38,12 +38,14 @@ bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
 int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct error *error);
 
 /*
- * oci_hook_request() - the batch that the annotations ask for: io.flexgraft.mounts and io.flexgraft.mounts.NAME, each one
- * mount or an array of them, in the order of their names. The request borrows from the hook.
+ * oci_hook_mount() - all mounts that the annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME ask for, or none;
+ * each may hold one mount or an array of them.
  *
- * Errors: OPERATION_PARSE, naming the annotation.
+ * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: its entry that failed, or NULL.
+ * Errors:  OPERATION_PARSE, naming the annotation; EACCES what policy.json does not allow; those of plan_apply_batch().
  */
-int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error);
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+                   struct error *error);
 
 /* oci_hook_forget() - remove the records of a container that has ended; those of others of the same id stay. */
 int oci_hook_forget(const struct oci_hook *hook, struct error *error);

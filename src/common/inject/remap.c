@@ -16,12 +16,12 @@
 
 #include "base/fd.h"
 #include "base/fd_pass.h"
+#include "base/json.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
 #include "process/program.h"
 #include "process/sealed_child.h"
-#include "state/policy.h"
 
 #define PROGRAM "remap-daemon"
 #define FIRST_FD 3 /* those that the program gets, in the order of src/translator/shared.h */
@@ -120,20 +120,30 @@ int remap_begin(int argc, char **argv, struct error *error)
         return r;
 }
 
-int remap_begin_for(int argc, char **argv, struct error *error)
+bool remap_read_request(int argc, char **argv, json_t **ret_request)
 {
-        static const char *const words[] = { "\"remap\"", "\"nfs" };
-        bool asked = argc == 2 && strcmp(argv[1], "-") == 0;
+        struct error ignored; /* request_parse() parses it again, and then tells what is wrong with it */
 
-        /* a word that is written in another way (\u0072emap) has no runner, and is told so */
-        for (size_t i = 0; argc == 2 && i < sizeof words / sizeof words[0]; i++)
-                asked = asked || strstr(argv[1], words[i]) != NULL;
-        return asked ? remap_begin(argc, argv, error) : 0;
+        if (argc != 2)
+                return false;
+        if (strcmp(argv[1], "-") == 0)
+                return true;
+        (void)json_text_parse(argv[1], strlen(argv[1]), ret_request, &ignored);
+        return false;
 }
 
-int remap_begin_by_policy(int argc, char **argv, struct error *error)
+bool remap_asked(const json_t *request)
 {
-        return policy_mentions("nfs") ? remap_begin(argc, argv, error) : 0;
+        const char *ids = json_string_value(json_object_get(request, "ids"));
+
+        return ids != NULL && strcmp(ids, "remap") == 0;
+}
+
+int remap_begin_for(int argc, char **argv, struct error *error)
+{
+        cleanup_json json_t *request = NULL;
+
+        return remap_read_request(argc, argv, &request) || remap_asked(request) ? remap_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)

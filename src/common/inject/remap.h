@@ -9,6 +9,7 @@
 #ifndef FLEXGRAFT_INJECT_REMAP_H
 #define FLEXGRAFT_INJECT_REMAP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -18,11 +19,17 @@
 /* remap_begin() - start the runner. Before privileges_drop(); it ends with us. */
 int remap_begin(int argc, char **argv, struct error *error);
 
-/* remap_begin_for() - only if the words of the request could ask for it; standard input always could. */
+/*
+ * remap_begin_for() - only if the request asks for it with "ids": "remap"; standard input is read later, and always may.
+ * The request is parsed here, by the same strict parser that reads it again once privileges are given away: its text is
+ * root's own, an argument of a program that only root can use.
+ */
 int remap_begin_for(int argc, char **argv, struct error *error);
 
-/* remap_begin_by_policy() - only if the node's policy allows of anybody what may need one (NFS). */
-int remap_begin_by_policy(int argc, char **argv, struct error *error);
+/* Its parts: whether the request is on standard input, else the request, perhaps NULL (the caller owns it); whether an
+ * object asks. */
+bool remap_read_request(int argc, char **argv, json_t **ret_request);
+bool remap_asked(const json_t *request);
 
 /*
  * remap_mount() - show a detached mount to a container through a translator.

@@ -154,8 +154,8 @@ static json_t *steps_array(const struct plan *plan)
         json_t *steps = json_array();
 
         for (size_t i = 0; i < plan->count; i++) {
-                const char *undo = plan_step_undo(plan->steps[i]);
-                json_t *step = json_pack("{s:s}", "ensure", plan_step_text(plan->steps[i]));
+                const char *undo = step_undo(plan->steps[i]);
+                json_t *step = json_pack("{s:s}", "ensure", step_text(plan->steps[i]));
 
                 if (step != NULL && undo[0] != '\0')
                         (void)json_object_set_new(step, "undo", json_string(undo));
@@ -205,14 +205,6 @@ static void intention(const struct request *request, char *ret_text, size_t size
 
         name_container(&request->container, container, sizeof container);
         switch (request->kind) {
-        case REQUEST_MOUNT_BIND:
-        case REQUEST_MOUNT_BLOCK:
-        case REQUEST_MOUNT_NFS:
-        case REQUEST_MOUNT_TMPFS:
-        case REQUEST_MOUNT_OVERLAY:
-                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,
-                               container);
-                return;
         case REQUEST_MOUNT_CONTAINER:
                 name_container(&request->from, from, sizeof from);
                 (void)snprintf(ret_text, size, "cannot mount %s of %s on %s in %s: ", request->source, from,
@@ -230,8 +222,11 @@ static void intention(const struct request *request, char *ret_text, size_t size
         case REQUEST_MOUNT_LIST:
                 (void)snprintf(ret_text, size, "cannot list mounts: ");
                 return;
+        default:
+                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,
+                               container);
+                return;
         }
-        ret_text[0] = '\0';
 }
 
 /* The error in words: one sentence. */

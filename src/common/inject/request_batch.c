@@ -11,6 +11,9 @@
 #include "container/reference.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
+#include "inject/source.h"
+
+#define KINDS_MAX 15
 
 static int fail_entry(const char *key, size_t index, int r, struct error *error)
 {
@@ -32,28 +35,45 @@ static bool has_option(const json_t *options, const char *name)
         return false;
 }
 
-/* The sort of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
+/* The kind with this word, or with this type in an OCI configuration; NULL: none. */
+static const struct source_kind *find_kind(const struct request *request, const char *word, bool oci)
+{
+        for (const struct source_kind *const *kind = request->sources; *kind != NULL; kind++)
+                if (oci ? (*kind)->oci_types != NULL && text_among(word, (*kind)->oci_types)
+                        : strcmp((*kind)->word, word) == 0)
+                        return *kind;
+        return NULL;
+}
+
+static void set_kind(struct request *entry, const struct source_kind *kind)
+{
+        entry->kind = kind->request;
+        entry->source_kind = kind;
+}
+
+/* The kind of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
 static int oci_kind(struct request *entry, const json_t *value, struct error *error)
 {
         const char *type = json_string_value(json_object_get(value, "type"));
         const char *source = json_string_value(json_object_get(value, "source"));
         const json_t *options = json_object_get(value, "options");
+        const struct source_kind *kind = NULL;
 
-        if (has_option(options, "bind") || has_option(options, "rbind") || (type != NULL && strcmp(type, "bind") == 0))
-                entry->kind = REQUEST_MOUNT_BIND;
-        else if (type != NULL && strcmp(type, "tmpfs") == 0)
-                entry->kind = REQUEST_MOUNT_TMPFS;
-        else if (type != NULL && strcmp(type, "overlay") == 0)
-                entry->kind = REQUEST_MOUNT_OVERLAY;
-        else if (type != NULL && (strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0))
-                entry->kind = REQUEST_MOUNT_NFS;
-        else if (type != NULL && source != NULL && (source[0] == '/' || strchr(source, '=') != NULL)) {
-                entry->kind = REQUEST_MOUNT_BLOCK;
-                entry->fs_type = type;
-        } else
+        if (has_option(options, "bind") || has_option(options, "rbind"))
+                type = "bind";
+        if (type != NULL)
+                kind = find_kind(entry, type, /* oci= */ true);
+        for (size_t i = 0; kind == NULL && type != NULL && entry->sources[i] != NULL; i++)
+                if (entry->sources[i]->oci_others && source != NULL &&
+                    (source[0] == '/' || strchr(source, '=') != NULL)) {
+                        kind = entry->sources[i];
+                        entry->fs_type = type;
+                }
+        if (kind == NULL)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "type",
                                     "type: \"%.64s\" cannot be put into a container that is made already",
                                     type != NULL ? type : "");
+        set_kind(entry, kind);
         return 0;
 }
 
@@ -69,7 +89,7 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                         return r;
                 if (strcmp(key, "destination") == 0)
                         r = request_key_take_as(entry, "target", key, part, error);
-                else if (strcmp(key, "source") == 0 && (entry->kind & (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS)) != 0)
+                else if (strcmp(key, "source") == 0 && entry->source_kind->oci_source)
                         r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "options") == 0)
                         r = request_key_take(entry, key, part, error);
@@ -79,11 +99,20 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
         return r;
 }
 
+/* No kind has the entry's word as its type. */
+static int refuse_type(const struct request *entry, struct error *error)
+{
+        const char *words[KINDS_MAX + 1] = {};
+
+        for (size_t i = 0; i < KINDS_MAX && entry->sources[i] != NULL; i++)
+                words[i] = entry->sources[i]->word;
+        return key_refuse_word(words, "type", error);
+}
+
 static int parse_entry(struct request *entry, const json_t *value, struct error *error)
 {
         const char *word = NULL;
-        enum request_kind kind;
-        size_t ignored;
+        const struct source_kind *kind;
         const char *key;
         json_t *part;
         int r = 0;
@@ -96,14 +125,14 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         if ((part = json_object_get(value, "source")) != NULL &&
             (r = json_value_string("source", part, JSON_VALUE_STRING_MAX, &key, error)) < 0)
                 return r;
-        kind = word != NULL ? request_kind_of(word) : 0;
+        kind = word != NULL ? find_kind(entry, word, /* oci= */ false) : NULL;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
         if (word == NULL)
                 return json_value_refuse(error, "type", "is missing");
-        if (kind == 0)
-                return key_word(request_kind_words, "type", json_object_get(value, "type"), &ignored, error);
-        entry->kind = kind;
+        if (kind == NULL)
+                return refuse_type(entry, error);
+        set_kind(entry, kind);
         json_object_foreach ((json_t *)value, key, part) {
                 if (strcmp(key, "type") == 0)
                         continue;
@@ -134,6 +163,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
                 int r;
 
                 request_begin(entry, 0);
+                entry->sources = request->sources;
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
                 if (r < 0)
                         return fail_entry(key, i, r, error);
@@ -160,12 +190,11 @@ static void sort_entries(struct request *request)
 /* What the entries of a batch take from it, and what they may not have in common. */
 int request_batch_finish(struct request *request, struct error *error)
 {
-        int r;
-
         if (request->entry_count == 0)
                 return json_value_refuse(error, "mounts", "is missing");
         for (size_t i = 0; i < request->entry_count; i++) {
                 struct request *entry = &request->entries[i];
+                int r;
 
                 if (!entry->has_container && request->has_container)
                         request_key_inherit_container(entry, request);

@@ -100,19 +100,6 @@ static int take_to(void *object, const char *key, const json_t *value, struct er
         return r < 0 ? r : set_target(request, key, path, error);
 }
 
-static int take_source(void *object, const char *key, const json_t *value, struct error *error)
-{
-        struct request *request = object;
-        int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, &request->source, error);
-
-        if (r == 0 && request->kind == REQUEST_MOUNT_BIND && request->source[0] != '/')
-                return json_value_refuse(error, key, "must be an absolute path of the node");
-        if (r == 0 && request->kind == REQUEST_MOUNT_BLOCK && request->source[0] != '/' &&
-            strchr(request->source, '=') == NULL)
-                return json_value_refuse(error, key, "must be a device's absolute path, UUID=... or LABEL=...");
-        return r;
-}
-
 static int take_target(void *object, const char *key, const json_t *value, struct error *error)
 {
         struct request *request = object;
@@ -239,12 +226,11 @@ static const struct key keys[] = {
         { "container", WITHOUT_SIDES | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH, REQUEST_IN_CONTAINER, KEY_OWN,
           .take = take_container, .schema = request_schema_container,
           .help = "process id, container id or name, {\"pid\": N}, {\"id\": S, \"runtime\": S} or {\"procDir\": S}" },
-        { "source", REQUEST_MOUNT_BIND, REQUEST_MOUNT_BIND, KEY_OWN, .take = take_source,
-          .schema = request_schema_source, .help = "absolute path on the node, of a file or a directory" },
-        { "source", REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_BLOCK, KEY_OWN, .take = take_source,
-          .schema = request_schema_source,
+        { "source", REQUEST_MOUNT_BIND, REQUEST_MOUNT_BIND, KEY_STRING, FIELD(source),
+          .help = "absolute path on the node, of a file or a directory" },
+        { "source", REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_BLOCK, KEY_STRING, FIELD(source),
           .help = "path of a block device, or UUID=, LABEL=, PARTUUID= or PARTLABEL= and its value" },
-        { "source", REQUEST_MOUNT_NFS, 0, KEY_OWN, .take = take_source, .schema = request_schema_source,
+        { "source", REQUEST_MOUNT_NFS, 0, KEY_STRING, FIELD(source),
           .help = "\"host:/path\" or \"[IPv6 address]:/path\"; or give server and share" },
         { "server", REQUEST_MOUNT_NFS, 0, KEY_STRING, .maximum = (int64_t)JSON_VALUE_ID_MAX * 2, FIELD(server),
           .help = "host name or address of the server" },
@@ -259,10 +245,10 @@ static const struct key keys[] = {
           .help = "absolute path as the container sees it; it is made if missing" },
         { "target", REQUEST_MOUNT_REMOVE, 0, KEY_PATH, .take = take_target,
           .help = "absolute path as the container sees it, together with container" },
-        { "mounts", REQUEST_MOUNT_BATCH, REQUEST_MOUNT_BATCH, KEY_OWN, .schema = request_schema_mounts,
-          .help = "at most 256 entries, each the request of another helper with a \"type\" (bind, block, "
-                  "container-to-container, tmpfs, overlay, nfs), or an entry of an OCI configuration's \"mounts\" "
-                  "(destination, type, source, options)" },
+        { "mounts", REQUEST_MOUNT_BATCH, REQUEST_MOUNT_BATCH, KEY_OWN,
+          .help = "at most 256 entries, each the request of another helper with a \"type\" (that of mount-bind is "
+                  "bind), "
+                  "or an entry of an OCI configuration's \"mounts\" (destination, type, source, options)" },
         { "raw", REQUEST_MOUNT_BLOCK, 0, KEY_BOOLEAN, FIELD(raw),
           .help = "true: the device itself, usable by the container's root; the target is a file" },
         { "fsType", REQUEST_MOUNT_BLOCK, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, FIELD(fs_type),

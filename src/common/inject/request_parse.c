@@ -9,6 +9,7 @@
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
+#include "inject/source.h"
 
 static int finish(struct request *request, struct error *error)
 {
@@ -26,7 +27,8 @@ static int finish(struct request *request, struct error *error)
         return 0;
 }
 
-int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error)
+int request_parse(struct request *ret_request, enum request_kind kind, const struct source_kind *const *sources,
+                  int argc, char **argv, struct error *error)
 {
         json_t *json = NULL;
         const char *key;
@@ -34,6 +36,10 @@ int request_parse(struct request *ret_request, enum request_kind kind, int argc,
         int r;
 
         request_begin(ret_request, kind);
+        ret_request->sources = sources;
+        for (; sources != NULL && *sources != NULL; sources++)
+                if ((*sources)->request == kind)
+                        ret_request->source_kind = *sources;
         if ((r = key_read_request(argc, argv, /* optional= */ false, &json, error)) < 0)
                 return r;
         ret_request->json = json;

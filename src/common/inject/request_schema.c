@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json_value.h"
-#include "base/schema.h"
 #include "container/lookup.h"
 #include "inject/request.h"
 
@@ -45,12 +44,6 @@ json_t *request_schema_container(const struct key_table *table, unsigned program
 
         (void)programs;
         return json_pack("{s:[o, o, o]}", "anyOf", pid, name, object);
-}
-
-json_t *request_schema_source(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        return string(programs == REQUEST_MOUNT_BIND ? "^/" : programs == REQUEST_MOUNT_BLOCK ? "^/|=" : ":/");
 }
 
 static json_t *side(json_t *required)
@@ -95,54 +88,4 @@ json_t *request_schema_lower(const struct key_table *table, unsigned programs)
         (void)programs;
         return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", string("^/"), "type", "array", "minItems", 1,
                          "maxItems", REQUEST_LAYERS_MAX, "items", string("^/"));
-}
-
-/* The request of a helper as an entry: with a type, and without what is said once for the batch. */
-static json_t *entry_of(const struct key_table *table, const char *word)
-{
-        static const char *const once[] = { "dryRun", "timeoutSeconds" };
-        json_t *entry = schema_of_keys(table, request_kind_of(word), /* texts= */ false);
-        json_t *required = json_object_get(entry, "required");
-        json_t *properties = json_object_get(entry, "properties");
-
-        (void)json_object_set_new(properties, "type", json_pack("{s:s}", "const", word));
-        for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
-                (void)json_object_del(properties, once[i]); /* then it was not there */
-        for (size_t i = json_array_size(required); i-- > 0;)
-                if (strcmp(json_string_value(json_array_get(required, i)), "container") == 0)
-                        (void)json_array_remove(required, i); /* then the batch names it */
-        (void)json_array_insert_new(required, 0, json_string("type"));
-        (void)json_object_set_new(entry, "title", json_string(word));
-        return entry;
-}
-
-/* "destination", "type", "source", "options". */
-static json_t *oci_entry(void)
-{
-        return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o}, s:[s], s:b}", "title", "OCI mount", "type", "object",
-                         "properties", "destination", string("^/"), "type", string(".*"), "source", string(".*"),
-                         "options", request_schema_options(NULL, 0), "required", "destination", "additionalProperties",
-                         0);
-}
-
-static json_t *entry(const struct key_table *table)
-{
-        json_t *forms = json_array();
-
-        for (size_t i = 0; request_kind_words[i] != NULL; i++)
-                (void)json_array_append_new(forms, entry_of(table, request_kind_words[i]));
-        (void)json_array_append_new(forms, oci_entry());
-        return json_pack("{s:o}", "anyOf", forms);
-}
-
-json_t *request_schema_mounts(const struct key_table *table, unsigned programs)
-{
-        (void)programs;
-        return json_pack("{s:s, s:i, s:i, s:o}", "type", "array", "minItems", 1, "maxItems", REQUEST_ENTRIES_MAX,
-                         "items", entry(table));
-}
-
-json_t *request_schema_annotation(const struct key_table *table, unsigned programs)
-{
-        return json_pack("{s:[o, o]}", "anyOf", entry(table), request_schema_mounts(table, programs));
 }

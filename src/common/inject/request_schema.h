@@ -11,17 +11,10 @@
 
 /* Each is for a row of request_keys; the caller owns the result. */
 json_t *request_schema_container(const struct key_table *table, unsigned programs);
-json_t *request_schema_source(const struct key_table *table, unsigned programs);
 json_t *request_schema_from(const struct key_table *table, unsigned programs);
 json_t *request_schema_to(const struct key_table *table, unsigned programs);
 json_t *request_schema_options(const struct key_table *table, unsigned programs);
 json_t *request_schema_mode(const struct key_table *table, unsigned programs);
 json_t *request_schema_lower(const struct key_table *table, unsigned programs);
-
-/* request_schema_mounts() - an array of a batch's entries. */
-json_t *request_schema_mounts(const struct key_table *table, unsigned programs);
-
-/* request_schema_annotation() - what an annotation for mount-hook holds: such an array, or one entry. */
-json_t *request_schema_annotation(const struct key_table *table, unsigned programs);
 
 #endif

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/json_value.h"
 #include "base/text.h"
 #include "block/device.h"
 #include "inject/injection.h"
@@ -103,6 +105,37 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         return 0;
 }
 
+static int check(struct request *request, struct error *error)
+{
+        if (request->source[0] != '/' && strchr(request->source, '=') == NULL)
+                return json_value_refuse(error, "source", "must be a device's absolute path, UUID=... or LABEL=...");
+        if (!request->raw)
+                return 0;
+        request->source_kind = &source_raw;
+        if (request->fs_type != NULL)
+                return json_value_refuse(error, "fsType", "a raw device is not mounted as a filesystem");
+        if (request->options.fs_count > 0)
+                return json_value_refuse(error, "options", "a raw device has no options of a filesystem");
+        if ((request->options.attr_set & MOUNT_ATTR_NODEV) != 0)
+                return json_value_refuse(error, "options", "\"nodev\" would make a raw device useless");
+        if (request->ids != IDS_AUTO)
+                return json_value_refuse(error, "ids",
+                                         "a raw device has nothing to map: it belongs to the container's root");
+        request->options.attr_clear |= MOUNT_ATTR_NODEV;
+        return 0;
+}
+
 const struct source_kind source_block = {
-        .open = find_device, .make = make_filesystem, .translatable = true, .ownable = true, .foreign = true
+        .word = "block",
+        .request = REQUEST_MOUNT_BLOCK,
+        .oci_others = true,
+        .oci_source = true,
+        .foreign = true,
+        .ownable = true,
+        .remap = REMAP_ASKED,
+        .open_step = STEP_FIND_DEVICE,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .check = check,
+        .open = find_device,
+        .make = make_filesystem,
 };

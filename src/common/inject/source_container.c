@@ -282,6 +282,26 @@ static int unmake_source(struct injection *injection, struct error *error)
         return target_unmake(injection->from, source->path, source->missing - source->made, source->made, &left, error);
 }
 
+static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
+{
+        const char *id = request->from.id;
+
+        if (id != NULL && (policy_lists(policy, "containers", id) || policy_lists(policy, "containers", "*")))
+                return 0;
+        return policy_forbid(policy, id != NULL ? id : "a container not named by its id", "containers", error);
+}
+
 const struct source_kind source_container = {
-        .open = open_source, .make = make_clone, .undo = unmake_source, .maps = true, .foreign = true
+        .word = "container-to-container",
+        .request = REQUEST_MOUNT_CONTAINER,
+        .clones = true,
+        .of_container = true,
+        .foreign = true,
+        .maps = true,
+        .open_step = STEP_OPEN_IN_CONTAINER,
+        .make_step = STEP_CLONE,
+        .check_policy = check_policy,
+        .open = open_source,
+        .make = make_clone,
+        .undo = unmake_source,
 };

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json_value.h"
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
@@ -290,4 +291,80 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
         return 0;
 }
 
-const struct source_kind source_overlay = { .open = open_layers, .make = make_overlay, .maps = true, .foreign = true };
+/* What the options of a layer are for those who know them from fstab, the keys say: taken out of the options. */
+static int take_layer_option(struct request *request, char *option, bool *ret_taken, struct error *error)
+{
+        char *value = strchr(option, '=');
+
+        *ret_taken = true;
+        if (value != NULL && text_starts(option, "upperdir="))
+                request->upper = value + 1;
+        else if (value != NULL && text_starts(option, "workdir="))
+                request->work = value + 1;
+        else if (value != NULL && text_starts(option, "lowerdir=")) {
+                char *out = value + 1;
+
+                request->lower_count = 0;
+                request->lower[request->lower_count++] = out;
+                for (const char *in = value + 1; *in != '\0'; in++) {
+                        if (in[0] == '\\' && in[1] != '\0')
+                                *out++ = *++in;
+                        else if (in[0] == ':') {
+                                if (request->lower_count == REQUEST_LAYERS_MAX)
+                                        return json_value_refuse(error, "options", "has more than 64 layers");
+                                *out++ = '\0';
+                                request->lower[request->lower_count++] = out;
+                        } else
+                                *out++ = *in;
+                }
+                *out = '\0';
+        } else if (text_starts(option, "lowerdir+") || text_starts(option, "datadir+"))
+                return json_value_refuse(error, "options", "layers are given as \"lower\"");
+        else
+                *ret_taken = false;
+        return 0;
+}
+
+static int check(struct request *request, struct error *error)
+{
+        int r;
+
+        request->source = "overlay";
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                bool taken;
+
+                if ((r = take_layer_option(request, request->options.fs_options[i], &taken, error)) < 0)
+                        return r;
+                if (taken) /* the layers are looked up by us; the option stays where it is, for its memory */
+                        request->options.fs_options[i][0] = '\0';
+        }
+        if (request->lower_count == 0)
+                return json_value_refuse(error, "lower", "is missing");
+        for (size_t i = 0; i < request->lower_count; i++)
+                if (request->lower[i][0] != '/')
+                        return json_value_refuse(error, "lower", "must be absolute paths of the node");
+        if (request->upper == NULL && request->lower_count < 2)
+                return json_value_refuse(
+                        error, "lower", "one layer without an \"upper\" is no overlay; mount-bind mounts it read-only");
+        if ((request->upper == NULL) != (request->work == NULL))
+                return json_value_refuse(error, request->upper == NULL ? "upper" : "work",
+                                         "is missing: they go together");
+        if (request->upper != NULL && (request->upper[0] != '/' || request->work[0] != '/'))
+                return json_value_refuse(error, "upper", "and \"work\" must be absolute paths of the node");
+        return 0;
+}
+
+static const char *const oci_types[] = { "overlay", NULL };
+
+const struct source_kind source_overlay = {
+        .word = "overlay",
+        .request = REQUEST_MOUNT_OVERLAY,
+        .oci_types = oci_types,
+        .foreign = true,
+        .maps = true,
+        .open_step = STEP_OPEN_LAYERS,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .check = check,
+        .open = open_layers,
+        .make = make_overlay,
+};

@@ -120,9 +120,22 @@ static int forbid_device(struct injection *injection, struct error *error)
                                 /* included= */ false, error);
 }
 
-const struct source_kind source_raw = { .open = find_device,
-                                        .make = make_node,
-                                        .allow = allow_device,
-                                        .settle = settle_replaced,
-                                        .undo = forbid_device,
-                                        .maps = true };
+static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
+{
+        (void)request;
+        return policy_says(policy, "raw") ? 0 : policy_forbid(policy, "true", "raw", error);
+}
+
+const struct source_kind source_raw = {
+        .word = "block",
+        .request = REQUEST_MOUNT_BLOCK,
+        .maps = true,
+        .open_step = STEP_FIND_DEVICE,
+        .make_step = STEP_MAKE_NODE,
+        .check_policy = check_policy,
+        .open = find_device,
+        .make = make_node,
+        .allow = allow_device,
+        .settle = settle_replaced,
+        .undo = forbid_device,
+};

@@ -6,8 +6,11 @@
  * size (seen on 6.18 and 6.1). Its ids are the node's, and its root directory belongs to the container's.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "base/text.h"
 #include "inject/injection.h"
 #include "inject/source.h"
@@ -69,4 +72,73 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         return 0;
 }
 
-const struct source_kind source_tmpfs = { .make = make_tmpfs, .ownable = true, .maps = true };
+/*
+ * A limit among the options, as a plain number: the kernel's own reading of it wraps round, and takes 0 for no limit at
+ * all. option is the list's own, and replaced.
+ */
+static int settle_limit(char **option, struct error *error)
+{
+        static const char *const names[] = { "size", "nr_inodes", "nr_blocks" };
+        char text[32];
+        char *settled;
+        json_t *value;
+        int r;
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                size_t length = strlen(names[i]);
+
+                if (strncmp(*option, names[i], length) != 0 || (*option)[length] != '=')
+                        continue;
+                value = json_string(*option + length + 1);
+                r = json_value_size("options", value, /* percent= */ i == 0, text, sizeof text, error);
+                json_decref(value);
+                if (r < 0)
+                        return r;
+                if (asprintf(&settled, "%s=%s", names[i], text) < 0)
+                        return fail(error, ENOMEM, OPERATION_PARSE, "options");
+                free(*option);
+                *option = settled;
+                return 0;
+        }
+        return 0;
+}
+
+/* uid= and gid= among the options are the container's ids, too: as they are where it was made. */
+static int check(struct request *request, struct error *error)
+{
+        request->source = "tmpfs";
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                int r = settle_limit(&request->options.fs_options[i], error);
+                char *option = request->options.fs_options[i];
+                uint32_t *id = text_starts(option, "uid=")   ? &request->uid
+                               : text_starts(option, "gid=") ? &request->gid
+                                                             : NULL;
+                uint64_t number;
+
+                if (r < 0)
+                        return r;
+                if (id == NULL)
+                        continue;
+                if (!text_number(option + 4, UINT32_MAX - 1, &number))
+                        return json_value_refuse(error, "options",
+                                                 "uid and gid must be ids, as the container counts them");
+                if (*id == REQUEST_ID_NONE)
+                        *id = (uint32_t)number;
+                option[0] = '\0';
+        }
+        return 0;
+}
+
+static const char *const oci_types[] = { "tmpfs", NULL };
+
+const struct source_kind source_tmpfs = {
+        .word = "tmpfs",
+        .request = REQUEST_MOUNT_TMPFS,
+        .oci_types = oci_types,
+        .maps = true,
+        .ownable = true,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .harmless_options = mount_options_tmpfs_harmless,
+        .check = check,
+        .make = make_tmpfs,
+};

@@ -19,6 +19,19 @@
 
 static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* in the order they are tried */
 
+/* How a server that is allowed anyway is talked to; not to whom (mountaddr), nor in whose name (clientaddr). */
+const char *const nfs_harmless_options[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
+                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
+                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
+                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
+                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
+                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
+                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
+                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
+                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
+                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
+                                             "intr",       "nointr",       "retry",        NULL };
+
 /* The value of "name=value" among the options; the last one counts. NULL: it is not there. */
 static const char *option_value(const struct nfs_mount *mount, const char *name)
 {

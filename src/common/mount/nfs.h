@@ -13,6 +13,9 @@
 
 #define NFS_VERSION_SIZE 8
 
+/* nfs_harmless_options - options of nfs(5) that a policy need not list, ended by NULL. */
+extern const char *const nfs_harmless_options[];
+
 struct nfs_mount {
         const struct nfs_export *export;
         const struct mount_options *options; /* those of nfs(5) go to the kernel as they are */

@@ -216,3 +216,5 @@ void mount_options_release(struct mount_options *options)
         options->fs_options = NULL;
         options->fs_count = 0;
 }
+
+const char *const mount_options_tmpfs_harmless[] = { "size", "mode", "nr_inodes", NULL };

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#define MENTION_SIZE ((size_t)64 * 1024) /* of a longer policy anything may be said */
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
 #define MAX_MOUNTS_DEFAULT 32
 
@@ -91,14 +90,6 @@ static const char *policy_path(void)
         return secure_getenv("FLEXGRAFT_POLICY") ?: DEFAULT_PATH;
 }
 
-bool policy_mentions(const char *word)
-{
-        static char text[MENTION_SIZE];
-        ssize_t n = file_read(AT_FDCWD, policy_path(), text, sizeof text);
-
-        return n == -EFBIG || (n > 0 && strstr(text, word) != NULL);
-}
-
 int policy_load(struct policy *ret_policy, const char *section, struct error *error)
 {
         json_t *file = NULL;
@@ -138,6 +129,11 @@ bool policy_lists(const struct policy *policy, const char *key, const char *word
         return false;
 }
 
+bool policy_says(const struct policy *policy, const char *key)
+{
+        return json_is_true(json_object_get(policy->section, key));
+}
+
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
 {
         if (policy->file == NULL)
@@ -158,31 +154,7 @@ int policy_check_count(const struct policy *policy, size_t count, struct error *
                             policy->path, allowed);
 }
 
-/* What a tmpfs takes, and harms nobody. */
-static bool is_tmpfs_option(const char *option)
-{
-        return text_starts(option, "size=") || text_starts(option, "mode=") || text_starts(option, "nr_inodes=");
-}
-
-/* How a server that is allowed anyway is talked to; not to whom (mountaddr), nor in whose name (clientaddr). */
-static bool is_nfs_option(const char *name)
-{
-        static const char *const names[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
-                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
-                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
-                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
-                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
-                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
-                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
-                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
-                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
-                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
-                                             "intr",       "nointr",       "retry",        NULL };
-
-        return text_among(name, names);
-}
-
-int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *const *harmless,
                          bool device_file, struct error *error)
 {
         static const struct {
@@ -206,13 +178,10 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                 const char *option = options->fs_options[i];
                 char name[64];
 
-                if (option[0] == '\0' || (strcmp(kind, "tmpfs") == 0 && is_tmpfs_option(option)))
-                        continue;
                 (void)text_copy(name, sizeof name, option);
                 name[strcspn(name, "=")] = '\0';
-                if (strcmp(kind, "nfs") == 0 && is_nfs_option(name))
-                        continue;
-                if (!policy_lists(policy, "options", name))
+                if (name[0] != '\0' && (harmless == NULL || !text_among(name, harmless)) &&
+                    !policy_lists(policy, "options", name))
                         return policy_forbid(policy, name, "options", error);
         }
         return 0;

@@ -288,7 +288,7 @@ int volume_call_load_policy(struct volume_call *call, struct error *error)
 
         if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, error)) < 0)
                 return r;
-        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->word,
+        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->harmless_options,
                                     /* device_file= */ false, error);
 }
 

@@ -22,11 +22,12 @@ struct volume_call;
 /* A sort of volume. Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
-        bool of_pool;          /* volume-create makes such volumes, too */
-        bool direct;           /* where its memory can be mapped itself (DAX), it is */
-        uint64_t offset_bytes; /* where in its image what is on the device begins */
-        bool wakes;            /* a call that was killed may have left the device awake, and the record without it */
-        bool foreign;          /* the device is not of our making: somebody else may use it at any time */
+        const char *const *harmless_options; /* of its filesystem: a policy need not list them; or NULL */
+        bool of_pool;                        /* volume-create makes such volumes, too */
+        bool direct;                         /* where its memory can be mapped itself (DAX), it is */
+        uint64_t offset_bytes;               /* where in its image what is on the device begins */
+        bool wakes;   /* a call that was killed may have left the device awake, and the record without it */
+        bool foreign; /* the device is not of our making: somebody else may use it at any time */
         /* ensure that the device is on this node, and that the record names it */
         int (*attach)(struct volume_call *call, struct error *error);
         /* whether it is: 1 or 0, by the kernel; nothing is changed but the record in memory */

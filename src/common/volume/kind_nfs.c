@@ -63,4 +63,4 @@ static int make(struct volume_call *call, struct error *error)
         return fd;
 }
 
-const struct volume_kind kind_nfs = { .word = "nfs", .make = make };
+const struct volume_kind kind_nfs = { .word = "nfs", .harmless_options = nfs_harmless_options, .make = make };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "mount/options.h"
 #include "mount/superblock.h"
 
 /* The kernel would cut what is too large, and take some other mode than was meant. */
@@ -51,4 +52,6 @@ static int make(struct volume_call *call, struct error *error)
         return r < 0 ? r : superblock_mount(context_fd, "tmpfs", 0, error);
 }
 
-const struct volume_kind kind_tmpfs = { .word = "tmpfs", .make = make };
+const struct volume_kind kind_tmpfs = { .word = "tmpfs",
+                                        .harmless_options = mount_options_tmpfs_harmless,
+                                        .make = make };
