@@ -196,8 +196,10 @@ int request_batch_finish(struct request *request, struct error *error)
                 struct request *entry = &request->entries[i];
                 int r;
 
-                if (!entry->has_container && request->has_container)
-                        request_key_inherit_container(entry, request);
+                if (!entry->has_container && request->has_container) {
+                        entry->container = request->container;
+                        entry->has_container = true;
+                }
                 entry->replace = entry->replace || request->replace;
                 entry->dry_run = request->dry_run;
                 entry->timeout_seconds = request->timeout_seconds;

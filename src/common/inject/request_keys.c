@@ -226,11 +226,11 @@ static const struct key keys[] = {
         { "container", WITHOUT_SIDES | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH, REQUEST_IN_CONTAINER, KEY_OWN,
           .take = take_container, .schema = request_schema_container,
           .help = "process id, container id or name, {\"pid\": N}, {\"id\": S, \"runtime\": S} or {\"procDir\": S}" },
-        { "source", REQUEST_MOUNT_BIND, REQUEST_MOUNT_BIND, KEY_STRING, FIELD(source),
+        { "source", REQUEST_MOUNT_BIND, REQUEST_MOUNT_BIND, KEY_PATH, FIELD(source),
           .help = "absolute path on the node, of a file or a directory" },
-        { "source", REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_BLOCK, KEY_STRING, FIELD(source),
+        { "source", REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_BLOCK, KEY_STRING, .pattern = "^/|=", FIELD(source),
           .help = "path of a block device, or UUID=, LABEL=, PARTUUID= or PARTLABEL= and its value" },
-        { "source", REQUEST_MOUNT_NFS, 0, KEY_STRING, FIELD(source),
+        { "source", REQUEST_MOUNT_NFS, 0, KEY_STRING, .pattern = ":/", FIELD(source),
           .help = "\"host:/path\" or \"[IPv6 address]:/path\"; or give server and share" },
         { "server", REQUEST_MOUNT_NFS, 0, KEY_STRING, .maximum = (int64_t)JSON_VALUE_ID_MAX * 2, FIELD(server),
           .help = "host name or address of the server" },
@@ -331,20 +331,11 @@ int request_key_take(struct request *request, const char *key, const json_t *val
         return request_key_take_as(request, key, key, value, error);
 }
 
-void request_key_inherit_container(struct request *entry, const struct request *batch)
-{
-        const struct key *row = key_find(&request_keys, entry->kind, "container");
-
-        entry->container = batch->container;
-        entry->has_container = true;
-        if (row != NULL)
-                entry->given |= 1ULL << (row - keys);
-}
-
 int request_keys_check(const struct request *request, struct error *error)
 {
         for (size_t i = 0; i < request_keys.count; i++)
-                if ((keys[i].required & request->kind) != 0 && (request->given & 1ULL << i) == 0)
+                if ((keys[i].required & request->kind) != 0 && (request->given & 1ULL << i) == 0 &&
+                    !(keys[i].take == take_container && request->has_container)) /* a batch or a hook names it */
                         return json_value_refuse(error, keys[i].name, "is missing");
         return 0;
 }

@@ -24,9 +24,6 @@ int request_key_take(struct request *request, const char *key, const json_t *val
 int request_key_take_as(struct request *request, const char *key, const char *name, const json_t *value,
                         struct error *error);
 
-/* request_key_inherit_container() - an entry that names no container has its batch's. */
-void request_key_inherit_container(struct request *entry, const struct request *batch);
-
 /* request_keys_check() - whether every key that a request of this kind needs was given. Errors: OPERATION_PARSE. */
 int request_keys_check(const struct request *request, struct error *error);
 

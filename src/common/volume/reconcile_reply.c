@@ -69,7 +69,7 @@ void reconcile_problem(struct reconcile *reconcile, const char *subject, const s
 int reconcile_status(const struct reconcile *reconcile, const struct error *error)
 {
         bool understood = error == NULL || strcmp(error->operation, OPERATION_PARSE) != 0;
-        json_t *reply = json_pack("{s:s, s:O?, s:O?}", "status", error == NULL ? "Success" : "Failure", "actions",
+        json_t *reply = json_pack("{s:s, s:O*, s:O*}", "status", error == NULL ? "Success" : "Failure", "actions",
                                   reconcile->actions, "problems", reconcile->problems);
 
         if (reconcile->dry_run)
@@ -78,8 +78,10 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
                 char message[PATH_MAX + 1024];
                 const char *hint = failure_hint(error);
 
-                (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject, error_why(error),
-                               hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+                (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
+                               understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "",
+                               error_why(error), hint != NULL ? " (" : "", hint != NULL ? hint : "",
+                               hint != NULL ? ")" : "", log_id());
                 log_say("failed: %s", message);
                 (void)json_object_set_new(reply, "message", reply_printable(message));
         }
