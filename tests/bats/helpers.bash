@@ -9,6 +9,8 @@
 # Names that others can see, of a container, a label or a control group, have this in them: no other run has it.
 RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
 
+load schema_helpers
+
 bed_setup() {
         trace_failures_only
         SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((FLEXGRAFT_SWEEP_SEED % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
@@ -475,6 +477,7 @@ helper() {
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
         json=$output
+        schema_collect "$program" "$output" "$@"
 }
 HELPER_PREFIX=()
 

@@ -47,6 +47,7 @@ struct key {
         enum key_type type;
         int64_t minimum;
         int64_t maximum;          /* 0: the type's own */
+        const char *pattern;      /* of a string, for the schema: what the program checks later; NULL: none */
         const char *const *words; /* NULL ends them */
         size_t offset;            /* of the field, where take is NULL */
         int (*take)(void *object, const char *name, const json_t *value, struct error *error);

@@ -7,7 +7,7 @@
 
 #define DRAFT "https://json-schema.org/draft/2020-12/schema"
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
-#define SHARE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?|%)?$"
+#define SHARE_PATTERN "^0*([1-9][0-9]*([kKmMgGtT]i?)?|([1-9][0-9]?|100)%)$"
 
 static const char *const failures[] = { "Failure", NULL };
 const char *const schema_success[] = { "Success", NULL };
@@ -73,7 +73,7 @@ static json_t *of_value(const struct key *key, unsigned programs)
                 return json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", 0, "maximum",
                                  (json_int_t)UINT32_MAX - 1);
         case KEY_STRING:
-                return of_string((size_t)key->maximum, NULL);
+                return of_string((size_t)key->maximum, key->pattern);
         case KEY_TEXT:
                 return of_string((size_t)key->maximum, "^[^\\u0000-\\u001f\\u007f]*$");
         case KEY_NAME:

@@ -39,7 +39,7 @@ static const struct key keys[] = {
           .help = "the pool, pools.d/POOL.json; a profile may choose another" },
         { "pool", LIST | CAPACITY, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, FIELD(pool), .help = "only this pool" },
         { "profile", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(profile),
-          .help = "of profiles.json: chooses a pool, filesystem, mount flags and parameters" },
+          .help = "profile of profiles.json; it chooses pool, filesystem, mount flags and parameters" },
         { "profile", CAPACITY, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(profile),
           .help = "only this profile" },
         { "targetType", CREATE, 0, KEY_WORD, .words = target_types, FIELD(target_type), .preset = "mount",
@@ -57,10 +57,10 @@ static const struct key keys[] = {
         { "match", CREATE, 0, KEY_BOOLEAN, FIELD(match),
           .help = "true: adopt the smallest blank disk that is large enough; make one if there is none" },
         { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
-          .help = "what volume-delete does; delete is the default, retain that of an adopted disk" },
+          .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
-          .help = "delete: erase the volume and free its space; recycle: erase it but keep the disk for reuse; retain: "
-                  "keep disk and content; what volume-create was given if absent" },
+          .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for reuse; "
+                  "if absent, what volume-create was given" },
         { "operation", CREATE | DELETE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(operation),
           .help = "an id of yours: the same request with the same id is one operation, for a week" },
 };
