@@ -36,7 +36,7 @@ VERBS := init getvolumename attach waitforattach isattached detach mountdevice u
 VOLUME_TOOLS := volume-create volume-delete volume-list volume-capacity volume-reconcile
 PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
 	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm pmem remap-daemon remap-runner
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) parser tools lvm pmem remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
 
@@ -70,6 +70,9 @@ LIBS_mount-block := -lblkid -luuid
 LIBS_mount-nfs := -lcares
 LIBS_mount-batch := $(LIBS_mount-block) -lcares
 LIBS_mount-hook := $(LIBS_mount-batch)
+LIBS_getvolumename := $(LIBS_mount-batch)
+LIBS_init := $(LIBS_mount-batch)
+LIBS_getvolumename := $(LIBS_mount-batch)
 LIBS_attach := $(LIBS_mount-batch)
 LIBS_waitforattach := $(LIBS_mount-batch)
 LIBS_isattached := $(LIBS_mount-batch)
@@ -124,9 +127,11 @@ $(BIN)/remap-daemon: $(REMAP) $(BUILD)/libcommon.a
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(REMAP) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
 
 # libndctl is there for dynamic programs alone. Where the verbs are, it goes wherever they go.
-$(BIN)/verbs/pmem-namespaces: src/pmem-namespaces/pmem-namespaces.c Makefile
+PMEM := $(wildcard src/pmem-namespaces/*.c)
+
+$(BIN)/verbs/pmem-namespaces: $(PMEM) $(wildcard src/pmem-namespaces/*.h) Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $< -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(filter-out -static,$(LDFLAGS_ALL)) -o $@ $(PMEM) -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
 # Without a C library, but with the sanitizers (src/flexdriver/bare.h).
 BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/verbs.o
@@ -157,6 +162,7 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+$(BUILD)/common/process/unprivileged.o: $(BUILD)/privileges/parser.h
 $(BUILD)/common/block/fs_tools.o: $(BUILD)/privileges/tools.h
 $(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h

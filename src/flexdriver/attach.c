@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach JSON NODE - make the volume's device exist on the node. */
+/* attach JSON NODE - attach a volume to a node. */
 #include "privileges/attach.h"
 #include "process/program.h"
 #include "volume/attach.h"
@@ -9,7 +9,7 @@
 
 static const struct program program = {
         .usage = VERB_USAGE(attach, ATTACH,
-                            "Attach a volume and say which device it is. For another node nothing is changed here."),
+                            "Attach a volume, and print its device. For another node it changes nothing here."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
         .before_drop = volume_exec_helpers_begin,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detach NAME NODE - let the volume's device go. */
+/* detach NAME NODE - detach a volume from its node. */
 #include "privileges/detach.h"
 #include "process/program.h"
 #include "volume/attach.h"
@@ -8,7 +8,7 @@
 #include "volume/schema.h"
 
 static const struct program program = {
-        .usage = VERB_USAGE(detach, DETACH, "Detach a volume from its device, by the name of the volume alone."),
+        .usage = VERB_USAGE(detach, DETACH, "Detach a volume from this node, by its name alone."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
         .before_drop = volume_exec_helpers_begin,

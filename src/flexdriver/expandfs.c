@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - make its filesystem larger, while it is mounted. */
+/* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - grow the filesystem of a volume while it is mounted. */
 #include "privileges/expandfs.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
@@ -9,11 +9,11 @@
 
 static const struct program program = {
         .usage = VERB_USAGE(expandfs, EXPANDFS,
-                            "Make the filesystem that is mounted on DIR as large as its device, and that as large as "
-                            "NEW_SIZE bytes."),
+                            "Grow a volume's device to NEW_SIZE bytes, and the filesystem mounted on DIR to the size "
+                            "of the device."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
-        .before_drop = volume_exec_helpers_begin_with_tools,
+        .before_drop = volume_exec_helpers_begin,
 };
 
 int main(int argc, char **argv)

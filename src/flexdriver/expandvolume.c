@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expandvolume JSON DIR NEW_SIZE OLD_SIZE - make the volume larger. */
+/* expandvolume JSON DIR NEW_SIZE OLD_SIZE - grow a volume's device. */
 #include "privileges/expandvolume.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
@@ -8,7 +8,8 @@
 #include "volume/schema.h"
 
 static const struct program program = {
-        .usage = VERB_USAGE(expandvolume, EXPANDVOLUME, "Make an image or a device larger, in bytes; never smaller."),
+        .usage = VERB_USAGE(expandvolume, EXPANDVOLUME,
+                            "Grow a volume's image or device to NEW_SIZE bytes. It never shrinks."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
         .before_drop = volume_exec_helpers_begin,

@@ -2,8 +2,8 @@
 /*
  * flexdriver VERB ARGS... - what kubelet runs: init is answered here, every other verb is a program of its own.
  *
- * Privileges: all are kept for the program it becomes, which gives them away first thing. What answers here gives them
- * away itself, with init's filter, before it looks at anything.
+ * Privileges: it keeps all for the verb's program, which drops them first. What is answered here drops them first, too,
+ * with init's filter.
  */
 #include <asm/unistd.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ static int say_failure(void)
                    0);
 }
 
-/* As privileges_drop() does; where we are not root there is nothing to give away. */
+/* As privileges_drop() does; a caller that is not root has none to drop. */
 static void drop_privileges(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3, .pid = 0 };
@@ -80,7 +80,7 @@ static size_t append(char *text, size_t length, size_t size, const char *more)
         size_t part = strlen(more);
 
         if (length + part >= size)
-                return size; /* too long: told by whoever looks */
+                return size; /* too long: the caller checks */
         (void)memcpy(text + length, more, part + 1);
         return length + part;
 }

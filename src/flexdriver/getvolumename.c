@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* getvolumename JSON - one volume, one name, whoever asks. */
+/* getvolumename JSON - print the name of a volume. */
 #include "privileges/getvolumename.h"
 #include "process/program.h"
 #include "volume/call.h"
@@ -7,8 +7,8 @@
 #include "volume/schema.h"
 
 static const struct program program = {
-        .usage = VERB_USAGE(getvolumename, GETVOLUMENAME,
-                            "Say by which name this volume is known: the one that kubelet gave it."),
+        .usage =
+                VERB_USAGE(getvolumename, GETVOLUMENAME, "Print the name of the volume: the one that kubelet gave it."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init - say what this driver can do, every capability spelled out. */
+/* init - print what this driver can do, with every capability. */
 #include "privileges/init.h"
 #include "process/program.h"
 #include "volume/reply.h"
 #include "volume/schema.h"
 
 static const struct program program = {
-        .usage = VERB_USAGE(init, INIT, "Say what the FlexVolume driver of this name can do."),
+        .usage = VERB_USAGE(init, INIT, "Print what the FlexVolume driver of this name can do."),
         .privileges = &PRIVILEGES,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isattached JSON NODE - answer from the kernel, not from memory. */
+/* isattached JSON NODE - whether a volume is attached, by the kernel and not by its record. */
 #include "privileges/isattached.h"
 #include "process/program.h"
 #include "volume/attach.h"
@@ -7,7 +7,7 @@
 #include "volume/schema.h"
 
 static const struct program program = {
-        .usage = VERB_USAGE(isattached, ISATTACHED, "Say whether a volume has its device on a node."),
+        .usage = VERB_USAGE(isattached, ISATTACHED, "Print whether a volume is attached to a node."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
 };

@@ -9,7 +9,7 @@
 
 static const struct program program = {
         .usage = VERB_USAGE(waitforattach, WAITFORATTACH,
-                            "Wait until a volume has its device on this node; attach it where nothing did."),
+                            "Wait until a volume is attached to this node; attach it if it is not."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
         .before_drop = volume_exec_helpers_begin,

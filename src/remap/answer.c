@@ -16,14 +16,14 @@
 _Static_assert(sizeof(struct fuse_init_out) == 64,
                "of the same size since Linux 4.20; max_stack_depth is what was unused");
 
-static __thread bool greeting; /* FUSE_INIT is said again to a new session, not to the kernel */
+static __thread bool greeting; /* FUSE_INIT is repeated for libfuse only */
 
 void answer_withhold(bool withhold)
 {
         greeting = withhold;
 }
 
-/* The answer to FUSE_INIT, with what libfuse 3.14 does not know. */
+/* Add to the answer to FUSE_INIT what libfuse 3.14 does not know. */
 static void extend_init(const struct iovec *parts, int count)
 {
         const struct fuse_init_in *asked = (const void *)(shared->init + sizeof(struct fuse_in_header));
@@ -36,7 +36,7 @@ static void extend_init(const struct iovec *parts, int count)
         shared->passthrough = false;
         if (answer == NULL || parts[1].iov_len < sizeof *answer)
                 return;
-        /* who takes setuid and setgid bits away is the kernel that writes the source, as whoever writes (Linux 5.12) */
+        /* setuid and setgid bits are cleared when the source is written, as its caller (Linux 5.12) */
         answer->flags |= asked->flags & FUSE_HANDLE_KILLPRIV_V2;
         if (!extended || shared->network || (asked->flags2 & INIT_PASSTHROUGH2) == 0)
                 return;
@@ -46,8 +46,7 @@ static void extend_init(const struct iovec *parts, int count)
         shared->passthrough = true;
 }
 
-/* The answer to FUSE_OPEN and FUSE_CREATE ends in a fuse_open_out, whose last word names the file to pass through to.
- */
+/* The answers to FUSE_OPEN and FUSE_CREATE end in a fuse_open_out, whose last word is the registration. */
 static void extend_open(const struct iovec *parts, int count, int backing)
 {
         struct fuse_open_out *answer;
@@ -60,8 +59,8 @@ static void extend_open(const struct iovec *parts, int count, int backing)
 }
 
 /*
- * An answer that is on its way: should we die before we know that it was heard, the next daemon says the same, and does
- * not do again what was asked for.
+ * Record the answer before it is sent. If the daemon dies now, the next one sends it again and does not repeat the
+ * request.
  */
 static void keep_answer(const struct iovec *parts, int count)
 {
@@ -83,7 +82,7 @@ void answer_error(uint64_t unique, int errnum)
 {
         struct fuse_out_header answer = { .len = sizeof answer, .error = -errnum, .unique = unique };
 
-        (void)!write(FD_FUSE, &answer, sizeof answer); /* it may be answered by now */
+        (void)!write(FD_FUSE, &answer, sizeof answer); /* fails if it is answered already */
 }
 
 ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
@@ -93,7 +92,7 @@ ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
         int backing;
 
         (void)ignored;
-        if (greeting) { /* the kernel heard it from the daemon before */
+        if (greeting) { /* the kernel has it from an earlier daemon */
                 for (int i = 0; i < count; i++)
                         length += (ssize_t)parts[i].iov_len;
                 return length;
@@ -105,7 +104,7 @@ ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
                 extend_open(parts, count, backing);
         keep_answer(parts, count);
         length = writev(fd, parts, count);
-        if (length < 0 && errno != ENOENT) { /* the kernel does not take it, and whoever asked would wait for ever */
+        if (length < 0 && errno != ENOENT) { /* the kernel refuses it, and the caller would wait forever */
                 answer_error(((const struct fuse_out_header *)parts[0].iov_base)->unique, EIO);
                 errno = ENOENT;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer.h - answers on their way to the kernel: kept until the kernel has them, with what libfuse does not know.
+ * answer.h - send answers to the kernel: each is recorded first, for the next daemon, and some get fields that libfuse
+ * 3.14 does not know.
  */
 #ifndef FLEXGRAFT_REMAP_ANSWER_H
 #define FLEXGRAFT_REMAP_ANSWER_H
@@ -9,13 +10,13 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* answer_send() - libfuse's writev(). */
+/* answer_send() - the writev() of libfuse's session. */
 ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored);
 
-/* answer_error() - without libfuse. */
+/* answer_error() - answer a request without libfuse. */
 void answer_error(uint64_t unique, int errnum);
 
-/* answer_withhold() - whether this thread's answers go nowhere: FUSE_INIT is said again to a new session. */
+/* answer_withhold() - whether to drop this thread's answers: the kernel has the answer to FUSE_INIT already. */
 void answer_withhold(bool withhold);
 
 #endif

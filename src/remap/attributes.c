@@ -9,7 +9,7 @@
 
 #include "operation.h"
 
-/* Of what a descriptor is on; or r, when what was to be done before failed. */
+/* Answer with the attributes of a file; if r is negative, with that error. */
 static void reply_attributes(fuse_req_t request, int r, int fd)
 {
         struct stat st;
@@ -63,7 +63,7 @@ static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int
                 gid_t gid = (what & FUSE_SET_ATTR_GID) != 0 ? st->st_gid : (gid_t)-1;
                 struct stat now;
 
-                /* of a file that is nobody's in there the kernel would let the container's root make its own */
+                /* root in the container must not take files with unmapped owners; the kernel would allow it */
                 if (fstatat(fd, "", &now, AT_EMPTY_PATH) < 0)
                         return -errno;
                 if (!caller_knows(now.st_uid, now.st_gid))

@@ -26,8 +26,8 @@ static __thread struct {
 } now;
 
 /*
- * Each thread has its own umask, and its own groups: the raw call, since the C library's tells all threads. It begins
- * as whom the thread that made it acted for just then.
+ * Each thread has its own umask and its own groups: the raw system call, because the C library's function changes all
+ * threads. A new thread starts with the fsuid and fsgid of the thread that created it.
  */
 int caller_begin(void)
 {
@@ -54,7 +54,7 @@ int caller_become(uid_t uid, gid_t gid)
         if (uid == (uid_t)-1 || gid == (gid_t)-1)
                 return -EOVERFLOW;
         caller_forget();
-        /* group first; neither call tells of failure, so each is asked again with an id that changes nothing */
+        /* group first; neither call reports failure, so each is repeated with an id that changes nothing */
         if (gid != now.gid) {
                 (void)setfsgid(gid);
                 if (setfsgid((gid_t)-1) != (int)gid)
@@ -77,7 +77,7 @@ void caller_umask(mode_t mask)
         now.mask = mask;
 }
 
-/* /proc/PID/status, as far as it fits; it is one read. */
+/* /proc/PID/status, cut to the size of the buffer: one read(). */
 static bool read_status(pid_t pid, char *ret_text, size_t size)
 {
         char path[64];
@@ -93,7 +93,7 @@ static bool read_status(pid_t pid, char *ret_text, size_t size)
         return n > 0;
 }
 
-/* What a group of the node is in the container. */
+/* Map a group id of the node to the one in the container. */
 static bool inside(uint32_t outside, gid_t *ret_group)
 {
         for (int i = 0; i < shared->groups.count; i++) {

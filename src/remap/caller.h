@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * caller.h - on whose behalf a thread acts: the ids that a process of the container has in there are those that the
- * filesystem, or its server, is to see.
+ * caller.h - the credentials with which a thread accesses the source: those of the process in the container that made
+ * the request, with the ids that this process has inside the container.
  */
-#ifndef FLEXGRAFT_TRANSLATOR_CALLER_H
-#define FLEXGRAFT_TRANSLATOR_CALLER_H
+#ifndef FLEXGRAFT_REMAP_CALLER_H
+#define FLEXGRAFT_REMAP_CALLER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* caller_begin() - once per thread, first of all. Needs CAP_SETGID. */
+/* caller_begin() - once per thread, before its first request. Needs CAP_SETGID. */
 int caller_begin(void);
 
 /*
- * caller_become() - from now on this thread makes and opens files as that user. What another than root may not do the
- * kernel then refuses it: with another fsuid than 0 a thread has no capability over files (capabilities(7)).
+ * caller_become() - this thread now creates and opens files as that user. With another fsuid than 0 a thread has no
+ * capabilities over files (capabilities(7)), so that the kernel checks permissions as for that user.
  *
- * Errors: EOVERFLOW for somebody whom the container's user namespace does not know.
+ * Errors: EOVERFLOW for an id that is not mapped in the container's user namespace.
  */
 int caller_become(uid_t uid, gid_t gid);
 
-/* caller_umask() - of the process that asked, for what is made now. */
+/* caller_umask() - set the umask to that of the calling process, for the file created next. */
 void caller_umask(mode_t mask);
 
 /*
- * caller_add_groups() - its supplementary groups, too, as /proc says; until the next caller_become(). Only when
- * something was refused without them: to find them out costs more than most of what is asked for. True: try again.
+ * caller_add_groups() - add the supplementary groups of the calling process, read from /proc, until the next
+ * caller_become(). Only after a system call was refused without them: reading them costs more than most requests.
+ * Returns true when the call should be tried again.
  */
 bool caller_add_groups(pid_t pid);
 
-/* caller_join() - a group, until the next caller_become(): for root, who is of every group that the container knows. */
+/* caller_join() - add one group, until the next caller_become(). For root, which may act for every mapped group. */
 void caller_join(gid_t gid);
 
-/* caller_forget() - the same one in its next request may have other groups. */
+/* caller_forget() - drop supplementary groups: in its next request the same process may have others. */
 void caller_forget(void);
 
-/* caller_knows() - whether both ids are somebody's in the container. */
+/* caller_knows() - whether both ids are mapped in the container. */
 bool caller_knows(uid_t uid, gid_t gid);
 
-/* caller_is_dying() - whether SIGKILL waits for a process to come back from the kernel. */
+/* caller_is_dying() - whether SIGKILL is pending for a process (which a system call can delay). */
 bool caller_is_dying(pid_t pid);
 
 #endif

@@ -14,7 +14,7 @@
 #define LIST_MAX ((size_t)64 * 1024)
 #define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
 
-/* Where the next getdents64() of a directory begins, as the container's kernel counts; -1: elsewhere. */
+/* The offset at which the next getdents64() of a directory continues; -1: unknown. */
 static int64_t position_of(int fd)
 {
         return (uint32_t)fd < DESCRIPTORS_MAX ? shared->positions[fd] : -1;
@@ -34,7 +34,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
         int r = operation_begin(request, number, &node, &fd);
 
         if (r == 0)
-                r = descriptor_room();
+                r = descriptor_check_limit();
         if (r == 0 && (opened = ATTEMPT(request, openat(fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
                 r = -errno;
         if (r < 0) {
@@ -51,12 +51,12 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
 struct list {
         fuse_req_t request;
         char *out;
-        size_t room;
+        size_t space;
         bool plus;
         int directory_fd;
 };
 
-/* Another entry, if there is room for it: false. What could not be looked up is named all the same. */
+/* Add an entry; false: no space is left. An entry that cannot be looked up is added without its node. */
 static bool add_entry(struct list *list, const struct dirent64 *entry)
 {
         struct fuse_entry_param parameters = { .attr = { .st_ino = entry->d_ino,
@@ -67,23 +67,23 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
         size_t length;
 
         if (!list->plus)
-                length = fuse_add_direntry(list->request, list->out, list->room, entry->d_name, &parameters.attr,
+                length = fuse_add_direntry(list->request, list->out, list->space, entry->d_name, &parameters.attr,
                                            entry->d_off);
         else {
                 if (!dots &&
-                    fuse_add_direntry_plus(list->request, NULL, 0, entry->d_name, &parameters, 0) <= list->room &&
+                    fuse_add_direntry_plus(list->request, NULL, 0, entry->d_name, &parameters, 0) <= list->space &&
                     nodes_look_up(list->directory_fd, entry->d_name, &node, &st) == 0)
                         parameters = operation_entry(node, &st);
-                length = fuse_add_direntry_plus(list->request, list->out, list->room, entry->d_name, &parameters,
+                length = fuse_add_direntry_plus(list->request, list->out, list->space, entry->d_name, &parameters,
                                                 entry->d_off);
         }
-        if (length > list->room) {
+        if (length > list->space) {
                 if (node != NULL)
                         nodes_forget(node, 1);
                 return false;
         }
         list->out += length;
-        list->room -= length;
+        list->space -= length;
         return true;
 }
 
@@ -92,25 +92,24 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
         char *answer = operation_buffer();
         char *entries = answer + READ_MAX / 2;
         struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
-        /* an entry takes so many times the room in the answer, at most, that it takes here: whatever is read fits */
+        /* an entry of the answer is at most so many times as long as in getdents64(): all entries that are read fit */
         const size_t times = plus ? 7 : 2;
         int64_t position = offset;
         int r = answer == NULL ? -ENOMEM : operation_act_as_caller(request);
 
         if (size > LIST_MAX)
                 size = LIST_MAX;
-        list.room = size;
-        /* only if somebody looks elsewhere: where a position is no more than a number, those behind it move (tmpfs
-         * before Linux 6.6) */
+        list.space = size;
+        /* only when needed: before Linux 6.6 an offset on tmpfs is a count, which is wrong after a removal */
         if (r == 0 && (request_replayed() || offset != position_of(list.directory_fd)) &&
             lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
-        set_position(list.directory_fd, -1); /* as long as it is not known where we are: we may be killed */
-        while (r == 0 && list.room / times >= ENTRY_MAX) {
-                ssize_t n = getdents64(list.directory_fd, entries, list.room / times);
+        set_position(list.directory_fd, -1); /* unknown until this is answered: the daemon may be killed */
+        while (r == 0 && list.space / times >= ENTRY_MAX) {
+                ssize_t n = getdents64(list.directory_fd, entries, list.space / times);
 
                 if (n < 0)
-                        r = list.room < size ? 0 : -errno;
+                        r = list.space < size ? 0 : -errno;
                 if (n <= 0)
                         break;
                 for (ssize_t i = 0; i < n;) {
@@ -125,7 +124,7 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
                 return;
         }
         set_position(list.directory_fd, position);
-        (void)fuse_reply_buf(request, answer, size - list.room);
+        (void)fuse_reply_buf(request, answer, size - list.space);
 }
 
 void directories_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)

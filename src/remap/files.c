@@ -13,13 +13,13 @@
 #include "passthrough.h"
 #include "request.h"
 
-/* What the kernel asks of an open file here is another thing than what it asks of the one behind it. */
+/* The flags for opening the source, from those of the open file in the container. */
 static int open_flags(int flags)
 {
         flags &= ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY);
         if (!shared->network)
-                flags &= ~O_DIRECT; /* which wants buffers aligned; a network filesystem does not */
-        /* that is said with each write: it can be taken away from an open file */
+                flags &= ~O_DIRECT; /* needs aligned buffers; not so on network filesystems */
+        /* each write request says it anew: F_SETFL can clear it */
         return (flags & ~O_APPEND) | O_CLOEXEC;
 }
 
@@ -28,7 +28,7 @@ static int64_t nanoseconds(const struct timespec *time)
         return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Whether what the kernel has of its content is what it is, as it was when it was opened last (close-to-open). */
+/* Whether the file is unchanged since it was last opened, so that the page cache is valid (close-to-open). */
 static bool is_as_seen(struct node *node, const struct stat *st)
 {
         int64_t mtime_ns = nanoseconds(&st->st_mtim);
@@ -49,9 +49,9 @@ static void adopt_file(struct node *node, int fd, struct fuse_file_info *file)
 
         file->fh = (uint64_t)fd;
         descriptor_use(fd, USE_OPEN);
-        /* of what was only read there is nothing to write back; its locks end with it */
+        /* a file opened for reading has nothing to write back; its locks are released when it is closed */
         file->noflush = !shared->network && (file->flags & O_ACCMODE) == O_RDONLY;
-        /* what the kernel passes through it does not cache, and does not want to hear of caching (EIO) */
+        /* for a file that is passed through the kernel refuses this flag (EIO) */
         file->keep_cache = backing == 0 && fstat(fd, &st) == 0 && is_as_seen(node, &st);
         request_pass_through(backing);
 }
@@ -71,9 +71,9 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
         int r = operation_begin(request, number, &node, &fd);
 
         if (r == 0)
-                r = descriptor_room();
+                r = descriptor_check_limit();
         if (r == 0 && !S_ISREG(node->mode))
-                r = -EOPNOTSUPP; /* what it is to open another thing is the kernel's own affair */
+                r = -EOPNOTSUPP; /* the kernel opens pipes, sockets and devices by itself */
         if (r == 0 && (opened = ATTEMPT(request, open(operation_path(fd.fd).text, open_flags(file->flags)))) < 0)
                 r = -errno;
         if (r < 0) {
@@ -85,7 +85,7 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
                 drop_file(node, opened);
 }
 
-/* O_NONBLOCK: should it turn out to be a pipe, nobody waits for its other end. */
+/* O_NONBLOCK: if the name is a pipe by now, do not wait for its other end. */
 static int create(int directory_fd, const char *name, int flags, mode_t mode)
 {
         return openat(directory_fd, name, open_flags(flags) | (flags & O_EXCL) | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
@@ -103,7 +103,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
         int r = operation_begin(request, parent, &node, &fd);
 
         if (r == 0)
-                r = descriptor_room();
+                r = descriptor_check_limit();
         if (r == 0) {
                 int flags = request_may_have_changed() ? file->flags & ~O_EXCL : file->flags;
 
@@ -118,7 +118,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 r = nodes_open_name(fd.fd, name, &node, &st);
         if (r == 0 && (fstat(opened, &now) < 0 || now.st_ino != st.st_ino || !S_ISREG(st.st_mode))) {
                 nodes_forget(node, 1);
-                r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* somebody renames; or it is no file */
+                r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* a concurrent rename; or it is no regular file */
         }
         if (r < 0) {
                 if (opened >= 0)
@@ -158,14 +158,14 @@ void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t
         int r = 0;
 
         (void)number;
-        /* whose write takes the setuid bit away is the caller's; of what is written back later nobody is the caller */
+        /* as the caller, so that the write clears the setuid bit; a page that is written back later has no caller */
         if (!file->writepage)
                 r = operation_act_as_caller(request);
         if (r < 0) {
                 operation_reply_error(request, r);
                 return;
         }
-        /* its end may be farther than the container's kernel knows: others append, too */
+        /* the file may be longer than the container's kernel knows: others append, too */
         if ((file->flags & O_APPEND) != 0) {
                 const struct iovec part = { .iov_base = (void *)data, .iov_len = size };
 
@@ -178,8 +178,7 @@ void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t
                 (void)fuse_reply_write(request, (size_t)n);
 }
 
-/* A file was closed, perhaps not for the last time: a server gets what is still to be written, and says if it cannot.
- */
+/* A descriptor was closed, perhaps not the last. Closing a copy here writes data to a server, and reports errors. */
 void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         struct node *node = nodes_get(number);
@@ -196,7 +195,7 @@ void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
         operation_reply_error(request, r);
 }
 
-/* Answered first: should we be killed, it is not done twice, when the descriptor may be another file's. */
+/* Answer first: if this daemon is killed, the next must not close the descriptor, which may be another file's. */
 void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         struct node *node = nodes_get(number);
@@ -205,7 +204,7 @@ void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info 
         const int fd = (int)file->fh;
 
         if (node != NULL)
-                held = nodes_open(node); /* it may be forgotten as soon as this is answered */
+                held = nodes_open(node); /* the kernel may forget the node as soon as it has the answer */
         operation_reply_error(request, 0);
         if (node != NULL) {
                 passthrough_close(node);

@@ -10,10 +10,10 @@
 #include "request.h"
 #include "shared.h"
 
-#define LOOKS 2 /* seconds, for a server */
+#define LOOKS 2 /* seconds that a server may take */
 
-static uint64_t interrupted[THREADS_MAX]; /* whose caller got a signal; 0: nobody's */
-static int looked[THREADS_MAX];           /* and how often that was looked at */
+static uint64_t interrupted[THREADS_MAX]; /* the request in each slot whose caller got a signal; 0: none */
+static int looked[THREADS_MAX];           /* seconds since then */
 
 void interrupts_begin(void)
 {
@@ -21,9 +21,9 @@ void interrupts_begin(void)
 }
 
 /*
- * Somebody who waits for an answer got a signal. One that is being killed is let go when a server has not answered for
- * a while, or it would wait as long as the server is away: the kernel leaves it there. Its answer goes nowhere then, if
- * it ever comes. A source on this machine is never away.
+ * A process that waits for an answer got a signal. Even if it is killed, the kernel lets it wait for its answer while
+ * the server does not answer. So after a while its request is answered with EINTR, and the later answer is dropped.
+ * Local filesystems need none of this.
  */
 void interrupts_note(const struct fuse_in_header *header)
 {
@@ -44,7 +44,7 @@ void interrupts_look(void)
                 if (unique == 0)
                         continue;
                 if (header->len == 0 || header->unique != unique)
-                        interrupted[i] = 0; /* it came back */
+                        interrupted[i] = 0; /* it was answered */
                 else if (++looked[i] > LOOKS && caller_is_dying((pid_t)header->pid)) {
                         interrupted[i] = 0;
                         answer_error(unique, EINTR);

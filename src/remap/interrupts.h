@@ -13,7 +13,7 @@ void interrupts_begin(void);
 /* interrupts_note() - a FUSE_INTERRUPT. */
 void interrupts_note(const struct fuse_in_header *header);
 
-/* interrupts_look() - let go of who is being killed while a server does not answer. Every second, by one thread. */
+/* interrupts_look() - answer the requests of processes that are being killed. Called every second, by one thread. */
 void interrupts_look(void);
 
 #endif

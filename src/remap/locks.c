@@ -15,14 +15,14 @@
 #include "operation.h"
 #include "request.h"
 
-#define AGAIN_MS 100 /* how often those that wait are asked for again, when nobody here lets go of one */
+#define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
 
 struct waiter {
         fuse_req_t request;
-        int slot; /* in shared->waiters, where the request is kept in case we die; -1: there was no room */
+        int slot; /* in shared->waiters, which has a copy of the request for the next daemon; -1: the table was full */
         int fd;
-        int operation;     /* of flock(2); 0: a POSIX lock, */
-        struct flock lock; /* this one */
+        int operation;     /* of flock(2); 0: a POSIX lock */
+        struct flock lock; /* the POSIX lock */
         bool interrupted;
         struct waiter *next;
 };
@@ -32,7 +32,7 @@ static pthread_mutex_t owners_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct waiter *waiting;
 
-/* ---- whose they are */
+/* ---- owners of POSIX locks */
 
 static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
 {
@@ -45,8 +45,9 @@ static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
 }
 
 /*
- * An open file description that any lock fits. What may be locked was settled when the file was opened; so it is opened
- * as root, or, where a server squashes that, as who asks, and in the way that fd is.
+ * Open a file description that every kind of lock can be set on. The permission to lock was checked when fd was opened.
+ * So the file is opened as root for reading and writing; where that fails (a server squashes root), as the caller, or
+ * with the access mode of fd.
  */
 static int open_again(int fd)
 {
@@ -73,8 +74,7 @@ static struct lock_owner *free_owner(void)
         return NULL;
 }
 
-/* With owners_mutex held. That owner's description; made if it has none. Errors: ENOENT it has none, and none is made.
- */
+/* With owners_mutex held. The descriptor of an owner. Errors: ENOENT it has none, and make is false. */
 static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
 {
         struct lock_owner *found = find_owner(node, owner);
@@ -85,7 +85,7 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
                 return found->fd;
         if (!make)
                 return -ENOENT;
-        if ((r = descriptor_room()) < 0)
+        if ((r = descriptor_check_limit()) < 0)
                 return r;
         found = free_owner();
         if (found == NULL)
@@ -102,7 +102,7 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
         return new_fd;
 }
 
-static bool somebody_waits(int fd)
+static bool has_waiter(int fd)
 {
         bool found = false;
 
@@ -113,7 +113,7 @@ static bool somebody_waits(int fd)
         return found;
 }
 
-/* With owners_mutex held. What it has goes with its description. */
+/* With owners_mutex held. Closing the descriptor releases its locks. */
 static void end_owner(struct node *node, struct lock_owner *owner)
 {
         owner->node = 0;
@@ -129,10 +129,10 @@ void locks_drop(struct node *node, uint64_t owner)
                 return;
         (void)pthread_mutex_lock(&owners_mutex);
         found = find_owner(node, owner);
-        if (found != NULL && somebody_waits(found->fd)) {
+        if (found != NULL && has_waiter(found->fd)) {
                 struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
-                (void)fcntl(found->fd, F_OFD_SETLK, &all); /* another thread of it goes on waiting */
+                (void)fcntl(found->fd, F_OFD_SETLK, &all); /* another thread of this owner is still waiting */
         } else if (found != NULL)
                 end_owner(node, found);
         (void)pthread_mutex_unlock(&owners_mutex);
@@ -157,22 +157,22 @@ void locks_drop_file(struct node *node, int fd)
         locks_changed();
 }
 
-/* ---- who waits */
+/* ---- waiting requests */
 
 static void unlock(int fd, const struct flock *lock)
 {
         struct flock none = *lock;
 
         none.l_type = F_UNLCK;
-        (void)fcntl(fd, F_OFD_SETLK, &none); /* nobody to tell if a server refuses */
+        (void)fcntl(fd, F_OFD_SETLK, &none); /* a refusal by a server cannot be reported */
 }
 
 static void end_waiter(struct waiter *waiter, int r)
 {
-        fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for one that is under way */
+        fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
         if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0)
                 unlock(waiter->fd, &waiter->lock);
-        if (waiter->slot >= 0) /* from here on no other daemon asks again */
+        if (waiter->slot >= 0) /* the next daemon does not retry it any more */
                 (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
         free(waiter);
 }
@@ -191,7 +191,7 @@ static bool would_wait(int r)
         return r == -EAGAIN || r == -EACCES;
 }
 
-static void *ask_again(void *ignored)
+static void *retry(void *ignored)
 {
         (void)ignored;
         (void)pthread_mutex_lock(&mutex);
@@ -203,7 +203,7 @@ static void *ask_again(void *ignored)
                         struct waiter *waiter = *link;
                         int r;
 
-                        /* nobody else takes one off the list, and a server may be slow to answer */
+                        /* only this thread removes from the list; a server may be slow to answer */
                         (void)pthread_mutex_unlock(&mutex);
                         r = waiter->interrupted ? -EINTR : try_lock(waiter);
                         (void)pthread_mutex_lock(&mutex);
@@ -212,7 +212,7 @@ static void *ask_again(void *ignored)
                                 link = &waiter->next;
                                 continue;
                         }
-                        for (link = &waiting; *link != waiter;) /* others were put before it meanwhile */
+                        for (link = &waiting; *link != waiter;) /* others may have been inserted before it */
                                 link = &(*link)->next;
                         *link = waiter->next;
                         end_waiter(waiter, r);
@@ -241,7 +241,7 @@ int locks_begin(void)
         owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         waiting = NULL;
-        return -pthread_create(&thread, NULL, ask_again, NULL);
+        return -pthread_create(&thread, NULL, retry, NULL);
 }
 
 void locks_rest(void (*function)(void))
@@ -259,7 +259,7 @@ void locks_changed(void)
         (void)pthread_mutex_unlock(&mutex);
 }
 
-/* libfuse holds the request's own lock: only a note is made. */
+/* libfuse holds the request's lock: only set a flag. */
 static void interrupt(fuse_req_t request, void *data)
 {
         struct waiter *waiter = data;
@@ -288,14 +288,14 @@ static void wait_for(fuse_req_t request, int fd, int operation, const struct flo
                 if (used == 0 && request_keep(shared->waiters[i]))
                         waiter->slot = i;
         }
-        fuse_req_interrupt_func(request, interrupt, waiter); /* while nobody else can end it */
+        fuse_req_interrupt_func(request, interrupt, waiter); /* before another thread can end it */
         waiter->next = waiting;
         waiting = waiter;
         (void)pthread_cond_signal(&changed);
         (void)pthread_mutex_unlock(&mutex);
 }
 
-/* ---- what is asked for */
+/* ---- requests */
 
 static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
 {
@@ -303,7 +303,7 @@ static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
         int r = 0;
 
         lock->l_pid = 0;
-        (void)pthread_mutex_lock(&owners_mutex); /* the descriptor is this owner's as long as it is held */
+        (void)pthread_mutex_lock(&owners_mutex); /* keeps the descriptor this owner's */
         owned = owner_fd(node, fd, owner, /* make= */ true);
         if (owned < 0)
                 r = owned;
@@ -311,7 +311,7 @@ static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
                 r = -errno;
         (void)pthread_mutex_unlock(&owners_mutex);
         if (lock->l_pid < 0)
-                lock->l_pid = 0; /* somebody whom no process of the container is */
+                lock->l_pid = 0; /* held by a process that the container does not see */
         if (r < 0)
                 (void)fuse_reply_err(request, -r);
         else
@@ -328,14 +328,14 @@ static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
         (void)pthread_mutex_lock(&owners_mutex);
         owned = owner_fd(node, fd, owner, /* make= */ lock->l_type != F_UNLCK);
         if (owned < 0)
-                r = owned == -ENOENT ? 0 : owned; /* who has none lets go of none */
+                r = owned == -ENOENT ? 0 : owned; /* unlocking without a lock succeeds */
         else if (fcntl(owned, F_OFD_SETLK, lock) < 0) {
                 r = -errno;
                 waits = wait && would_wait(r);
                 if (waits)
                         wait_for(request, owned, 0, lock);
         }
-        /* who asked is gone, and will not let go of what it never heard that it has */
+        /* the caller was interrupted, does not know of the lock, and will not release it */
         if (!waits && fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK &&
             !request_replayed() && owned >= 0)
                 unlock(owned, lock);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * locks.h - locks of files, held where everybody sees them: on the filesystem itself, which may be a server's.
+ * locks.h - file locks, held on the source's filesystem, so that they conflict with locks of the node and of other
+ * clients of a server.
  *
- * A POSIX lock belongs to a process in the container; here to an open file description of its own for each owner and
- * file (F_OFD_SETLK). flock(2) belongs to the open file, and so it does here. Whoever has to wait for one is put aside:
- * no thread waits with it.
+ * A POSIX lock belongs to a process in the container. Here it belongs to an open file description of its own for each
+ * owner and file (F_OFD_SETLK). A flock(2) belongs to the open file, here as there. A request that has to wait is put
+ * in a list and retried by one thread: no other thread waits for a lock.
  */
-#ifndef FLEXGRAFT_TRANSLATOR_LOCKS_H
-#define FLEXGRAFT_TRANSLATOR_LOCKS_H
+#ifndef FLEXGRAFT_REMAP_LOCKS_H
+#define FLEXGRAFT_REMAP_LOCKS_H
 
 #include <fcntl.h>
 
 #include "fuse_library.h"
 #include "shared.h"
 
-/* locks_begin() - start whoever asks again for those that wait. Returns 0 or negative errno. */
+/* locks_begin() - start the thread that retries waiting requests. Returns 0 or negative errno. */
 int locks_begin(void);
 
 /* locks_getlk(), locks_setlk(), locks_flock() - answer F_GETLK, F_SETLK(W) and flock(2), now or later. */
@@ -22,18 +23,19 @@ void locks_getlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
 void locks_setlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock, int wait);
 void locks_flock(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, int operation);
 
-/* locks_drop() - whatever an owner has on a file: it closed it. */
+/* locks_drop() - release all locks of an owner on a file, which it closed. */
 void locks_drop(struct node *node, uint64_t owner);
 
-/* locks_rest() - run function() while whoever asks again does not. */
+/* locks_rest() - run function() while the retrying thread holds no mutex. */
 void locks_rest(void (*function)(void));
 
 /*
- * locks_drop_file() - what owners have who first asked through this open file, which is gone: nobody tells of their
- * end. */
+ * locks_drop_file() - release the locks of the owners whose first request came through this open file, which is closed:
+ * the kernel does not report the end of such an owner. fd -1: of all owners on this file.
+ */
 void locks_drop_file(struct node *node, int fd);
 
-/* locks_changed() - one was let go: those that wait may have it now. */
+/* locks_changed() - a lock was released: retry the waiting requests. */
 void locks_changed(void);
 
 #endif

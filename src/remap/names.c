@@ -19,7 +19,7 @@ void names_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
         int r = operation_begin(request, parent, &node, &fd);
 
         if (r == 0 && (strcmp(name, "..") == 0 || strcmp(name, ".") == 0))
-                r = -ESTALE; /* asked only by who exports this in turn */
+                r = -ESTALE; /* looked up only by an NFS server that exports this mount */
         operation_reply_entry(request, r, fd.fd, name);
 }
 
@@ -98,7 +98,7 @@ void names_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const 
 
         if (r == 0)
                 r = operation_begin(request, parent, &node, &directory);
-        /* by its path in /proc: AT_EMPTY_PATH is for who may search everything (before Linux 6.10) */
+        /* by its path in /proc: before Linux 6.10 AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH */
         if (r == 0 &&
             ATTEMPT(request, linkat(AT_FDCWD, operation_path(fd.fd).text, directory.fd, name, AT_SYMLINK_FOLLOW)) < 0 &&
             !operation_done_before(errno, EEXIST))
@@ -138,7 +138,7 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
         if (r == 0)
                 r = operation_begin(request, new_parent, &node, &to);
         if (r == 0 && (flags & RENAME_WHITEOUT) != 0)
-                r = -EINVAL; /* would make a device node */
+                r = -EINVAL; /* creates a device node */
         if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0 &&
             !operation_done_before(errno, ENOENT))
                 r = -errno;

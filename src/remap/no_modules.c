@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_modules.c - libfuse's high-level half, which comes along with the other, knows how to load modules. Here there is
- * no such thing: nothing is ever loaded into this program.
+ * no_modules.c - libfuse's high-level API, which is linked in with the low-level one, can load modules with dlopen().
+ * These replacements make that impossible: nothing is ever loaded into this program.
  */
 #ifndef SANITIZE /* whose runtime looks symbols up */
 #include <dlfcn.h>

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #define ROOT 1
-#define SPARE 256 /* descriptors that no open file gets */
+#define SPARE 256 /* descriptors that are not for open files */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t free_nodes;            /* the first of them, 0: none */
-static uint32_t descriptors_for_nodes; /* as many as may be held at a time */
-static int handle_fd = -1;             /* what open_by_handle_at(2) wants of the filesystem */
+static uint32_t free_nodes;            /* the first of the list, 0: none */
+static uint32_t descriptors_for_nodes; /* limit */
+static int handle_fd = -1;             /* a descriptor of the filesystem, for open_by_handle_at(2) */
 
 union handle {
         struct file_handle head;
@@ -40,7 +40,7 @@ void descriptor_use(int fd, enum descriptor_use use)
         shared->uses[fd] = (uint8_t)use;
 }
 
-int descriptor_room(void)
+int descriptor_check_limit(void)
 {
         return shared->open_descriptors + SPARE < shared->descriptors / 2 ? 0 : -EMFILE;
 }
@@ -48,7 +48,7 @@ int descriptor_room(void)
 void descriptor_end(int fd)
 {
         descriptor_use(fd, USE_NONE);
-        (void)close(fd); /* what a failed close could lose was asked for by flush */
+        (void)close(fd); /* flush has reported the errors of writing */
 }
 
 struct node *nodes_get(uint64_t number)
@@ -86,7 +86,7 @@ static void take_from_bucket(const struct node *node)
                 *link = node->next;
 }
 
-/* What the last daemon had open and had not yet written down; and descriptors are this daemon's to number. */
+/* Close the descriptors that the last daemon opened and did not record. */
 static int close_unknown(void)
 {
         DIR *list = opendir("/proc/self/fd");
@@ -99,7 +99,7 @@ static int close_unknown(void)
 
                 if (fd >= FD_OWN && fd < DESCRIPTORS_MAX && fd != dirfd(list) && fd != shared->keeper_pidfd &&
                     fd != shared->daemon_pidfd && shared->uses[fd] == USE_NONE)
-                        (void)close((int)fd); /* nobody knows it */
+                        (void)close((int)fd); /* without a purpose */
         }
         (void)closedir(list); /* only read from */
         return 0;
@@ -116,7 +116,7 @@ static int begin_root(void)
                                .fd = FD_ROOT,
                                .device = st.st_dev,
                                .inode = st.st_ino,
-                               .lookups = 2, /* never forgotten */
+                               .lookups = 2, /* never freed */
                                .mode = st.st_mode & S_IFMT };
         root->used = 1;
         shared->nodes_high = ROOT + 1;
@@ -133,7 +133,7 @@ int nodes_begin(void)
                 return r;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
-        /* the other half is for open files and locks */
+        /* one half is for nodes, the other for open files and locks */
         shared->descriptors = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX);
         descriptors_for_nodes = shared->descriptors / 2;
         shared->open_descriptors = 0;
@@ -141,7 +141,7 @@ int nodes_begin(void)
                 shared->open_descriptors += is_open_file(shared->uses[i]);
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
-        /* what is handed out by handle has to be of the root's filesystem; where this cannot be opened there is none */
+        /* handles are used for files of the root's filesystem only; not at all if this cannot be opened */
         handle_fd = open("/proc/self/fd/4", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         _Static_assert(FD_ROOT == 4, "the path above");
         (void)memset(shared->buckets, 0, sizeof shared->buckets);
@@ -152,7 +152,7 @@ int nodes_begin(void)
 
                 node->busy = 0;
                 if (node->used &&
-                    node->lookups == 0) { /* forgotten while the last daemon was at it, or never told of */
+                    node->lookups == 0) { /* forgotten while a request used it, or never reported to the kernel */
                         node->used = 0;
                         if (node->fd >= 0)
                                 descriptor_end(node->fd);
@@ -189,7 +189,7 @@ static struct node *find(const struct stat *st, const union handle *handle)
         for (uint32_t i = *bucket_of(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
                 struct node *node = &shared->nodes[i];
 
-                /* a server, and any filesystem once nobody holds a file, gives its number to another */
+                /* inode numbers are reused: by servers at any time, by other filesystems once a file is not held */
                 if (node->device == st->st_dev && node->inode == st->st_ino && node->mode == (st->st_mode & S_IFMT) &&
                     ((!shared->network && node->fd >= 0) || node->handle_size == 0 || handle->head.handle_bytes == 0 ||
                      same_handle(node, handle)))
@@ -203,7 +203,7 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
         uint32_t number = free_nodes;
         struct node *node;
 
-        /* no handle to know it by, and no descriptor left to hold it */
+        /* it has no handle, and no descriptor is left */
         if (handle->head.handle_bytes == 0 &&
             shared->node_descriptors + shared->open_descriptors + SPARE >= shared->descriptors)
                 return NULL;
@@ -230,7 +230,7 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
                 *fd = -1;
         }
         put_in_bucket(node);
-        __atomic_store_n(&node->used, 1, __ATOMIC_RELEASE); /* from here on the next daemon knows it */
+        __atomic_store_n(&node->used, 1, __ATOMIC_RELEASE); /* complete: the next daemon takes it over */
         if (number == shared->nodes_high)
                 shared->nodes_high++;
         return node;
@@ -247,10 +247,10 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
         if (fstat(fd, ret_stat) < 0) {
                 int r = -errno;
 
-                (void)close(fd); /* nothing was done through it */
+                (void)close(fd); /* O_PATH: nothing to lose */
                 return r;
         }
-        /* a racy look at the number: near the limit it does not matter which way */
+        /* read without the mutex: near the limit either result is right */
         if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_nodes)
                 get_handle(fd, ret_stat->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
@@ -261,7 +261,7 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
                 node->lookups++;
         (void)pthread_mutex_unlock(&mutex);
         if (fd >= 0)
-                (void)close(fd); /* likewise */
+                (void)close(fd); /* O_PATH, as above */
         *ret_node = node;
         return node != NULL ? 0 : -ENFILE;
 }
@@ -271,11 +271,11 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         static const union handle none = {};
         struct node *node;
 
-        if (shared->network) /* where a number may be another file's by now */
+        if (shared->network) /* where an inode number may belong to another file by now */
                 return nodes_open_name(directory_fd, name, ret_node, ret_stat);
         if (fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
-        /* a file that a descriptor holds is the only one with its number: one look at the name was enough */
+        /* no other file can have the inode number of a file that is held by a descriptor: fstatat() was enough */
         (void)pthread_mutex_lock(&mutex);
         node = find(ret_stat, &none);
         if (node != NULL && node->fd >= 0)
@@ -289,7 +289,7 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         return 0;
 }
 
-/* With the mutex held. A descriptor to be closed, or -1. */
+/* With the mutex held. Returns a descriptor that the caller closes, or -1. */
 static int free_node(struct node *node)
 {
         int fd = node->fd;
@@ -328,7 +328,7 @@ struct node_fd nodes_open(struct node *node)
         if (node->fd >= 0)
                 return (struct node_fd){ .fd = node->fd, .node = node };
         (void)memcpy(handle.head.f_handle, node->handle, node->handle_size);
-        /* it wants CAP_DAC_READ_SEARCH, which whoever we act for need not have; it asks nobody for a permission */
+        /* needs CAP_DAC_READ_SEARCH; the caller need not have it, and was allowed to look the file up before */
         was = setfsuid(0);
         fd = open_by_handle_at(handle_fd, &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
@@ -344,11 +344,11 @@ void nodes_close(struct node_fd *fd)
         int freed = -1;
 
         if (fd->temporary && fd->fd >= 0)
-                (void)close(fd->fd); /* nothing is written through it */
+                (void)close(fd->fd); /* O_PATH */
         if (node != NULL && __atomic_sub_fetch(&node->busy, 1, __ATOMIC_ACQ_REL) == 0 && node->lookups == 0) {
                 (void)pthread_mutex_lock(&mutex);
                 if (node->used && node->busy == 0 && node->lookups == 0)
-                        freed = free_node(node); /* it was forgotten meanwhile */
+                        freed = free_node(node); /* forgotten meanwhile */
                 (void)pthread_mutex_unlock(&mutex);
                 if (freed >= 0)
                         descriptor_end(freed);

@@ -9,12 +9,11 @@
 
 #include "request.h"
 
-#define ERRNO_END 512     /* from here on they are the kernel's own: include/linux/errno.h */
+#define ERRNO_END 512     /* the first that is internal to the kernel: include/linux/errno.h */
 #define NOT_SUPPORTED 524 /* ENOTSUPP there */
 #define BAD_HANDLE 521
 
-/* A server's errors that are no errno of user space's (524 and its like, from NFS) the kernel would not take as an
- * answer. */
+/* Some errors (524 and others, from NFS) are known inside the kernel only; /dev/fuse refuses them. */
 void operation_reply_error(fuse_req_t request, int r)
 {
         if (r == -NOT_SUPPORTED)
@@ -23,10 +22,9 @@ void operation_reply_error(fuse_req_t request, int r)
                 r = -ESTALE;
         else if (r <= -ERRNO_END)
                 r = -EIO;
-        (void)fuse_reply_err(request, -r); /* whoever asked may be gone */
+        (void)fuse_reply_err(request, -r); /* the caller may have exited */
 }
 
-/* What is at hand is this thread's to read into, aligned for direct I/O. */
 char *operation_buffer(void)
 {
         static __thread char *buffer;
@@ -43,7 +41,6 @@ int operation_act_as_caller(fuse_req_t request)
         return caller_become(context->uid, context->gid);
 }
 
-/* The node of a request, its descriptor, and the caller's ids; negative errno where there is none of them. */
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)
 {
         struct node *node = nodes_get(number);
@@ -60,10 +57,6 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
         return ret_fd->fd < 0 ? ret_fd->fd : 0;
 }
 
-/*
- * Who is not of a file's group loses the setgid bit without a word, but for root, who in the container has CAP_FSETID:
- * here nobody has, or what is written as root would keep such bits.
- */
 void operation_keep_setgid(fuse_req_t request, int fd)
 {
         struct stat st;
@@ -74,7 +67,6 @@ void operation_keep_setgid(fuse_req_t request, int fd)
                 caller_join(st.st_gid);
 }
 
-/* A path to what an O_PATH descriptor is on, for the calls that take no such descriptor. */
 struct link_path operation_path(int fd)
 {
         struct link_path path;
@@ -92,7 +84,6 @@ struct fuse_entry_param operation_entry(const struct node *node, const struct st
                                           .entry_timeout = CACHED_SECONDS };
 }
 
-/* What a name is; or r, when what was to be done before failed. */
 void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const char *name)
 {
         struct node *node = NULL;
@@ -107,12 +98,11 @@ void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const ch
                 struct fuse_entry_param entry = operation_entry(node, &st);
 
                 if (fuse_reply_entry(request, &entry) < 0)
-                        nodes_forget(node, 1); /* nobody heard of it */
+                        nodes_forget(node, 1); /* the kernel did not take the answer */
         } else
                 operation_reply_error(request, r);
 }
 
-/* What a daemon before us had done already, if it did: the server's own cache of answers works alike. */
 bool operation_done_before(int errnum, int expected)
 {
         return request_may_have_changed() && errnum == expected;

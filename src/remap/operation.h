@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operation.h - what the operations have in common: how each begins, and how it is answered.
+ * operation.h - helpers for the operations: start one as its caller, and answer it.
  */
 #ifndef FLEXGRAFT_REMAP_OPERATION_H
 #define FLEXGRAFT_REMAP_OPERATION_H
@@ -17,8 +17,8 @@
 #define READ_MAX ((size_t)1024 * 1024)
 
 /*
- * ATTEMPT(request, call) - the result of a system call made as the caller; made once more with the caller's
- * supplementary groups if it was refused without them. -1 and errno.
+ * ATTEMPT(request, call) - the result of a system call made as the caller, -1 and errno on failure. If permission is
+ * denied, the call is repeated with the caller's supplementary groups.
  */
 #define ATTEMPT(request, call)                                                                                         \
         ({                                                                                                             \
@@ -34,18 +34,41 @@
                 .fd = -EBADF                                                                                           \
         }
 
+/* operation_reply_error() - answer with an errno, which a server's filesystem may return beyond those of user space. */
+void operation_reply_error(fuse_req_t request, int r);
+
+/* operation_buffer() - READ_MAX bytes of this thread, aligned for direct I/O; NULL: no memory. */
+char *operation_buffer(void);
+
+/* operation_act_as_caller() - take the ids of the calling process. */
+int operation_act_as_caller(fuse_req_t request);
+
+/* operation_begin() - the node of a request and a descriptor of it, as the caller. Returns 0 or negative errno. */
+int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd);
+
+/*
+ * operation_keep_setgid() - before the setgid bit is set: the kernel clears it silently unless the caller is in the
+ * file's group or has CAP_FSETID. Root in the container has that capability. The daemon has not, because then what it
+ * writes as root would keep such bits. So root joins the group.
+ */
+void operation_keep_setgid(fuse_req_t request, int fd);
+
+/* operation_path() - a path in /proc to the file of an O_PATH descriptor, for calls that take no such descriptor. */
 struct link_path {
         char text[32];
 };
-
-void operation_reply_error(fuse_req_t request, int r);
-char *operation_buffer(void);
-int operation_act_as_caller(fuse_req_t request);
-int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd);
-void operation_keep_setgid(fuse_req_t request, int fd);
 struct link_path operation_path(int fd);
+
+/* operation_entry() - a node as an answer to a lookup. */
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st);
+
+/* operation_reply_entry() - look a name up and answer with it; if r is negative, answer with that error. */
 void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const char *name);
+
+/*
+ * operation_done_before() - whether this error means that an earlier daemon already did what is requested. Reply caches
+ * of NFS servers guess in the same way.
+ */
 bool operation_done_before(int errnum, int expected);
 
 #endif

@@ -16,7 +16,7 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         (void)data;
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
                 connection->want |= connection->capable & wanted[i];
-        /* written at once: what is still in a cache of ours when a server refuses it would be lost without a word */
+        /* no write-back cache: when a server refuses data later, the loss could not be reported */
         connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
                                         FUSE_CAP_SPLICE_MOVE);
         connection->max_background = 64;

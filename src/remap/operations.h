@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operations.h - each FUSE request as the system calls that it means on the source.
+ * operations.h - the table of FUSE operations, each a function that makes the corresponding system calls on the source.
  */
-#ifndef FLEXGRAFT_TRANSLATOR_OPERATIONS_H
-#define FLEXGRAFT_TRANSLATOR_OPERATIONS_H
+#ifndef FLEXGRAFT_REMAP_OPERATIONS_H
+#define FLEXGRAFT_REMAP_OPERATIONS_H
 
 #include "fuse_library.h"
 

@@ -21,8 +21,7 @@ void passthrough_begin(void)
 }
 
 /*
- * Let the kernel read and write the file itself, where it can: every open file of a node that is passed through at one
- * time is so with the same registration. 0: not this one.
+ * The kernel wants all open files of a node that are passed through at the same time to have the same registration.
  */
 int passthrough_open(struct node *node, int fd)
 {
@@ -34,10 +33,10 @@ int passthrough_open(struct node *node, int fd)
         if (node->opens == 0) {
                 struct backing_map map = { .fd = fd };
 
-                /* the kernel writes as whoever registers it: without CAP_FSETID, so that a write takes the setuid bit
-                 * away */
+                /* the kernel writes with the credentials of the registration: without CAP_FSETID, so that a write
+                 * clears the setuid bit */
                 node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
-                if (node->backing < 0) /* on a filesystem that is itself made of others, say: then through us */
+                if (node->backing < 0) /* for example a stacked filesystem: read and written by the daemon */
                         node->backing = 0;
         }
         node->opens++;

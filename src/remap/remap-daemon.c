@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap-daemon serve - show a mount to a container whose user namespace the mount's own filesystem knows nothing of.
+ * remap-daemon serve - serve a mount to a container as a FUSE filesystem, with the container's ids, where the kernel
+ * cannot map the ids of the mount's filesystem.
  *
- * Started by a mount helper (src/common/translator.c), with what shared.h lists as its descriptors. Two processes: the
- * daemon answers, the keeper waits for it to die and then starts another, which goes on where it was. They have their
- * descriptors in common, and what shared.h says. Should the keeper die, the daemon makes another. Both end when nothing
- * is mounted any more.
+ * Started by a mount helper (src/common/inject/remap.c), with the descriptors that shared.h lists. Two processes: the
+ * daemon answers requests; the keeper waits until the daemon dies and then starts another, which continues its work.
+ * They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts another. Both end when
+ * the filesystem is unmounted.
  */
 #include "privileges/remap-daemon.h"
 
@@ -36,16 +37,16 @@
 #include "shared.h"
 
 #define PF_EXITING 4UL  /* of the kernel's sched.h */
-#define CLOSE_MS 5000   /* how long a server may take to hear that its files are closed */
-#define LOOK_MS 5000    /* how often the keeper looks whether the container's end waits for us */
-#define LOOKS_ENDING 24 /* and how many of these it may take to end: a server may have much to write */
-#define SOON_MS 200     /* a daemon that lived shorter is not followed by another at once */
+#define CLOSE_MS 5000   /* how long closing files on a server may take */
+#define LOOK_MS 5000    /* how often the keeper checks whether the container is ending */
+#define LOOKS_ENDING 24 /* so many times: a server may have much to write */
+#define SOON_MS 200     /* after a daemon that lived shorter, wait before the next */
 
 static const char help[] = "Usage: remap-daemon serve | --help | --version\n"
                            "\n"
-                           "Serve a mount with translated owners (\"ids\": \"remap\") to a container. Started by the "
-                           "mount helpers, with the\n"
-                           "descriptors it needs; not for people. Ends when the mount is gone.\n";
+                           "Serve a mount with remapped owners (\"ids\": \"remap\") to a container. The mount\n"
+                           "helpers start it, with the descriptors that it needs. It ends when the\n"
+                           "filesystem is unmounted.\n";
 
 struct shared *shared;
 
@@ -57,7 +58,7 @@ static void be_called(const char *name)
 static void report(char word)
 {
         if (fcntl(FD_REPORT, F_GETFD) >= 0 && !shared->reported) {
-                (void)!write(FD_REPORT, &word, 1); /* nobody may listen any more */
+                (void)!write(FD_REPORT, &word, 1); /* the reader may have exited */
                 shared->reported = true;
                 (void)close(FD_REPORT);
         }
@@ -68,7 +69,7 @@ static void ready(void)
         report('S');
 }
 
-/* Whether the kernel has let go of the filesystem: nobody has it mounted. */
+/* Whether the filesystem is unmounted everywhere. */
 static bool is_over(void)
 {
         struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
@@ -76,7 +77,7 @@ static bool is_over(void)
         return poll(&fuse, 1, 0) > 0 && (fuse.revents & POLLERR) != 0;
 }
 
-/* A process that has this one's descriptors, and a copy of its memory. The raw call: fork() shares nothing. */
+/* A child that shares the descriptors and has a copy of the memory, which fork() cannot do. */
 static int split(int *ret_pidfd)
 {
         return (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
@@ -89,7 +90,7 @@ static void make_keeper(void)
         int old = shared->keeper_pidfd;
         if (split(&shared->keeper_pidfd) == 0)
                 keep();
-        (void)close(old); /* of one that is gone */
+        (void)close(old); /* the last keeper, which has ended */
 }
 
 static void *watch_keeper(void *ignored)
@@ -106,7 +107,7 @@ static void *watch_keeper(void *ignored)
         return NULL;
 }
 
-/* For the copy that a keeper made of itself, with one thread: the daemon. */
+/* The daemon: a child of the keeper, at first with one thread. */
 static _Noreturn void serve(void)
 {
         pthread_t thread;
@@ -123,7 +124,7 @@ static _Noreturn void serve(void)
         _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Whether the container's first process is ending and cannot: those it waits for may be waiting for us. */
+/* Whether the container's first process is exiting and cannot, because processes in it may wait for answers. */
 static bool container_is_ending(void)
 {
         char text[512];
@@ -131,7 +132,7 @@ static bool container_is_ending(void)
         char state;
 
         if (file_read(FD_CONTAINER, "stat", text, sizeof text) <= 0)
-                return false;      /* it has ended: the mounts of its namespace go by themselves */
+                return false;      /* it has ended: the kernel unmounts what is in its namespace */
         next = strrchr(text, ')'); /* the end of its name */
         if (next == NULL || strlen(next) < 4)
                 return false;
@@ -142,7 +143,7 @@ static bool container_is_ending(void)
         return state != 'Z' && state != 'X' && (strtoul(next, NULL, 10) & PF_EXITING) != 0;
 }
 
-/* Until the daemon has ended, or has to, since the container cannot otherwise. True: it has to. */
+/* Wait until the daemon has ended. True: it must be killed, so that the container can end. */
 static bool wait_for_daemon(void)
 {
         struct pollfd daemon = { .fd = shared->daemon_pidfd, .events = POLLIN };
@@ -157,8 +158,8 @@ static bool wait_for_daemon(void)
 }
 
 /*
- * Everything is closed, by a process that does nothing else. The last close of a server's filesystem waits for the
- * server, and a process that is ending already waits for ever for one that is gone; one that closes can be killed.
+ * Close everything, in a process that does nothing else. The last close of a file on a server waits for the server. A
+ * process that closes while it exits cannot be killed any more; one that calls close() can.
  */
 static _Noreturn void end_all(void)
 {
@@ -166,14 +167,14 @@ static _Noreturn void end_all(void)
 
         if (pid == 0) {
                 be_called("remap-closer");
-                (void)close_range(0, ~0U, 0); /* what cannot be is closed at the end */
+                (void)close_range(0, ~0U, 0); /* the rest is closed at exit */
                 _exit(EXIT_SUCCESS);
         }
         if (pid > 0) {
                 int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
                 struct pollfd closer = { .fd = dup2(pidfd, 0), .events = POLLIN };
 
-                (void)close_range(1, ~0U, 0); /* the other one has it still, so nothing waits here */
+                (void)close_range(1, ~0U, 0); /* does not wait: the child has them, too */
                 if (poll(&closer, 1, CLOSE_MS) == 0)
                         (void)syscall(SYS_pidfd_send_signal, closer.fd, SIGKILL, NULL, 0);
                 (void)poll(&closer, 1, CLOSE_MS);
@@ -181,7 +182,7 @@ static _Noreturn void end_all(void)
         _exit(EXIT_SUCCESS);
 }
 
-/* The keeper: with one thread, and nothing that a hostile container reaches. */
+/* The keeper has one thread, and does not read what a container writes. */
 static _Noreturn void keep(void)
 {
         siginfo_t end;
@@ -206,10 +207,11 @@ static _Noreturn void keep(void)
                 over = wait_for_daemon();
                 if (over)
                         (void)syscall(SYS_pidfd_send_signal, shared->daemon_pidfd, SIGKILL, NULL, 0);
-                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end, WEXITED); /* it may be somebody else's child */
+                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end,
+                             WEXITED); /* fails if it is not this keeper's child */
                 fd_close(&shared->daemon_pidfd);
                 if (over || is_over() || !shared->served)
-                        end_all(); /* the last descriptor of /dev/fuse, too */
+                        end_all(); /* including the last descriptor of /dev/fuse */
                 if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
                 else if (clock_now_ms() - since_ms >= SOON_MS)
@@ -217,7 +219,7 @@ static _Noreturn void keep(void)
         }
 }
 
-/* Whether others change the files while we look away. */
+/* Whether other machines can change the files. */
 static bool is_of_network(void)
 {
         static const unsigned long types[] = { NFS_SUPER_MAGIC,
@@ -241,7 +243,7 @@ static int begin(void)
 {
         struct rlimit limit;
 
-        /* address space: only what is touched is memory */
+        /* address space: memory is used only where it is written */
         shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (shared == MAP_FAILED)
                 return -errno;
@@ -263,7 +265,7 @@ static int begin(void)
 int main(int argc, char **argv)
 {
         struct error error;
-        bool started; /* as the helpers do */
+        bool started; /* by a helper, with its descriptors */
         int r;
 
         if (argc == 2 && strcmp(argv[1], "--version") == 0)
@@ -283,7 +285,7 @@ int main(int argc, char **argv)
         if (r < 0) {
                 char word = (char)-r;
 
-                (void)!write(FD_REPORT, &word, 1); /* nobody may listen any more */
+                (void)!write(FD_REPORT, &word, 1); /* the reader may have exited */
                 return EXIT_FAILURE;
         }
         keep();

@@ -28,26 +28,26 @@
 #define TURNS_MAX 16
 #define TURNS_MANY 8
 #define LISTENERS_MAX 2
-#define TRIES_MAX 2 /* a request that killed so many daemons is not for a third */
+#define TRIES_MAX 2 /* daemons that may die of one request */
 
 static struct fuse_session *session;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by each thread that is at a request */
-static int idle;
-static uint64_t begun; /* how many requests */
-static int working;    /* threads that are at one */
+static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by threads that answer a request */
+static int idle;                                              /* threads that read, or are about to */
+static uint64_t begun;                                        /* requests so far */
+static int working;                                           /* threads that answer a request */
 static uint32_t last_pid;
-static int turns; /* how often, of late, another process asked than before: 0 to TURNS_MAX */
-static int parked;
-static int called; /* of them, who has not heard it yet */
+static int turns;  /* how often the calling process changed recently: 0 to TURNS_MAX */
+static int parked; /* threads that wait to be called */
+static int called; /* calls that no thread has taken yet */
 static pthread_cond_t call = PTHREAD_COND_INITIALIZER;
-static bool taken[THREADS_MAX]; /* which buffers have a thread */
-static int end = 1;             /* 1: it goes on */
+static bool taken[THREADS_MAX]; /* slots that have a thread */
+static int end = 1;             /* 1: continue; else the result */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t replayed = PTHREAD_COND_INITIALIZER;
-static int replays; /* how many threads are at what the daemon before us had begun */
+static int replays; /* threads that repeat a request of the last daemon */
 
-/* libfuse wants one; requests are read by serve(), each into its own buffer. */
+/* libfuse requires this function; requests are read by serve() instead, each slot into its own buffer. */
 static ssize_t receive(int fd, void *buffer, size_t size, void *ignored)
 {
         (void)ignored;
@@ -68,7 +68,7 @@ static void process(struct fuse_in_header *header, size_t size)
         }
         if (operation == FUSE_INTERRUPT)
                 interrupts_note(header);
-        /* once at most: to forget twice would be worse than to forget never */
+        /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
         fuse_session_process_buf(session, &buffer);
@@ -78,7 +78,7 @@ static void process(struct fuse_in_header *header, size_t size)
         __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
 }
 
-/* What the daemon before us had begun in this buffer. */
+/* Repeat the request that the last daemon left in this buffer. */
 static void do_again(int slot)
 {
         struct fuse_in_header *header = request_buffer(slot);
@@ -88,7 +88,7 @@ static void do_again(int slot)
                 return;
         request_replay(true);
         if (answered > 0 && ((struct fuse_out_header *)(void *)shared->answers[slot])->unique == header->unique) {
-                (void)!write(FD_FUSE, shared->answers[slot], answered); /* perhaps for the second time */
+                (void)!write(FD_FUSE, shared->answers[slot], answered); /* the kernel ignores a second answer */
                 header->len = 0;
         } else if (++shared->tries[slot] > TRIES_MAX) {
                 answer_error(header->unique, EIO);
@@ -99,7 +99,7 @@ static void do_again(int slot)
         request_replay(false);
 }
 
-/* Nothing new is begun before what was begun is done: the one may build upon the other. But not for ever. */
+/* New requests may depend on repeated ones, and are read after these, or after REPLAY_SECONDS. */
 static void wait_for_replays(void)
 {
         struct timespec until;
@@ -131,12 +131,12 @@ static void start_thread(int for_slot)
 
         taken[for_slot] = true;
         if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)for_slot) == 0)
-                (void)pthread_detach(thread); /* cannot fail for a thread just made */
+                (void)pthread_detach(thread); /* cannot fail for a new thread */
         else
-                taken[for_slot] = false; /* then those that there are have to do */
+                taken[for_slot] = false; /* the existing threads go on */
 }
 
-/* Likewise: somebody has to listen. */
+/* With the mutex held. Have another thread read. */
 static void start_listener(void)
 {
         if (parked > called) {
@@ -160,8 +160,7 @@ static void finish(int r)
         (void)pthread_mutex_unlock(&mutex);
 }
 
-/* What is worth waking another thread for, which listens meanwhile; for the rest watch_listener() does when it has to.
- */
+/* Requests during which another thread is woken to read. For others watch_listener() does that when needed. */
 static bool takes_long(uint32_t operation)
 {
         switch (operation) {
@@ -178,7 +177,7 @@ static bool takes_long(uint32_t operation)
         }
 }
 
-/* Nobody listens, and has not for a while: what was thought to be quick is not. */
+/* Start another thread when none has read for a while: a request that should be quick is not. */
 static void *watch_listener(void *ignored)
 {
         const struct timespec tick = { .tv_nsec = TICK_MS * 1000000L };
@@ -187,7 +186,7 @@ static void *watch_listener(void *ignored)
 
         (void)ignored;
         for (;;) {
-                (void)poll(&fuse, 1, -1); /* there is something to do */
+                (void)poll(&fuse, 1, -1); /* a request waits */
                 for (int quiet = 0; quiet < QUIET_TICKS; quiet++) {
                         (void)nanosleep(&tick, NULL);
                         (void)pthread_mutex_lock(&mutex);
@@ -205,7 +204,7 @@ static void *watch_listener(void *ignored)
 /* With the mutex held. */
 static void note_caller(uint32_t pid)
 {
-        if (pid == 0) /* nobody's: forgotten inodes */
+        if (pid == 0) /* FUSE_FORGET has no caller */
                 return;
         if (pid != last_pid)
                 turns += turns < TURNS_MAX;
@@ -215,16 +214,16 @@ static void note_caller(uint32_t pid)
 }
 
 /*
- * Likewise: how many threads are to listen. One, for a process that waits for each of its answers: two would take
- * turns, and each wake the other processor for nothing. Where several ask at once another processor is a gain; a server
- * is slow anyway.
+ * With the mutex held. How many threads should read. One, for a process that waits for each answer: two threads would
+ * alternate, and each would wake another processor for nothing. Several processes gain from another processor; so do
+ * requests to a server, which take long.
  */
 static int listeners(void)
 {
         return shared->network || turns >= TURNS_MANY ? LISTENERS_MAX : 1;
 }
 
-/* With the mutex held: this thread is to listen; perhaps after it was called. No thread ever ends (session_rest()). */
+/* With the mutex held. Wait until this thread should read. No thread ever ends (session_rest()). */
 static void take_turn(void)
 {
         if (idle >= listeners()) {
@@ -276,7 +275,7 @@ static void *serve(void *argument)
                 __atomic_sub_fetch(&working, 1, __ATOMIC_RELAXED);
                 (void)pthread_rwlock_unlock(&at_work);
                 if (n < 0 && r != EINTR && r != EAGAIN && r != ENOENT) {
-                        finish(r == ENODEV ? 0 : -r); /* ENODEV: nothing is mounted any more */
+                        finish(r == ENODEV ? 0 : -r); /* ENODEV: unmounted */
                         return NULL;
                 }
         }
@@ -289,8 +288,8 @@ void session_rest(void (*function)(void))
         (void)pthread_rwlock_unlock(&at_work);
 }
 
-/* Those that waited for a lock when the daemon before us died. */
-static void wait_again(void)
+/* Repeat the requests that waited for a lock when the last daemon died. */
+static void replay_waiters(void)
 {
         static uint8_t request[WAITER_SIZE] __attribute__((aligned(8)));
 
@@ -308,7 +307,7 @@ static void wait_again(void)
         request_replay(false);
 }
 
-/* A session that knows what the kernel and the daemon before us agreed upon. */
+/* Give the new session the FUSE_INIT request that an earlier daemon answered. */
 static void greet(void)
 {
         uint8_t request[INIT_SIZE];
@@ -335,7 +334,7 @@ int session_begin(void)
         struct fuse_args arguments = FUSE_ARGS_INIT(1, words);
         int r;
 
-        /* our memory may be a copy of that of a daemon before us, with all its threads gone */
+        /* this memory may be a copy of a daemon's, whose threads are gone */
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
         ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -348,7 +347,7 @@ int session_begin(void)
         idle = 0;
         end = 1;
         request_use_slot(-1);
-        fuse_set_log_func(say_nothing); /* to nobody's standard error */
+        fuse_set_log_func(say_nothing); /* standard error is not ours */
         if ((r = nodes_begin()) < 0 || (r = caller_begin()) < 0)
                 return r;
         session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
@@ -368,13 +367,13 @@ int session_serve(void (*ready)(void))
 
         if (shared->served)
                 greet();
-        wait_again();
+        replay_waiters();
         (void)pthread_mutex_lock(&mutex);
         for (int i = 0; i < THREADS_MAX; i++)
                 replays += request_buffer(i)->len > 0;
         for (int i = 0; i < THREADS_MAX; i++)
                 if (request_buffer(i)->len > 0)
-                        start_thread(i); /* which begins with that */
+                        start_thread(i); /* it repeats that request first */
         wait_for_replays();
         start_listener();
         ready();

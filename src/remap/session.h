@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - the daemon: requests in, answers out, as many at a time as there are.
+ * session.h - the daemon: threads that read requests and answer them.
  */
-#ifndef FLEXGRAFT_TRANSLATOR_SESSION_H
-#define FLEXGRAFT_TRANSLATOR_SESSION_H
+#ifndef FLEXGRAFT_REMAP_SESSION_H
+#define FLEXGRAFT_REMAP_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "shared.h"
 
-/* session_begin() - take over what there is. Before anything else, and with one thread. Returns 0 or negative errno. */
+/* session_begin() - take over the state of the last daemon. With one thread. Returns 0 or negative errno. */
 int session_begin(void);
 
-/* session_serve() - until the mount is gone (0), or something is wrong (negative errno). ready() is called once. */
+/* session_serve() - answer requests until the filesystem is unmounted (0) or an error. Calls ready() once. */
 int session_serve(void (*ready)(void));
 
 /*
- * session_rest() - run function() while no thread is at a request: whoever is made then finds no lock of the C
- * library's taken.
+ * session_rest() - run function() while no thread answers a request: a process that function() forks finds all mutexes
+ * of the C library free.
  */
 void session_rest(void (*function)(void));
 

@@ -34,7 +34,7 @@ static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, 
         if (r < 0)
                 return r;
         if (changes && name != NULL &&
-            strncmp(name, "system.", 7) == 0) { /* who may, the container's kernel does not ask for all of them */
+            strncmp(name, "system.", 7) == 0) { /* FUSE does not check permissions for all of them */
                 if (fstatat(ret_fd->fd, "", &st, AT_EMPTY_PATH) < 0)
                         return -errno;
                 if (!caller_knows(st.st_uid, st.st_gid))

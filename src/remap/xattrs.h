@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xattrs.h - FUSE requests about extended attributes: a user's own, and access control lists, whose ids are the container's in
- * both worlds.
+ * xattrs.h - FUSE requests about extended attributes: those of users (user.*), and access control lists, whose ids
+ * need no mapping.
  */
 #ifndef FLEXGRAFT_REMAP_XATTRS_H
 #define FLEXGRAFT_REMAP_XATTRS_H

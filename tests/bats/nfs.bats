@@ -146,8 +146,8 @@ other_than() {
         assert_success
         assert_field '.mounts | length' 1
         assert_field '.mounts[0].type' nfs
-        assert_field '.mounts[0].translator.running' true
-        is "$(<"/proc/$(jq -r '.mounts[0].translator.pid' <<<"$json")/comm")" remap-keeper
+        assert_field '.mounts[0].remap.running' true
+        is "$(<"/proc/$(jq -r '.mounts[0].remap.pid' <<<"$json")/comm")" remap-keeper
 }
 
 @test "with ids host a container with a user namespace has the NFS mount itself, and sees foreign owners" {

@@ -46,8 +46,8 @@ teardown() {
         assert_field '.mounts | length' 1
         assert_field '.mounts[0].state' present
         assert_field '.mounts[0].idMapping' remap
-        assert_field '.mounts[0].translator.running' true
-        [[ " ${remap_pids[*]} " == *" $(jq .mounts[0].translator.pid <<<"$json") "* ]]
+        assert_field '.mounts[0].remap.running' true
+        [[ " ${remap_pids[*]} " == *" $(jq .mounts[0].remap.pid <<<"$json") "* ]]
         is "$(translators remap-keeper | wc -l)" 1 "keepers"
         is "$(translators remap-daemon | wc -l)" 1 "daemons"
 }

@@ -170,7 +170,7 @@ teardown() {
         done
         helper mount-list '{}'
         assert_success
-        assert_field '.mounts[0].translator.running' true
+        assert_field '.mounts[0].remap.running' true
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
         is "$(translators | wc -l)" 2 "processes"
@@ -192,7 +192,7 @@ teardown() {
         is "$(in_container /bin/fs-calls open /ext4/file r || :)" ENOTCONN
         helper mount-list '{}'
         assert_success
-        assert_field '.mounts[0].translator.running' false
+        assert_field '.mounts[0].remap.running' false
         helper volume-reconcile '{}'
         assert_success
         [[ $output == *dead* ]] || is "$output" "that it is dead"

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         (void)policy_check_source(&policy, "/srv/data", true, &error);
                         (void)policy_check_server(&policy, "nas", false, &error);
                         (void)policy_check_device(&policy, "/dev/vdb", &error);
-                        (void)policy_check_volume(&policy, "loop", &error);
+                        (void)policy_check_volume(&policy, "loop", /* needs_policy= */ false, &error);
                 }
                 policy_release(&policy);
                 break;

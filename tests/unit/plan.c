@@ -3,6 +3,7 @@
 
 #include "inject/plan.h"
 #include "inject/request_parse.h"
+#include "inject/source.h"
 
 static bool has(const struct plan *plan, enum step step)
 {
@@ -27,7 +28,7 @@ static void make(enum request_kind kind, const char *text, struct request *reque
         struct error error = {};
 
         *request = (struct request){};
-        if (request_parse(request, kind, 2, argv, &error) < 0)
+        if (request_parse(request, kind, source_kinds, 2, argv, &error) < 0)
                 fail_msg("%s: %s", text, error_why(&error));
         plan_make(plan, request);
 }
@@ -43,7 +44,7 @@ static void the_record_is_written_before_the_mount_is_placed(void **state)
         make(REQUEST_MOUNT_BIND, "{" BIND "}", &request, &plan);
         assert_true(place_of(&plan, STEP_PIN_CONTAINER) == 0);
         assert_true(place_of(&plan, STEP_CLAIM) < place_of(&plan, STEP_LOOK));
-        assert_true(place_of(&plan, STEP_DRESS) < place_of(&plan, STEP_RECORD));
+        assert_true(place_of(&plan, STEP_SET_ATTRIBUTES) < place_of(&plan, STEP_RECORD));
         assert_true(place_of(&plan, STEP_RECORD) < place_of(&plan, STEP_MAKE_TARGET));
         assert_true(place_of(&plan, STEP_MAKE_TARGET) < place_of(&plan, STEP_PLACE));
         assert_true(place_of(&plan, STEP_CONFIRM) == plan.count - 1);
@@ -125,14 +126,14 @@ static void steps_that_only_look_have_nothing_to_undo(void **state)
 {
         (void)state;
         for (enum step step = STEP_PIN_CONTAINER; step <= STEP_FORGET; step++) {
-                assert_true(plan_step_text(step)[0] != '\0');
-                if (plan_step_looks(step))
-                        assert_string_equal(plan_step_undo(step), "");
+                assert_true(step_text(step)[0] != '\0');
+                if (step_looks(step))
+                        assert_string_equal(step_undo(step), "");
         }
-        assert_false(plan_step_looks(STEP_PLACE));
-        assert_false(plan_step_looks(STEP_RECORD));
-        assert_true(plan_step_phase(STEP_PLACE) == PHASE_PLACE);
-        assert_true(plan_step_phase(STEP_DRESS) == PHASE_PREPARE);
+        assert_false(step_looks(STEP_PLACE));
+        assert_false(step_looks(STEP_RECORD));
+        assert_true(step_phase(STEP_PLACE) == PHASE_PLACE);
+        assert_true(step_phase(STEP_SET_ATTRIBUTES) == PHASE_PREPARE);
 }
 
 static void in_a_batch_a_target_below_another_is_looked_at_after_it(void **state)
@@ -146,7 +147,7 @@ static void in_a_batch_a_target_below_another_is_looked_at_after_it(void **state
                          NULL };
 
         (void)state;
-        assert_int_equal(request_parse(&request, REQUEST_MOUNT_BATCH, 2, argv, &error), 0);
+        assert_int_equal(request_parse(&request, REQUEST_MOUNT_BATCH, source_kinds, 2, argv, &error), 0);
         plan_make_batch(plans, &request);
         assert_true(has(&plans[0], STEP_LOOK));
         assert_false(has(&plans[1], STEP_LOOK));

@@ -5,6 +5,9 @@
 
 #include "inject/request_parse.h"
 #include "inject/request_policy.h"
+#include "inject/source.h"
+#include "mount/nfs.h"
+#include "mount/options.h"
 #include "state/policy.h"
 
 static const char *dir;
@@ -119,14 +122,14 @@ static void options_that_only_take_rights_away_need_no_word(void **state)
         (void)state;
         assert_int_equal(load("{\"annotations\": {\"options\": [\"shared\", \"acl\"]}}", &policy, &error), 0);
         assert_int_equal(mount_options_add_list(&harmless, "ro,nosuid,nodev,noexec,noatime,acl", &error), 0);
-        assert_int_equal(policy_check_options(&policy, &harmless, "bind", false, &error), 0);
+        assert_int_equal(policy_check_options(&policy, &harmless, NULL, false, &error), 0);
         assert_int_equal(mount_options_add_list(&suid, "suid", &error), 0);
-        assert_refused(policy_check_options(&policy, &suid, "bind", false, &error), EACCES, error, "suid");
+        assert_refused(policy_check_options(&policy, &suid, NULL, false, &error), EACCES, error, "suid");
         assert_int_equal(mount_options_add_list(&shared, "rshared", &error), 0);
-        assert_int_equal(policy_check_options(&policy, &shared, "bind", false, &error), 0);
+        assert_int_equal(policy_check_options(&policy, &shared, NULL, false, &error), 0);
         assert_int_equal(mount_options_add_list(&exec, "size=1m", &error), 0);
-        assert_int_equal(policy_check_options(&policy, &exec, "tmpfs", false, &error), 0);
-        assert_refused(policy_check_options(&policy, &exec, "block", false, &error), EACCES, error, "size");
+        assert_int_equal(policy_check_options(&policy, &exec, mount_options_tmpfs_harmless, false, &error), 0);
+        assert_refused(policy_check_options(&policy, &exec, NULL, false, &error), EACCES, error, "size");
         mount_options_release(&harmless);
         mount_options_release(&exec);
         mount_options_release(&suid);
@@ -144,9 +147,10 @@ static void nfs_options_that_redirect_need_a_word(void **state)
         (void)state;
         assert_int_equal(load("{\"annotations\": {}}", &policy, &error), 0);
         assert_int_equal(mount_options_add_list(&usual, "vers=4.2,rsize=65536,soft", &error), 0);
-        assert_int_equal(policy_check_options(&policy, &usual, "nfs", false, &error), 0);
+        assert_int_equal(policy_check_options(&policy, &usual, nfs_harmless_options, false, &error), 0);
         assert_int_equal(mount_options_add_list(&redirect, "mountaddr=10.0.0.1", &error), 0);
-        assert_refused(policy_check_options(&policy, &redirect, "nfs", false, &error), EACCES, error, "mountaddr");
+        assert_refused(policy_check_options(&policy, &redirect, nfs_harmless_options, false, &error), EACCES, error,
+                       "mountaddr");
         mount_options_release(&usual);
         mount_options_release(&redirect);
 }
@@ -173,7 +177,7 @@ static void check_request(const struct policy *policy, enum request_kind kind, c
         struct error error = {};
         int r;
 
-        assert_int_equal(request_parse(&request, kind, 2, argv, &error), 0);
+        assert_int_equal(request_parse(&request, kind, source_kinds, 2, argv, &error), 0);
         r = request_policy_check(policy, &request, &error);
         if (forbidden == NULL)
                 assert_int_equal(r, 0);

@@ -3,6 +3,7 @@
 
 #include "inject/request.h"
 #include "inject/request_parse.h"
+#include "inject/source.h"
 
 static int parse(enum request_kind kind, const char *text, struct request *request, struct error *error)
 {
@@ -10,7 +11,7 @@ static int parse(enum request_kind kind, const char *text, struct request *reque
 
         *request = (struct request){};
         *error = (struct error){};
-        return request_parse(request, kind, 2, argv, error);
+        return request_parse(request, kind, source_kinds, 2, argv, error);
 }
 
 /* check_refused() - the request is refused as one that cannot be understood, and the key is named. */
@@ -156,8 +157,8 @@ static void one_argument_is_needed(void **state)
         struct error error;
 
         (void)state;
-        assert_int_equal(request_parse(&request, REQUEST_MOUNT_LIST, 1, argv, &error), -EINVAL);
-        assert_int_equal(request_parse(&more, REQUEST_MOUNT_LIST, 3, argv, &error), -EINVAL);
+        assert_int_equal(request_parse(&request, REQUEST_MOUNT_LIST, source_kinds, 1, argv, &error), -EINVAL);
+        assert_int_equal(request_parse(&more, REQUEST_MOUNT_LIST, source_kinds, 3, argv, &error), -EINVAL);
         check_refused(REQUEST_MOUNT_LIST, "[]", "the request");
 }
 

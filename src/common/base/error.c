@@ -25,7 +25,7 @@ void error_because(struct error *error, int errnum, const char *operation, const
 
         error_set(error, errnum, operation, subject);
         va_start(args, reason);
-        (void)vsnprintf(error->reason, sizeof error->reason, reason, args); /* a cut sentence is still one */
+        (void)vsnprintf(error->reason, sizeof error->reason, reason, args); /* a long sentence is cut */
         va_end(args);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h - a failure as a value: filled where it happens, carried up untouched, spoken once by inject/reply.c.
+ * error.h - a failure as a value: filled in where it happens, returned unchanged, printed once (base/failure).
  *
- * Flat, without pointers, so that a worker can send it whole over its socket.
+ * It has no pointers, so that a child process can send it over a socket.
  */
 #ifndef FLEXGRAFT_BASE_ERROR_H
 #define FLEXGRAFT_BASE_ERROR_H
@@ -16,23 +16,23 @@ struct error {
         char subject[PATH_MAX]; /* on what: a path, an option, a key, a container */
         char where[144];        /* "node", or the container whose namespaces were concerned */
         char kernel[512];       /* the filesystem context's messages, if any */
-        char reason[512];       /* our own words, where the errno alone would mislead */
+        char reason[512];       /* a sentence, where the errno's text would mislead */
 };
 
-/* The operation of every failure that means "this request cannot be understood"; such programs exit 2. */
+/* The operation of every failure that means "the request cannot be understood": the program exits with status 2. */
 #define OPERATION_PARSE "parse request"
 
-/* error_set() - what fail() fills in; an earlier error in the same struct is replaced. */
+/* error_set() - fill in all of it; an earlier error is replaced. */
 void error_set(struct error *error, int errnum, const char *operation, const char *subject);
 
-/* error_because() - the same, with a sentence of our own in place of the errno's text. */
+/* error_because() - the same, with a sentence in place of the errno's text. */
 void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
         __attribute__((format(printf, 5, 6)));
 
-/* error_why() - what went wrong, in words: its reason, or the errno's own. */
+/* error_why() - the cause in words: the reason, or the errno's text. */
 const char *error_why(const struct error *error);
 
-/* error_negative() - always below 0, in sight of the compiler and of whoever analyses. */
+/* error_negative() - always below 0, visibly for the compiler and for static analysis. */
 static inline int error_negative(int errnum)
 {
         return errnum > 0 ? -errnum : -EIO;
@@ -53,7 +53,7 @@ static inline int fail(struct error *error, int errnum, const char *operation, c
                 error_negative(fail_errnum);                                                                           \
         })
 
-/* error_where() - say that the failure concerns a container rather than the node; returns negative errno. */
+/* error_where() - record that the failure concerns a container, not the node; returns negative errno. */
 int error_set_where(struct error *error, const char *where);
 static inline int error_where(struct error *error, const char *where)
 {

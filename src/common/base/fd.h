@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fd.h - who owns a file descriptor.
+ * fd.h - ownership of file descriptors.
  *
  * `cleanup_close int fd = -EBADF;` owns, `return fd_take(&fd);` hands over, a plain `int fd` parameter borrows.
  * Every descriptor of this project is close-on-exec, though no program of it ever executes from a container.
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* fd_close() - close what is open, leave errno as it was, and mark it closed. */
+/* fd_close() - close it if it is open, keep errno, and mark it closed. */
 static inline void fd_close(int *fd)
 {
         if (*fd >= 0) {

@@ -35,8 +35,8 @@ int fd_pass_send_all(int socket_fd, const int *fds, size_t count)
 }
 
 /*
- * One message: its bytes, and as many descriptors as are asked for, or none at all; -EPROTO for any other number, and
- * what came is closed. Returns the number of bytes; ret_passed: whether there were descriptors.
+ * Receive one message with exactly the expected number of descriptors, or none; otherwise -EPROTO, and the descriptors
+ * are closed. Returns the number of bytes; ret_passed: whether there were descriptors.
  */
 static ssize_t receive(int socket_fd, void *bytes, size_t size, int *ret_fds, size_t count, bool *ret_passed)
 {

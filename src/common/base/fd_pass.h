@@ -15,7 +15,7 @@
 int fd_pass_send(int socket_fd, int fd, const struct error *error);
 
 /*
- * fd_pass_receive() - what the other side sent: its descriptor, owned by the caller and close-on-exec, or its error.
+ * fd_pass_receive() - receive a descriptor, owned by the caller and close-on-exec, or the error that was sent.
  *
  * Checks length, level, type and truncation. Errors: the sender's own; EPROTO for anything else but one of the two,
  * an end of file included (the sender died).
@@ -23,8 +23,8 @@ int fd_pass_send(int socket_fd, int fd, const struct error *error);
 int fd_pass_receive(int socket_fd, struct error *error);
 
 /*
- * fd_pass_send_all() and fd_pass_receive_all() - so many descriptors, at most FD_PASS_MAX, in their order, and nothing
- * else. Return 0 or negative errno; EPROTO when not just these came.
+ * fd_pass_send_all(), fd_pass_receive_all() - exactly so many descriptors, in their order; at most FD_PASS_MAX.
+ * Return 0 or negative errno; EPROTO when another number arrived.
  */
 int fd_pass_send_all(int socket_fd, const int *fds, size_t count);
 int fd_pass_receive_all(int socket_fd, int *ret_fds, size_t count);

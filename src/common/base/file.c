@@ -66,8 +66,8 @@ static int sync_fd(int fd)
 }
 
 /*
- * Whether the filesystem by itself writes a file before the rename that puts it in another's place: ext4
- * (auto_da_alloc) and btrfs do, xfs does not. Their journals keep the order of renames.
+ * Whether the filesystem writes a file's data before a rename that replaces another file with it: ext4 (auto_da_alloc)
+ * and btrfs do, xfs does not. Their journals keep the order of renames.
  */
 static bool orders_renames(int dirfd)
 {
@@ -99,7 +99,7 @@ void file_remove_temporary(int dirfd, const char *name)
         char temporary[NAME_MAX + 1];
 
         if (temporary_name(name, temporary) == 0)
-                (void)unlinkat(dirfd, temporary, 0); /* mostly there is none */
+                (void)unlinkat(dirfd, temporary, 0); /* usually there is none */
 }
 
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability)
@@ -114,7 +114,7 @@ int file_replace(int dirfd, const char *name, const char *bytes, size_t size, en
         if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)
                 r = -errno;
         if (r < 0) {
-                (void)unlinkat(dirfd, temporary, 0); /* the first failure is the one to tell */
+                (void)unlinkat(dirfd, temporary, 0); /* the first failure is reported */
                 return r;
         }
         return durability == FILE_DURABLE ? sync_fd(dirfd) : 0;

@@ -19,23 +19,23 @@ ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size);
 /* file_read_fd() - the same from an open descriptor, to its end. */
 ssize_t file_read_fd(int fd, char *buffer, size_t size);
 
-/* What is left of a file_replace() after a power cut. */
+/* What a power cut leaves of a file_replace(). */
 enum file_durability {
-        FILE_PLAIN,   /* perhaps nothing: what it says ends with the power anyway */
-        FILE_ORDERED, /* the whole of it, where anything is left that was written to the same filesystem later */
-        FILE_DURABLE, /* the whole of it: the file and its directory have reached the disk */
+        FILE_PLAIN,   /* perhaps nothing: the content is only valid until the next boot */
+        FILE_ORDERED, /* all of it, if anything is left that was written to this filesystem later */
+        FILE_DURABLE, /* all of it: the file and its directory are on the disk */
 };
 
 /*
- * file_replace() - make name in dirfd hold these bytes, whole or not at all: temporary file, rename. The temporary file
- * is named .NAME.tmp; whoever calls holds the lock of NAME, so nobody else uses it, and one left by a killed process is
- * simply written over.
+ * file_replace() - replace the content of name in dirfd, all or nothing: temporary file, rename. The temporary file is
+ * .NAME.tmp. The caller holds the lock of NAME, so that no other process uses it; one that a killed process left is
+ * overwritten.
  *
- * Returns: 0, or negative errno; name is then what it was before, unless only the directory could not be synced.
+ * Returns: 0, or negative errno: name is then unchanged, unless only syncing the directory failed.
  */
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability);
 
-/* file_remove_temporary() - what a process left that was killed within file_replace(). */
+/* file_remove_temporary() - remove what a process left that was killed in file_replace(). */
 void file_remove_temporary(int dirfd, const char *name);
 
 /* file_write_all() - write every byte, however many calls it takes. Returns 0 or negative errno. */

@@ -95,9 +95,9 @@ static int parse_text(const char *text, size_t length, const char *source, json_
         if (blank == length)
                 return fail_because(error, EINVAL, OPERATION_PARSE, source, "%s is empty: expected a JSON object",
                                     source);
-        /* jansson would open /dev/urandom for it; unpredictable, since a request may come from a container's owner */
+        /* unpredictable, against chosen keys that collide; jansson itself would open /dev/urandom */
         if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
-                json_object_seed(seed | 1); /* 0 would mean: find one yourself */
+                json_object_seed(seed | 1); /* 0: jansson would choose */
         value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &parse);
         if (value == NULL)
                 return fail_text(&parse, error);
@@ -159,7 +159,7 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
                 return fail_because(error, EBADMSG, "read", path, "not a regular file");
         if (st.st_size > (off_t)JSON_FILE_MAX_BYTES)
                 return fail(error, EFBIG, "read", path);
-        text = malloc((size_t)st.st_size + 4096); /* it may grow a little meanwhile */
+        text = malloc((size_t)st.st_size + 4096); /* it may grow meanwhile */
         if (text == NULL)
                 return fail(error, ENOMEM, "read", path);
         n = file_read_fd(fd, text, (size_t)st.st_size + 4096);

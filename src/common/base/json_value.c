@@ -12,10 +12,9 @@
 int json_value_refuse(struct error *error, const char *key, const char *complaint)
 {
         error_because(error, EINVAL, OPERATION_PARSE, key, "%s: %s", key, complaint);
-        return -EINVAL; /* in sight of whoever analyses */
+        return -EINVAL; /* visible for static analysis */
 }
 
-/* A string value, whole and not too long; empty ones mean nothing anywhere. */
 int json_value_string(const char *key, const json_t *value, size_t maximum, const char **ret_string,
                       struct error *error)
 {
@@ -31,7 +30,6 @@ int json_value_string(const char *key, const json_t *value, size_t maximum, cons
         return 0;
 }
 
-/* An id becomes a file's name, of ours or of a container runtime's. */
 int json_value_id(const char *key, const json_t *value, const char **ret_id, struct error *error)
 {
         int r = json_value_string(key, value, JSON_VALUE_ID_MAX, ret_id, error);
@@ -42,10 +40,6 @@ int json_value_id(const char *key, const json_t *value, const char **ret_id, str
         return r;
 }
 
-/*
- * A size in bytes: a number, or one with k, m, g or t behind it (1024 and its powers, as tmpfs(5) has it; Ki, Mi, Gi
- * and Ti are the same), or with percent a share of the machine's memory. ret_text is what the kernel takes.
- */
 int json_value_size(const char *key, const json_t *value, bool percent, char *ret_text, size_t size,
                     struct error *error)
 {

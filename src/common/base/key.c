@@ -149,21 +149,6 @@ int key_take(const struct key *key, const char *name, void *object, const json_t
         }
 }
 
-void key_help(const struct key_table *table, const struct key *key, char *ret_text, size_t size)
-{
-        bool everywhere = true;
-        size_t length = 0;
-
-        for (size_t i = 0; table->groups != NULL && table->groups[i] != NULL; i++)
-                everywhere = everywhere && (key->programs & 1U << i) != 0;
-        for (size_t i = 0; !everywhere && table->groups[i] != NULL && length < size; i++)
-                if ((key->programs & 1U << i) != 0)
-                        length += (size_t)snprintf(ret_text + length, size - length, "%s%s", length > 0 ? ", " : "(",
-                                                   table->groups[i]);
-        if (length < size)
-                (void)snprintf(ret_text + length, size - length, "%s%s", length > 0 ? ") " : "", key->help);
-}
-
 int key_unknown(const char *name, struct error *error)
 {
         return fail_because(error, EINVAL, OPERATION_PARSE, name, "unknown key \"%.128s\"", name);

@@ -78,9 +78,6 @@ int key_take(const struct key *key, const char *name, void *object, const json_t
 int key_take_all(const struct key_table *table, unsigned programs, void *object, const json_t *request,
                  struct error *error);
 
-/* key_help() - its line of help, with whose it is. Gives size bytes. */
-void key_help(const struct key_table *table, const struct key *key, char *ret_text, size_t size);
-
 /* key_unknown() - the error of a key that no row has. */
 int key_unknown(const char *name, struct error *error);
 

@@ -18,14 +18,13 @@
 #define LINKS_MAX 40 /* as the kernel's own limit */
 
 /*
- * Whether a link may be followed to where it leads. That root owns it proves little: in a directory that is id-mapped
- * into a container, the container's root makes links that are root's on the disk. So it has to stay in the directory it
- * lies in, where whoever could make it could make anything else; but for the machine's own layout (/bin, /var/run,
- * /dev/disk).
+ * Whether a link may be followed. That root owns it proves little: in a directory that is id-mapped into a container,
+ * links of the container's root belong to root on the disk. So a link must stay in its own directory, where its owner
+ * could create any other file, too. Exceptions are the links of the machine's own layout (/bin, /var/run, /dev/disk).
  */
 static bool leads_nowhere_else(const char *path, const char *link)
 {
-        size_t length = (size_t)(strrchr(path, '/') - path); /* of the directory it lies in */
+        size_t length = (size_t)(strrchr(path, '/') - path); /* of its directory */
 
         if (length == 0 || (length == strlen("/var") && strncmp(path, "/var", length) == 0) ||
             text_lies_in(path, "/dev"))
@@ -35,7 +34,7 @@ static bool leads_nowhere_else(const char *path, const char *link)
         return link[0] != '/' || (strncmp(link, path, length) == 0 && (link[length] == '/' || link[length] == '\0'));
 }
 
-/* What a symbolic link says, if root made it; it is put in front of what is left of the path. */
+/* Put the target of a symbolic link, if root owns it, in front of the rest of the path. */
 static int splice_link(int fd, const char *path, char *rest, struct error *error)
 {
         char link[PATH_MAX];
@@ -47,7 +46,7 @@ static int splice_link(int fd, const char *path, char *rest, struct error *error
         if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
                 return fail(error, errno, "open source", path);
         if (fs.f_type == PROC_SUPER_MAGIC)
-                return fail_because(error, ELOOP, "open source", path, "%s is a link of the kernel's, not followed",
+                return fail_because(error, ELOOP, "open source", path, "%s is a magic link, which is not followed",
                                     path);
         if (st.st_uid != 0)
                 return fail_because(error, ELOOP, "open source", path,
@@ -65,12 +64,12 @@ static int splice_link(int fd, const char *path, char *rest, struct error *error
         return 0;
 }
 
-/* The path with its symbolic links replaced by what they say, as far as they are root's. ret_path holds PATH_MAX. */
+/* Replace symbolic links of root in a path by their targets. ret_path holds PATH_MAX bytes. */
 static int resolve_links(const char *source, char *ret_path, struct error *error)
 {
         char rest[PATH_MAX];
         unsigned links = 0;
-        size_t length = 0; /* of what is resolved; it has no link and no ".." */
+        size_t length = 0; /* of the resolved part, which has no link and no ".." */
 
         (void)text_copy(rest, sizeof rest, source);
         ret_path[0] = '\0';
@@ -116,7 +115,7 @@ static int resolve_links(const char *source, char *ret_path, struct error *error
 
 int node_path_open(const char *path, char *ret_path, struct error *error)
 {
-        bool climbs = text_climbs(path); /* the path told, and held against a policy, has no ".." */
+        bool climbs = text_climbs(path); /* the path that is reported, and checked by a policy, must have no ".." */
         int fd = -1;
         int r;
 

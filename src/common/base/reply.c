@@ -7,12 +7,12 @@
 
 #include "base/file.h"
 
-/* Out of memory while answering: said without any. */
+/* Printed when memory for the reply runs out. */
 #define NO_MEMORY "{\"status\":\"Failure\",\"message\":\"out of memory\"}\n"
 
 int reply_say(json_t *reply, int exit_status)
 {
-        /* the line and its end in one write: whoever reads sees a whole answer or none */
+        /* the line and its end in one write: a reader sees all of it or nothing */
         size_t length = reply != NULL ? json_dumpb(reply, NULL, 0, JSON_COMPACT) : 0;
         char *line = length > 0 ? malloc(length + 1) : NULL;
         int r;
@@ -22,7 +22,7 @@ int reply_say(json_t *reply, int exit_status)
         json_decref(reply);
         if (line == NULL || length == 0) {
                 free(line);
-                (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* nothing better is left to do */
+                (void)file_write_all(STDOUT_FILENO, NO_MEMORY, strlen(NO_MEMORY)); /* a failure cannot be reported */
                 return EXIT_FAILED;
         }
         line[length] = '\n';

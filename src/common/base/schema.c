@@ -136,7 +136,6 @@ json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool te
 
         for (size_t i = 0; i < table->count; i++) {
                 const struct key *key = &table->rows[i];
-                char help[512];
                 json_t *schema;
 
                 if ((key->programs & programs) == 0)
@@ -146,8 +145,7 @@ json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool te
                 schema = texts                 ? of_text(key)
                          : key->schema != NULL ? key->schema(table, programs)
                                                : of_value(key, programs);
-                key_help(table, key, help, sizeof help);
-                (void)json_object_set_new(schema, "description", json_string(help));
+                (void)json_object_set_new(schema, "description", json_string(key->help));
                 if (key->preset != NULL)
                         (void)json_object_set_new(schema, "default", preset_of(key));
                 (void)json_object_set_new(properties, key->name, schema);
@@ -174,6 +172,11 @@ static json_t *replies_of(const struct schema *schema)
         return json_pack("{s:o}", "anyOf", forms);
 }
 
+const struct key_table *schema_request(const struct schema *schema)
+{
+        return schema->request_of != NULL ? schema->request_of() : schema->request;
+}
+
 json_t *schema_of_program(const char *name, const struct schema *schema)
 {
         json_t *definitions = json_object();
@@ -181,9 +184,9 @@ json_t *schema_of_program(const char *name, const struct schema *schema)
         if (schema->make_request != NULL)
                 (void)json_object_set_new(definitions, "request",
                                           schema->make_request(schema->request, schema->programs));
-        else if (schema->request != NULL)
+        else if (schema_request(schema) != NULL)
                 (void)json_object_set_new(definitions, "request",
-                                          schema_of_keys(schema->request, schema->programs, schema->texts));
+                                          schema_of_keys(schema_request(schema), schema->programs, schema->texts));
         if (schema->replies != NULL)
                 (void)json_object_set_new(definitions, "reply", replies_of(schema));
         return json_pack("{s:s, s:s, s:o}", "$schema", DRAFT, "title", name, "$defs", definitions);

@@ -20,6 +20,7 @@ struct schema_form {
 /* What a program takes and gives; either may be absent. */
 struct schema {
         const struct key_table *request;
+        const struct key_table *(*request_of)(void); /* in its place: a table that is made when it is asked for */
         unsigned programs;
         json_t *(*make_request)(const struct key_table *table,
                                 unsigned programs); /* in place of the table, where the request is no plain object */
@@ -30,6 +31,9 @@ struct schema {
 
 /* schema_of_keys() - an object with these keys and no others. The caller owns the result; NULL: no memory. */
 json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool texts);
+
+/* schema_request() - the table of what a program takes; NULL: it takes no object. */
+const struct key_table *schema_request(const struct schema *schema);
 
 /* schema_of_program() - one document; request and reply are in its "$defs". */
 json_t *schema_of_program(const char *name, const struct schema *schema);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls.h - what Debian 12's glibc and kernel headers do not name yet.
+ * syscalls.h - system calls and constants that Debian 12's glibc and kernel headers lack.
  *
  * Wrappers add nothing: they return -1 with errno, and a kernel without the call answers ENOSYS.
  * Everything else the project calls (fsopen, open_tree, move_mount, mount_setattr, pidfd_open) is in glibc 2.36.

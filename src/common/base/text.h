@@ -24,7 +24,7 @@ bool text_starts(const char *text, const char *prefix);
 /* text_ends() - whether text ends with suffix. */
 bool text_ends(const char *text, const char *suffix);
 
-/* text_among() - whether text is one of these, which NULL ends. */
+/* text_among() - whether text is one of these words; NULL ends the list. */
 bool text_among(const char *text, const char *const *words);
 
 /* text_lies_in() - whether a path is a directory or lies in it, by whole components; both normal. */
@@ -33,7 +33,7 @@ bool text_lies_in(const char *path, const char *directory);
 /* text_climbs() - whether a path has a ".." among its components. */
 bool text_climbs(const char *path);
 
-/* text_make_printable() - what a terminal would take for a command becomes a question mark: C0, DEL and C1. UTF-8. */
+/* text_make_printable() - replace control characters (C0, DEL, C1) in UTF-8 text by question marks. */
 void text_make_printable(char *text);
 
 /* text_count() - how often a character is in a text. */
@@ -41,7 +41,7 @@ size_t text_count(const char *text, char character);
 
 /*
  * text_path_normal() - an absolute path with repeated slashes, "." components and trailing slashes removed. ".." stays:
- * only the kernel knows what it means behind a symbolic link. ret_path holds PATH_MAX bytes.
+ * only the kernel knows its meaning after a symbolic link. ret_path holds PATH_MAX bytes.
  *
  * Errors: EINVAL not absolute; ENAMETOOLONG for the path or for one component of it.
  */

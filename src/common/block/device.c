@@ -20,6 +20,7 @@
 
 #define TYPE_SIZE 64
 #define BLANK_BYTES (1024 * 1024)
+#define ERASE_STEP_BYTES ((uint64_t)256 * 1024 * 1024)
 #define XFS_INPROGRESS 126 /* where struct xfs_dsb has sb_inprogress */
 
 /* The tags a source may be named by. */
@@ -289,6 +290,57 @@ int block_device_wipe(const struct block_device *device, struct error *error)
                         return fail(error, errno != 0 ? errno : EIO, "write", device->path);
         }
         return fsync(fd) < 0 ? fail(error, errno, "fsync", device->path) : 0;
+}
+
+/* The device at the path, checked to be the one that was found there. */
+static int open_same(const struct block_device *device, int flags, struct error *error)
+{
+        const char *path = device->path;
+        cleanup_close int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0)
+                return fail(error, errno, "open device", path);
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", path);
+        if (!S_ISBLK(st.st_mode) || st.st_rdev != device->number)
+                return fail(error, ESTALE, "open device", path);
+        return fd_take(&fd);
+}
+
+int block_device_erase(const struct block_device *device, struct error *error)
+{
+        const char *path = device->path;
+        cleanup_close int fd = open_same(device, O_RDWR | O_EXCL, error);
+        uint64_t size_bytes;
+
+        if (fd < 0)
+                return fd;
+        if (ioctl(fd, BLKGETSIZE64, &size_bytes) < 0)
+                return fail(error, errno, "erase", path);
+        for (uint64_t at = 0; at < size_bytes; at += ERASE_STEP_BYTES) {
+                uint64_t left = size_bytes - at;
+                uint64_t range[2] = { at, left < ERASE_STEP_BYTES ? left : ERASE_STEP_BYTES };
+
+                if (ioctl(fd, BLKZEROOUT, range) < 0)
+                        return fail(error, errno, "erase", path);
+        }
+        return fsync(fd) < 0 ? fail(error, errno, "fsync", path) : 0;
+}
+
+int block_device_is_zeroed(const struct block_device *device, struct error *error)
+{
+        cleanup_close int fd = open_same(device, O_RDONLY, error);
+        static char bytes[65536];
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        while ((n = read(fd, bytes, sizeof bytes)) > 0)
+                for (ssize_t i = 0; i < n; i++)
+                        if (bytes[i] != 0)
+                                return 0;
+        return n < 0 ? fail(error, errno, "read", device->path) : 1;
 }
 
 int block_device_check_place(const struct block_device *device, struct error *error)

@@ -66,6 +66,15 @@ int block_device_is_blank(const struct block_device *device, char *ret_what, str
 int block_device_wipe(const struct block_device *device, struct error *error);
 
 /*
+ * block_device_erase() - write zeroes to all of it, so that the next user of the space reads nothing of it; the disk does
+ * this by itself where it can. Errors: EBUSY it is in use; ESTALE its path leads to another device by now.
+ */
+int block_device_erase(const struct block_device *device, struct error *error);
+
+/* block_device_is_zeroed() - whether all of it is zeroes: 1 or 0. Errors: ESTALE, likewise. */
+int block_device_is_zeroed(const struct block_device *device, struct error *error);
+
+/*
  * block_device_check_place() - that its node is one of the machine's own, in /dev: elsewhere a container that may make
  * device nodes could have made one of any device. Errors: EACCES.
  */

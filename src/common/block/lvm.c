@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,22 +62,6 @@ static int run(const char *const *words, json_t **ret_report, struct error *erro
         return exec_json_run(&runner, &reporter, words, ret_report, error);
 }
 
-/* The rows of a report: {"report":[{KIND:[...]}]}. */
-static const json_t *rows_of(const json_t *report, const char *kind)
-{
-        return json_object_get(json_array_get(json_object_get(report, "report"), 0), kind);
-}
-
-static const char *text_of(const json_t *row, const char *field)
-{
-        return json_string_value(json_object_get(row, field)) ?: "";
-}
-
-static uint64_t number_of(const json_t *row, const char *field)
-{
-        return strtoull(text_of(row, field), NULL, 10);
-}
-
 bool lvm_name_is_valid(const char *name)
 {
         static const char *const not [] = { ".", "..", "snapshot", "pvmove", NULL };
@@ -126,38 +109,20 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
 
 #define REPORT "--reportformat", "json", "--units", "b", "--nosuffix"
 
-static bool is_ours(const char *tags)
-{
-        for (const char *tag = tags; *tag != '\0';) {
-                size_t length = strcspn(tag, ",");
-
-                if (length == strlen(LVM_TAG) && strncmp(tag, LVM_TAG, length) == 0)
-                        return true;
-                tag += length + (tag[length] == ',' ? 1 : 0);
-        }
-        return false;
-}
-
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error)
 {
         char selected[LVM_NAME_MAX + 16];
         const char *const words[] = { "vgs", REPORT,   "-o", "vg_size,vg_free,vg_extent_size,vg_tags",
                                       "-S",  selected, NULL };
         cleanup_json json_t *report = NULL;
-        const json_t *row;
         int r;
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
         if ((r = run(words, &report, error)) < 0)
                 return r;
-        row = json_array_get(rows_of(report, "vg"), 0);
-        if (row == NULL)
+        if (!lvm_report_group(report, ret_group))
                 return fail_because(error, ENOENT, "find volume group", group, "there is no volume group \"%s\"",
                                     group);
-        *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
-                                         .free_bytes = number_of(row, "vg_free"),
-                                         .extent_bytes = number_of(row, "vg_extent_size"),
-                                         .ours = is_ours(text_of(row, "vg_tags")) };
         return ret_group->extent_bytes > 0 ? 0 : fail(error, EPROTO, "find volume group", group);
 }
 
@@ -171,7 +136,7 @@ int lvm_find_disk(const char *device, char *ret_group, struct error *error)
         (void)snprintf(selected, sizeof selected, "pv_name=%s", device);
         if ((r = run(words, &report, error)) < 0)
                 return r;
-        (void)text_copy(ret_group, LVM_NAME_MAX, text_of(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
+        lvm_report_disk_group(report, ret_group);
         return 0;
 }
 
@@ -196,37 +161,12 @@ int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct err
         char selected[LVM_NAME_MAX + 16];
         const char *const words[] = { "pvs", REPORT, "-O", "-pv_free", "-o", "pv_free", "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
-        const json_t *row;
-        size_t i;
         int r;
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
         if ((r = run(words, &report, error)) < 0)
                 return r;
-        json_array_foreach (rows_of(report, "pv"), i, row)
-                if ((int)i < count)
-                        ret_bytes[i] = number_of(row, "pv_free");
-        return (int)json_array_size(rows_of(report, "pv"));
-}
-
-static void take_row(const json_t *row, struct lvm_volume *ret_volume)
-{
-        const char *role = text_of(row, "lv_role");
-
-        *ret_volume = (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
-                                           .ours = is_ours(text_of(row, "lv_tags")),
-                                           .active = strcmp(text_of(row, "lv_active"), "active") == 0,
-                                           .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
-                                           .public = strstr(role, "public") != NULL,
-                                           .has_snapshots = strstr(role, "thickorigin") != NULL,
-                                           .stripes = (unsigned)number_of(row, "stripes"),
-                                           .data_stripes = (unsigned)number_of(row, "data_stripes"),
-                                           .copies = (unsigned)number_of(row, "data_copies"),
-                                           .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
-        (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
-        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
-        (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
-        (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
+        return lvm_report_free_bytes(report, ret_bytes, count);
 }
 
 static int each_selected(const char *selected, lvm_function *function, void *argument, struct error *error)
@@ -235,20 +175,9 @@ static int each_selected(const char *selected, lvm_function *function, void *arg
                                      "data_copies,stripes,data_stripes,zero,lv_uuid";
         const char *const words[] = { "lvs", REPORT, "-o", fields, "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
-        const json_t *row;
-        size_t i;
         int r = run(words, &report, error);
 
-        if (r < 0)
-                return r;
-        json_array_foreach (rows_of(report, "lv"), i, row) {
-                struct lvm_volume volume;
-
-                take_row(row, &volume);
-                if ((r = function(&volume, argument, error)) != 0)
-                        return r;
-        }
-        return 0;
+        return r < 0 ? r : lvm_report_each(report, function, argument, error);
 }
 
 int lvm_each(const char *group, lvm_function *function, void *argument, struct error *error)

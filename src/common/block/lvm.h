@@ -8,40 +8,13 @@
 #ifndef FLEXGRAFT_BLOCK_LVM_H
 #define FLEXGRAFT_BLOCK_LVM_H
 
-#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "block/device.h"
-
-#define LVM_NAME_MAX 128 /* terminated; lvm(8), "VALID NAMES" */
-#define LVM_TAG "flexgraft"
-
-struct lvm_group {
-        uint64_t size_bytes;
-        uint64_t free_bytes;
-        uint64_t extent_bytes;
-        bool ours; /* it carries LVM_TAG */
-};
-
-struct lvm_volume {
-        char name[LVM_NAME_MAX];
-        uint64_t size_bytes;
-        bool ours;                    /* it carries LVM_TAG */
-        bool active;                  /* it has a device */
-        bool open;                    /* which somebody uses */
-        bool public;                  /* not a part of another */
-        bool has_snapshots;           /* that go with it */
-        char type[32];                /* "linear", "raid1", "thin", "thin-pool", ... */
-        char thin_pool[LVM_NAME_MAX]; /* that it is in; "" */
-        unsigned stripes;             /* disks, or images, that it lies on */
-        unsigned data_stripes;        /* those that hold data */
-        unsigned copies;              /* of its data */
-        bool zeroes;                  /* a thin pool that gives away blocks zeroed */
-        char uuid[40];
-};
+#include "block/lvm_report.h"
 
 /*
  * lvm_find_device() - the device of a volume that is active. Errors: those of block_device_find(); ESTALE what is at
@@ -83,7 +56,6 @@ int lvm_add_disk(const char *group, bool exists, const char *device, struct erro
 int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error);
 
 /* lvm_each() - every volume of a group, until function() answers other than 0, which is the result. */
-typedef int lvm_function(const struct lvm_volume *volume, void *argument, struct error *error);
 int lvm_each(const char *group, lvm_function *function, void *argument, struct error *error);
 
 /* lvm_find() - Errors: ENOENT, without words. */

@@ -12,7 +12,7 @@
 #include "inject/remap.h"
 #include "mount/detached.h"
 
-/* Whether all attributes are locked: asked for, or what a policy gives read-only is to stay so. */
+/* Whether all attributes are locked: with "locked", or because a policy allows the source read-only. */
 static bool locks_all(const struct injection *injection)
 {
         const struct request *request = injection->request;
@@ -20,13 +20,13 @@ static bool locks_all(const struct injection *injection)
         return request->locked || (request->held && request->read_only && injection->container->own_user_ns);
 }
 
-/* Whether nosuid and nodev are locked in any case, and the rest only if it was asked for. */
+/* Whether nosuid and nodev are locked even without "locked". */
 static bool locks_some(const struct injection *injection)
 {
         return injection->container->own_user_ns && (injection->kind->foreign || injection->request->held);
 }
 
-static int dress(struct injection *injection, bool mapped, struct error *error)
+static int set_attributes(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_attributes attributes = { .set = injection->attributes.set,
@@ -36,11 +36,11 @@ static int dress(struct injection *injection, bool mapped, struct error *error)
                                                .apart = injection->container->own_user_ns };
         int r;
 
-        /* What shall stay the container's to change comes after the lock, which takes whatever is set by then. */
+        /* locking locks every attribute that is set: those that the container may change are set after it */
         if (locks_some(injection) && !locks_all(injection))
                 attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-        r = detached_mount_dress(injection->mount_fd, request->source, &attributes,
-                                 mapped ? injection->container->user_ns_fd : -1, error);
+        r = detached_mount_set(injection->mount_fd, request->source, &attributes,
+                               mapped ? injection->container->user_ns_fd : -1, error);
         if (r == -EPERM && injection->from != NULL)
                 (void)snprintf(error->reason, sizeof error->reason,
                                "attributes of the source's mount, its access times (atime) perhaps, are locked in "
@@ -49,7 +49,7 @@ static int dress(struct injection *injection, bool mapped, struct error *error)
         return r;
 }
 
-/* Whether owners come out right on a superblock that the container's user namespace owns; btrfs on 6.1 shows 65534. */
+/* EOPNOTSUPP if a superblock that the container's user namespace owns shows 65534 as owner, as btrfs on 6.1 does. */
 static int check_owner(const struct injection *injection, struct error *error)
 {
         struct stat st;
@@ -58,22 +58,23 @@ static int check_owner(const struct injection *injection, struct error *error)
                 return fail(error, errno, "fstat", injection->request->source);
         if (st.st_uid == 65534 || st.st_gid == 65534)
                 return injection_fail_ids(
-                        injection, "owned by the container's user namespace, its owners would show as 65534", error);
+                        injection, "on a superblock that the container's user namespace owns its owners show as 65534",
+                        error);
         return 0;
 }
 
-/* A filesystem that cannot be id-mapped: a superblock of the container's own, where the running kernel allows it. */
-static int dress_owned(struct injection *injection, struct error *error)
+/* The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can. */
+static int set_on_owned(struct injection *injection, struct error *error)
 {
         struct error mapped = *error;
         int r;
 
-        fd_close(&injection->mount_fd); /* the node's superblock goes, so that the container's can be */
+        fd_close(&injection->mount_fd); /* the device cannot have both superblocks */
         r = injection->kind->make(injection, /* owned= */ true, error);
         if (r == 0)
                 r = check_owner(injection, error);
         if (r == 0)
-                r = dress(injection, /* mapped= */ false, error);
+                r = set_attributes(injection, /* mapped= */ false, error);
         if (r < 0) {
                 struct error owned = *error;
 
@@ -89,7 +90,7 @@ int attributes_remap(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
-        /* what nobody may do with the mount that is shown, nobody may do through the one behind it, either */
+        /* the daemon's mount is restricted like the one that the container sees */
         const struct mount_attributes behind = {
                 .set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                        (injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR__ATIME | MOUNT_ATTR_NODIRATIME)),
@@ -98,7 +99,7 @@ int attributes_remap(struct injection *injection, struct error *error)
                 .recursive = request->recursive,
         };
         int fd;
-        int r = detached_mount_dress(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
+        int r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
 
         if (r < 0)
                 return r;
@@ -106,17 +107,17 @@ int attributes_remap(struct injection *injection, struct error *error)
                          &record->translator_key, &record->translator_pid, error);
         if (fd < 0)
                 return fd;
-        fd_close(&injection->mount_fd); /* the translator's now */
+        fd_close(&injection->mount_fd); /* the daemon has its own descriptor */
         injection->mount_fd = fd;
         (void)text_copy(record->id_mapping, sizeof record->id_mapping, "remap");
         return 0;
 }
 
-static int dress_translated(struct injection *injection, struct error *error)
+static int set_on_remap(struct injection *injection, struct error *error)
 {
         int r = attributes_remap(injection, error);
 
-        return r < 0 ? r : dress(injection, /* mapped= */ false, error);
+        return r < 0 ? r : set_attributes(injection, /* mapped= */ false, error);
 }
 
 int attributes_set(struct injection *injection, struct error *error)
@@ -126,9 +127,9 @@ int attributes_set(struct injection *injection, struct error *error)
         int r;
 
         if (injection->kind->maps)
-                return dress(injection, /* mapped= */ false, error);
+                return set_attributes(injection, /* mapped= */ false, error);
         if (injection->container->own_user_ns && request->ids == IDS_REMAP)
-                return dress_translated(injection, error);
+                return set_on_remap(injection, error);
         if (!injection->container->own_user_ns)
                 word = "none";
         else if (request->ids == IDS_HOST)
@@ -139,17 +140,17 @@ int attributes_set(struct injection *injection, struct error *error)
                 word = "userns";
         }
         if (word != NULL) {
-                r = dress(injection, /* mapped= */ false, error);
+                r = set_attributes(injection, /* mapped= */ false, error);
         } else {
                 word = "idmapped";
-                r = dress(injection, /* mapped= */ true, error);
+                r = set_attributes(injection, /* mapped= */ true, error);
                 if ((r == -EINVAL || r == -EPERM) && injection->kind->ownable && request->ids == IDS_AUTO) {
                         word = "userns";
-                        r = dress_owned(injection, error);
+                        r = set_on_owned(injection, error);
                 }
                 if (r < 0 && error->reason[0] == '\0')
                         (void)snprintf(error->reason, sizeof error->reason,
-                                       "its owners cannot be mapped for the container (%s)",
+                                       "its owners cannot be mapped for the container: %s",
                                        strerrordesc_np(error->errnum));
         }
         if (r < 0)
@@ -165,10 +166,10 @@ int attributes_lock(struct injection *injection, struct error *error)
         int fd;
 
         if (!injection->container->own_user_ns && !request->locked)
-                return 0; /* its root is the node's: nothing binds it */
+                return 0; /* its root is the node's root: a lock has no effect */
         if (!injection->container->own_user_ns)
                 return fail_because(error, EINVAL, "lock attributes", request->target,
-                                    "the container has no user namespace of its own, so its root can undo everything");
+                                    "the container has no user namespace of its own, so its root could undo any lock");
         fd = detached_mount_lock(injection->mount_fd, injection->container, injection->directory, request->recursive,
                                  error);
         if (fd < 0)
@@ -182,5 +183,5 @@ int attributes_lock(struct injection *injection, struct error *error)
                 .propagation = injection->attributes.propagation,
                 .recursive = request->recursive,
         };
-        return detached_mount_dress(fd, request->source, &rest, -1, error);
+        return detached_mount_set(fd, request->source, &rest, -1, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attributes.h - attributes, propagation and owners of a mount that nobody sees yet.
+ * attributes.h - attributes, propagation and owners of a detached mount.
  */
 #ifndef FLEXGRAFT_INJECT_ATTRIBUTES_H
 #define FLEXGRAFT_INJECT_ATTRIBUTES_H
@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* The steps DRESS and LOCK of inject/plan.h. */
+/* Steps SET_ATTRIBUTES and LOCK of inject/step.h. */
 int attributes_set(struct injection *injection, struct error *error);
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*
- * attributes_remap() - the detached mount made so far is shown through a translator, whose FUSE mount takes its
- * place (inject/remap.h); says so in the record. It is not dressed yet.
+ * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set yet.
+ * Sets id_mapping and the daemon's pid and key in the record.
  */
 int attributes_remap(struct injection *injection, struct error *error);
 

@@ -14,7 +14,7 @@
 
 #define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
 
-/* What a container maps; in the node's own user namespace everything to itself. */
+/* A container's id ranges; one range of all ids in the node's own user namespace. */
 static int read_ranges(const struct container *container, const char *map, struct id_range *ret_ranges)
 {
         if (container->own_user_ns)
@@ -24,11 +24,11 @@ static int read_ranges(const struct container *container, const char *map, struc
 }
 
 /*
- * The ids of the filesystem -> those of the target's container on the node. mounted: what the source's mount maps, for
- * FROM_MOUNT; its ranges are turned round on the way.
+ * The ids of the filesystem -> those of the target's container on the node. mounted: with FROM_MOUNT the ranges of the
+ * source's mount; inverted here.
  */
-static int make_ranges(const struct injection *injection, enum translation translation, const char *map,
-                       struct id_range *mounted, int mounted_count, struct id_range *ret_ranges)
+static int make_ranges(const struct injection *injection, enum owner_ids ids, const char *map, struct id_range *mounted,
+                       int mounted_count, struct id_range *ret_ranges)
 {
         static struct id_range from[ID_RANGES_MAX];
         static struct id_range to[ID_RANGES_MAX];
@@ -38,9 +38,9 @@ static int make_ranges(const struct injection *injection, enum translation trans
 
         if (from_count < 0 || to_count < 0)
                 return from_count < 0 ? from_count : to_count;
-        for (int i = 0; translation == FROM_INSIDE && i < from_count; i++)
+        for (int i = 0; ids == FROM_INSIDE && i < from_count; i++)
                 from[i].outside = from[i].inside;
-        if (translation != FROM_MOUNT)
+        if (ids != FROM_MOUNT)
                 return id_ranges_join(from, from_count, to, to_count, ret_ranges);
         for (int i = 0; i < mounted_count; i++)
                 mounted[i] = (struct id_range){ .inside = mounted[i].outside,
@@ -50,20 +50,19 @@ static int make_ranges(const struct injection *injection, enum translation trans
         return from_count < 0 ? from_count : id_ranges_join(mounted, mounted_count, between, from_count, ret_ranges);
 }
 
-int container_owners_open(const struct injection *injection, enum translation translation, struct error *error)
+int container_owners_open(const struct injection *injection, enum owner_ids ids, struct error *error)
 {
         static struct idmap mapping;
         static struct idmap mounted;
         int r = 0;
 
-        if (translation == FROM_MOUNT)
+        if (ids == FROM_MOUNT)
                 r = idmap_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
         if (r < 0)
                 return fail(error, ENOSYS, "statmount", injection->request->source);
-        mapping.user_count =
-                make_ranges(injection, translation, "uid_map", mounted.users, mounted.user_count, mapping.users);
+        mapping.user_count = make_ranges(injection, ids, "uid_map", mounted.users, mounted.user_count, mapping.users);
         mapping.group_count =
-                make_ranges(injection, translation, "gid_map", mounted.groups, mounted.group_count, mapping.groups);
+                make_ranges(injection, ids, "gid_map", mounted.groups, mounted.group_count, mapping.groups);
         if (mapping.user_count < 0 || mapping.group_count < 0)
                 return container_fail(injection->from,
                                       -(mapping.user_count < 0 ? mapping.user_count : mapping.group_count),
@@ -75,12 +74,12 @@ int container_owners_open(const struct injection *injection, enum translation tr
 }
 
 /*
- * Whether what a shows as somebody's is shown as the same one's by b, each as its own container counts. Somebody whom
- * neither knows proves something only where there is no other explanation (strict: it does not).
+ * Whether a, in the source's container, and b, in the target's, have the same owner as each container sees it. An owner
+ * that neither maps counts as the same, unless strict.
  */
 static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
 {
-        /* 65534 is also what the kernel shows where there is nothing to show: on the clone it proves nothing */
+        /* the kernel also shows 65534 for ids without a mapping: on the clone it proves nothing */
         bool overflows[2] = { b->st_uid == OVERFLOW_ID, b->st_gid == OVERFLOW_ID };
         uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
         int known[4];
@@ -95,7 +94,7 @@ static bool same_owner(const struct injection *injection, const struct stat *a, 
         return true;
 }
 
-/* The mounts below the source came with it, and are perhaps of another sort. */
+/* The mounts below the source, which may be of other filesystems. */
 static int check_below(const struct injection *injection, int clone_fd, bool strict)
 {
         cleanup_mount_table struct mountinfo table = {};
@@ -117,18 +116,13 @@ static int check_below(const struct injection *injection, int clone_fd, bool str
                 ours = sys_openat2(clone_fd, table.mount_point + length + 1, O_PATH | O_NOFOLLOW, 0,
                                    RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
                 if (theirs < 0 || ours < 0 || fstat(theirs, &a) < 0 || fstat(ours, &b) < 0)
-                        continue; /* covered, or gone meanwhile: nobody sees it */
+                        continue; /* covered or unmounted: not visible */
                 if (!same_owner(injection, &a, &b, strict))
                         return -EXDEV;
         }
         return r;
 }
 
-/*
- * Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. A root that the
- * source's container knows no owner of can only be the node's: where that container owns the filesystem itself, it
- * knows everybody on it; strict, for the mounts below, that is no argument.
- */
 int container_owners_check(const struct injection *injection, int clone_fd, bool strict)
 {
         struct stat a;

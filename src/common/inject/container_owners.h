@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_owners.h - who owns what of one container's files as another container sees them.
+ * container_owners.h - the owners of one container's files, mapped for another container.
  */
 #ifndef FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
 #define FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
@@ -11,23 +11,21 @@
 #include "inject/injection.h"
 
 /*
- * How owners are translated (KERNEL.md section 2). A mapping says what an id of the filesystem is shown as; which ids
- * the filesystem has is the question.
+ * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them (KERNEL.md section 2).
  */
-enum translation {
-        FROM_NODE,   /* it has the ids that the source's container has on the node: its own directories */
-        FROM_INSIDE, /* it has the ids that the source's container counts itself: its own tmpfs; what we mapped for it
-                      */
-        FROM_MOUNT,  /* the source is id-mapped, and the kernel says how */
+enum owner_ids {
+        FROM_NODE,   /* those that the source's container has on the node, as in its own directories */
+        FROM_INSIDE, /* those that the source's container sees, as in its own tmpfs, or in what is id-mapped for it */
+        FROM_MOUNT,  /* those that the source's id-mapped mount maps from; the kernel tells the mapping */
 };
 
-/* container_owners_open() - a user namespace that maps them so; a descriptor, or negative errno. */
-int container_owners_open(const struct injection *injection, enum translation translation, struct error *error);
+/* container_owners_open() - a user namespace with the mapping; a descriptor, or negative errno. */
+int container_owners_open(const struct injection *injection, enum owner_ids ids, struct error *error);
 
 /*
- * container_owners_check() - whether owners come out right on a clone: of the source's root, and of the mounts below it.
- * 0, or -EXDEV. A root that the source's container knows no owner of can only be the node's: where that container owns
- * the filesystem itself, it knows everybody on it; strict, for the mounts below, that is no argument.
+ * container_owners_check() - whether a clone shows the same owners to its container as the source does to its own: for
+ * the source's root, and for the mounts below it. 0, or -EXDEV. An owner that neither container maps counts as the same
+ * for the root; for the mounts below only if strict is false.
  */
 int container_owners_check(const struct injection *injection, int clone_fd, bool strict);
 

@@ -41,7 +41,7 @@ int injection_check_policy(const struct injection *injection, struct error *erro
         return policy_check_source(policy, injection->record.origin, !injection->request->read_only, error);
 }
 
-/* How much of an option may go into a record, as part of a hash: not the value of what could be a secret. */
+/* How many bytes of an option a record's hash may include: not the value of an option that may hold a secret. */
 static size_t option_in_record(const char *option)
 {
         static const char *const secrets[] = { "pass", "secret", "cred", "key", "token", "user" };
@@ -56,7 +56,6 @@ static size_t option_in_record(const char *option)
         return strlen(option);
 }
 
-/* Everything that makes two requests ask for different mounts, and where their sources lead. */
 uint64_t injection_digest(const struct injection *injection)
 {
         const struct request *request = injection->request;
@@ -106,16 +105,16 @@ int injection_claim(struct injection *injection, struct error *error)
         record->recursive = request->recursive;
         (void)text_copy(record->container_id, sizeof record->container_id, injection->container->id);
         (void)text_copy(record->source, sizeof record->source, request->source);
-        (void)text_copy(record->origin, sizeof record->origin, request->source); /* until its links are resolved */
+        (void)text_copy(record->origin, sizeof record->origin, request->source); /* until open() resolves its links */
         (void)text_copy(record->target, sizeof record->target, request->target);
         (void)text_copy(record->boot_id, sizeof record->boot_id, injection->session->boot_id);
         mount_record_default_id(&injection->container->mnt_ns, request->target, record->id);
-        /* the target's lock, whatever the record is called, and the record's */
+        /* the lock of the target, and that of the record if its id is another */
         injection->locks[injection->lock_count++] = mount_record_key(record->id);
         if (request->id != NULL) {
                 if (mount_record_id_derived(request->id) && strcmp(request->id, record->id) != 0)
                         return fail_because(error, EINVAL, "read record", request->id,
-                                            "an id of this form is derived from a container and a target, and this is "
+                                            "ids of this form are derived from a container and a target, and this is "
                                             "not theirs");
                 (void)text_copy(record->id, sizeof record->id, request->id);
                 injection->locks[injection->lock_count++] = mount_record_key(record->id);
@@ -143,11 +142,11 @@ int injection_make_mount(struct injection *injection, struct error *error)
 
         if (owned && !injection->kind->ownable)
                 return injection_fail_ids(
-                        injection, "a bind shows the superblock that there is; \"userns\" would need a new one", error);
+                        injection, "a bind mount has the superblock of its source; \"userns\" needs a new one", error);
         if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP &&
             injection->kind->remap == REMAP_NEVER)
-                return injection_fail_ids(injection, "\"remap\" is for what the kernel cannot map, and this it can",
-                                          error);
+                return injection_fail_ids(injection,
+                                          "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
         return injection->kind->make(injection, owned, error);
 }
 

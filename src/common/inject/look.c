@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "inject/replacement.h"
 
-/* Something is mounted exactly at the target. */
+/* A mount is exactly at the target. */
 static int look_at_mount(struct injection *injection, struct mount_record *known, struct error *error)
 {
         const struct request *request = injection->request;
@@ -20,7 +20,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 r = replacement_accept(injection, known, error);
                 if (r == 0 && known->translator_key != 0 && !request->dry_run &&
                     !mount_record_remap_lives(&injection->session->state, known->translator_key)) {
-                        injection->already = false; /* it is there, and dead */
+                        injection->already = false; /* it is mounted, but remap-daemon does not run */
                         return replacement_begin(injection, known, error);
                 }
                 return r == -EBUSY && request->replace ? replacement_begin(injection, known, error) : r;
@@ -29,8 +29,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 const struct state *state = &injection->session->state;
                 const char *boot_id = injection->record.boot_id;
 
-                /* rather the record of what is there than our own, of a call that was killed before it placed anything
-                 */
+                /* first another record: ours may be from a call that was killed before it placed its mount */
                 r = mount_record_find(state, injection->container, boot_id, &injection->target.mount,
                                       /* by_root= */ true, injection->record.id, &other, error);
                 if (r == -ENOENT)
@@ -43,7 +42,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
         return error_where(error, injection->container->name);
 }
 
-/* The target, as it is now; with the tree lock held if something has to be made. */
+/* Looks the target up; takes the tree lock if part of it has to be created. */
 static int find_target(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -52,7 +51,7 @@ static int find_target(struct injection *injection, struct error *error)
         target_release(&injection->target);
         r = target_look(injection->container, request->target, &injection->target, error);
         if (r == 0 && injection->target.missing > 0 && !request->dry_run) {
-                /* look again, now that no other call makes or removes mount points in this container */
+                /* once more under the lock: no other call creates or removes mount points in this container now */
                 target_release(&injection->target);
                 r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
                 if (r == 0)
@@ -69,7 +68,7 @@ int look_at_target(struct injection *injection, struct error *error)
         bool known;
         int r;
 
-        injection->replacing = false; /* a batch looks twice */
+        injection->replacing = false; /* a batch runs this step twice */
         injection->made_before = 0;
         record->replaces = (struct mount_identity){};
         record->replaces_raw = 0;
@@ -81,7 +80,7 @@ int look_at_target(struct injection *injection, struct error *error)
                 return r;
         known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
         if (r == 0 && !known && strcmp(earlier.boot_id, record->boot_id) == 0) {
-                /* the chosen name is another container's; it is free again once that one is gone */
+                /* the id is in use by another container, until that one ends */
                 cleanup_container struct container alive = CONTAINER_NONE;
                 struct error ignored;
 
@@ -97,10 +96,10 @@ int look_at_target(struct injection *injection, struct error *error)
         }
         if (injection->target.mount_root && request->replace && !request->dry_run &&
             (r = replacement_finish_other(injection, error)) != 0)
-                return r < 0 ? r : look_at_target(injection, error); /* once more: there is nothing left to finish */
+                return r < 0 ? r : look_at_target(injection, error); /* nothing is left to finish */
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
         if (injection->target.mount_root) {
-                /* a record of this id whose mount is elsewhere, or covered here, is not to be written over */
+                /* do not overwrite a record of this id whose mount is elsewhere, or covered here */
                 if (known && !mount_identity_same(&injection->target.mount, &earlier.identity) &&
                     !mount_identity_same(&injection->target.mount, &earlier.replaces) &&
                     (r = replacement_check_earlier(injection, &earlier, error)) < 0)
@@ -112,8 +111,8 @@ int look_at_target(struct injection *injection, struct error *error)
         if (known && (r = replacement_check_earlier(injection, &earlier, error)) < 0)
                 return r;
         if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
-                injection->made_before = earlier.made; /* it was killed, or its mount was taken away inside */
+                injection->made_before = earlier.made; /* that call was killed, or the container unmounted its mount */
         if (injection->made_before > 0)
-                injection->earlier = earlier; /* comes back if this call fails: it knows what was made */
+                injection->earlier = earlier; /* restored if this call fails: it says which directories were created */
         return 0;
 }

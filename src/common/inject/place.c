@@ -10,7 +10,7 @@
 #include "inject/replacement.h"
 #include "mount/in_container.h"
 
-/* Whether a mount may be put on what is there now. */
+/* Whether the mount may be placed on the target as it is now. */
 static int check_target(struct injection *injection, struct error *error)
 {
         const struct target *target = &injection->target;
@@ -59,7 +59,7 @@ int place_record(struct injection *injection, struct error *error)
         if ((r = describe(injection, error)) < 0)
                 return r;
         record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
-        injection->recorded = true; /* from here on it may be there */
+        injection->recorded = true; /* from here on it may exist */
         return mount_record_write(&injection->session->state, record, error);
 }
 
@@ -70,7 +70,7 @@ int place_make_target(struct injection *injection, struct error *error)
 
         if (r < 0)
                 return r;
-        /* what was missing may be there after all, by a rename in the container: look again as at what was there */
+        /* the container may have put something else there by a rename: check as for an existing target */
         return check_target(injection, error);
 }
 
@@ -86,14 +86,14 @@ int place_mount(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         if (injection->replacing) {
-                if ((r = session_remember_home(injection->session, error)) == 0)
+                if ((r = session_save_namespace(injection->session, error)) == 0)
                         r = replacement_swap(injection, error);
         } else {
-                injection->placed = true; /* from here on it may be there */
+                injection->placed = true; /* from here on it may exist */
                 r = in_container_place(injection->mount_fd, injection->container, &injection->target,
                                        /* beneath= */ false, &injection->attributes, error);
         }
-        fd_close(&injection->target.fd); /* held, it would make the container's own umount fail with EBUSY */
+        fd_close(&injection->target.fd); /* open, it would make umount in the container fail with EBUSY */
         return r;
 }
 
@@ -111,26 +111,25 @@ int place_confirm(struct injection *injection, struct error *error)
                 return r;
         if (strcmp(options, record->options) != 0) {
                 (void)fail_because(error, ESTALE, "look again", request->target,
-                                   "it was remounted inside the container meanwhile: %s, not %s", options,
-                                   record->options);
+                                   "the container remounted it meanwhile: %s, not %s", options, record->options);
                 return error_where(error, injection->container->name);
         }
-        /* what came with it, so that what the container mounts below later is told apart when it is taken away */
+        /* the mounts that came with it: removal tells them from those that the container makes below later */
         if (request->recursive &&
             (r = in_container_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
                 return r;
-        /* as long as the old one's record is there, ours tells of it */
+        /* until the old mount's record is removed, ours refers to it */
         if (injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
                 r = mount_record_remove(&injection->session->state, injection->replaced.id, error);
         record->replaces = (struct mount_identity){};
         if (r == 0 && (request->recursive || injection->replacing))
                 r = mount_record_write(&injection->session->state, record, error);
-        if (r == 0 && record->replaces_raw != 0 && (r = session_go_home(injection->session, error)) == 0)
+        if (r == 0 && record->replaces_raw != 0 && (r = session_restore_namespace(injection->session, error)) == 0)
                 r = replacement_settle_raw(injection, record, error);
         return r;
 }
 
-/* The record goes, or becomes what it was. */
+/* Removes the record, or restores the one before. */
 static int undo_record(struct injection *injection, struct error *error)
 {
         const struct state *state = &injection->session->state;
@@ -152,11 +151,11 @@ int place_undo(struct injection *injection, struct error *error)
         int r = 0;
 
         if (injection->placed) {
-                r = session_remember_home(injection->session, error);
+                r = session_save_namespace(injection->session, error);
                 if (r == 0)
                         r = in_container_take_back(injection->mount_fd, injection->container, error);
                 if (r == 0)
-                        r = session_go_home(injection->session, error);
+                        r = session_restore_namespace(injection->session, error);
                 if (r == 0 && injection->replacing)
                         r = replacement_restore(injection, error);
                 if (r < 0)
@@ -173,6 +172,6 @@ int place_undo(struct injection *injection, struct error *error)
 
                 r = r == 0 ? undone : r;
         }
-        /* last: as long as anything is left, the record tells */
+        /* last: the record stays as long as anything is left */
         return r == 0 && injection->recorded ? undo_record(injection, error) : r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.h - what others see of an injection: the record, the mount point, the mount in its place; and the way back.
+ * place.h - the visible part of an injection: the record, the mount point, the mount; and undoing it.
  */
 #ifndef FLEXGRAFT_INJECT_PLACE_H
 #define FLEXGRAFT_INJECT_PLACE_H
@@ -8,14 +8,14 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* One step of inject/plan.h each: RECORD, MAKE_TARGET, ALLOW_DEVICE, PLACE, CONFIRM. */
+/* Steps RECORD, MAKE_TARGET, ALLOW_DEVICE, PLACE and CONFIRM of inject/step.h. */
 int place_record(struct injection *injection, struct error *error);
 int place_make_target(struct injection *injection, struct error *error);
 int place_allow_device(struct injection *injection, struct error *error);
 int place_mount(struct injection *injection, struct error *error);
 int place_confirm(struct injection *injection, struct error *error);
 
-/* place_undo() - take back, in reverse, whatever was done; in a worker of its own, in the node's namespaces. */
+/* place_undo() - undo what was done, in reverse. Runs in a worker in the node's namespaces. */
 int place_undo(struct injection *injection, struct error *error);
 
 #endif

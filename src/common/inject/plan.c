@@ -23,8 +23,8 @@ static void plan_removal(struct plan *plan)
 }
 
 /*
- * What can be refused is refused before anything is made; what is seen by others comes last. In a batch (batched) the
- * target is looked at again after others were placed, or then for the first time (within: it lies in another's).
+ * Checks come before changes; visible changes come last. In a batch (batched) the target is looked up again after the
+ * mounts before it are placed; a target below another entry's (within) is looked up only then.
  */
 static void plan_injection(struct plan *plan, const struct request *request, bool batched, bool within)
 {
@@ -37,7 +37,7 @@ static void plan_injection(struct plan *plan, const struct request *request, boo
         if (!within)
                 add(plan, STEP_LOOK);
         add(plan, kind->make_step);
-        add(plan, STEP_DRESS);
+        add(plan, STEP_SET_ATTRIBUTES);
         if (request->locked || request->held || kind->foreign)
                 add(plan, STEP_LOCK);
         if (batched)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - a request -> what must hold, in order, each step with its undo. Plain data: no descriptor, no system call,
- * no privilege; printed as it is by "dryRun". inject/step.h has the steps.
+ * plan.h - the steps of a request, in order. Plain data: no descriptor, no system call, no privilege; "dryRun" prints it.
+ * The steps are in inject/step.h.
  */
 #ifndef FLEXGRAFT_INJECT_PLAN_H
 #define FLEXGRAFT_INJECT_PLAN_H
@@ -21,8 +21,8 @@ struct plan {
 void plan_make(struct plan *ret_plan, const struct request *request);
 
 /*
- * plan_make_batch() - the plans of a batch's entries, in their order: one per entry, in ret_plans. A target within
- * another's is looked at only once that one is placed.
+ * plan_make_batch() - one plan per entry of the batch, in its order. A target below another entry's target is looked up
+ * only after that one is mounted.
  */
 void plan_make_batch(struct plan *ret_plans, const struct request *batch);
 

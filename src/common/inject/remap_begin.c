@@ -15,7 +15,7 @@ static bool may_need(const json_t *entry)
         const char *type = json_string_value(json_object_get(entry, "type"));
 
         for (const struct source_kind *const *kind = source_kinds; type != NULL && *kind != NULL; kind++)
-                if ((*kind)->remap == REMAP_BY_ITSELF &&
+                if ((*kind)->remap == REMAP_FALLBACK &&
                     (strcmp(type, (*kind)->word) == 0 ||
                      ((*kind)->oci_types != NULL && text_among(type, (*kind)->oci_types))))
                         return true;
@@ -38,11 +38,11 @@ int remap_begin_by_policy(int argc, char **argv, struct error *error)
 {
         cleanup_policy struct policy policy = {};
         bool begins = false;
-        struct error ignored; /* oci_hook_mount() reads the policy again, and then tells what is wrong with it */
+        struct error ignored; /* oci_hook_mount() loads the policy again and reports its errors */
 
         if (policy_load(&policy, "annotations", &ignored) < 0)
                 return 0;
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
-                begins = begins || ((*kind)->remap == REMAP_BY_ITSELF && policy_lists(&policy, "kinds", (*kind)->word));
+                begins = begins || ((*kind)->remap == REMAP_FALLBACK && policy_lists(&policy, "kinds", (*kind)->word));
         return begins ? remap_begin(argc, argv, error) : 0;
 }

@@ -9,7 +9,6 @@
 #include "mount/detached.h"
 #include "mount/in_container.h"
 
-/* The record's mount is on top at the target: done already, if it is the one that is asked for. */
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         const char *container = injection->container->name;
@@ -18,7 +17,7 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
 
         if (earlier->digest != injection->record.digest) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
-                                   "an earlier call (record %s) put another mount there", earlier->id);
+                                   "flexgraft mounted something else there (record %s)", earlier->id);
                 return error_where(error, container);
         }
         r = in_container_options(injection->container, injection->request->target, &earlier->identity, options,
@@ -27,19 +26,18 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
                 return r;
         if (strcmp(options, earlier->options) != 0) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
-                                   "the mount is there, but inside the container it was remounted: %s, not %s", options,
+                                   "the mount is there, but the container remounted it: %s, not %s", options,
                                    earlier->options);
                 return error_where(error, container);
         }
         injection->record = *earlier;
-        injection->record.pid = injection->container->pid; /* as this call named the container */
+        injection->record.pid = injection->container->pid; /* the container as this call names it */
         (void)text_copy(injection->record.container_id, sizeof injection->record.container_id,
                         injection->container->id);
         injection->already = true;
         return 0;
 }
 
-/* The record's mount is not at the target. Its record may be written over once the mount is nowhere else, either. */
 int replacement_check_earlier(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         enum placement placement;
@@ -48,33 +46,30 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
         if (strcmp(earlier->target, injection->request->target) != 0)
-                return fail_because(error, EEXIST, "read record", earlier->id, "this id names the mount on %s already",
+                return fail_because(error, EEXIST, "read record", earlier->id, "this id is in use for the mount on %s",
                                     earlier->target);
         (void)fail_because(error, EBUSY, "find target", injection->request->target,
-                           "an earlier mount for it (record %s) was moved or covered inside the container",
-                           earlier->id);
+                           "the container moved or covered the earlier mount for it (record %s)", earlier->id);
         return error_where(error, injection->container->name);
 }
 
-/* What is on top at the target is this record's: it gives way to what is asked for. */
 int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         int r;
 
         if (strcmp(earlier->mount_point, injection->record.mount_point) != 0) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
-                                   "what is mounted there was moved inside the container, from %s",
-                                   earlier->mount_point);
+                                   "the container moved the mount there from %s", earlier->mount_point);
                 return error_where(error, injection->container->name);
         }
         if (earlier->raw_device != 0 && injection->kind->settle == NULL) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
-                                   "what is mounted there is a raw device; mount-remove takes it away");
+                                   "a raw device is mounted there; remove it with mount-remove");
                 return error_where(error, injection->container->name);
         }
         injection->replaced = *earlier;
         if (!injection->request->dry_run) {
-                /* a mount taken away meanwhile may hand its directories over to this one, but not from here on */
+                /* a removal may have handed its directories over to this record; under the lock it cannot */
                 r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
 
                 if (r == 0)
@@ -83,14 +78,14 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
                         return r;
         }
         if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces)) {
-                /* its call was killed before it placed anything: what is there is still what that was to replace */
+                /* its call was killed before it placed its mount: the mount at the target is the one that it was to replace */
                 struct mount_record intended = injection->replaced;
 
                 intended.replaces_raw = intended.raw_device;
                 intended.raw_device = 0;
                 injection->replaced.raw_device = injection->replaced.replaces_raw;
                 injection->replaced.raw_before = injection->replaced.replaces_raw_before;
-                injection->replaced.raw_writes = true; /* as far as anybody knows */
+                injection->replaced.raw_writes = true; /* not recorded: assume the most */
                 injection->replaced.replaces_raw = 0;
                 if (!injection->request->dry_run && injection->kind->settle != NULL &&
                     (r = injection->kind->settle(injection, &intended, error)) < 0)
@@ -105,10 +100,6 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
         return 0;
 }
 
-/*
- * An earlier call swapped mounts and was killed on the way: the new one lies beneath the old one. The old one goes now.
- * 1 done, 0 there is nothing to finish, or negative errno.
- */
 int replacement_finish_swap(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         enum placement placement;
@@ -119,16 +110,15 @@ int replacement_finish_swap(struct injection *injection, const struct mount_reco
         r = in_container_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
-        if ((r = session_remember_home(injection->session, error)) < 0)
+        if ((r = session_save_namespace(injection->session, error)) < 0)
                 return r;
         r = in_container_remove(injection->container, earlier->mount_point, &earlier->replaces, /* lazily= */ true,
                                 error);
         if (r == 0)
-                r = session_go_home(injection->session, error);
+                r = session_restore_namespace(injection->session, error);
         return r < 0 ? r : 1;
 }
 
-/* The raw device of what was replaced, if it had one, is not needed for that any more; from here on nobody knows it. */
 int replacement_settle_raw(const struct injection *injection, struct mount_record *record, struct error *error)
 {
         int r = 0;
@@ -140,7 +130,6 @@ int replacement_settle_raw(const struct injection *injection, struct mount_recor
         return r < 0 ? r : mount_record_write(&injection->session->state, record, error);
 }
 
-/* The swap of a killed call is over: the old mount's record goes if it has another id, and ours forgets about it. */
 int replacement_forget(const struct injection *injection, struct mount_record *earlier, struct error *error)
 {
         static struct mount_record other;
@@ -162,11 +151,6 @@ int replacement_forget(const struct injection *injection, struct mount_record *e
         return r < 0 ? r : replacement_settle_raw(injection, earlier, error);
 }
 
-/*
- * Another call was killed while it was to replace what is there, whatever it called that: it is brought to an end. Its
- * mount lies beneath: then the one on top goes, as it was to. There is none: then its record goes. 1 the target is to
- * be looked at again, 0 nothing was left, or negative errno.
- */
 int replacement_finish_other(struct injection *injection, struct error *error)
 {
         static struct mount_record other;
@@ -182,7 +166,7 @@ int replacement_finish_other(struct injection *injection, struct error *error)
                 return r < 0 ? r : 1;
         }
         if (r < 0 || strcmp(other.id, injection->record.id) == 0)
-                return r; /* our own record is written over anyway */
+                return r; /* this call overwrites it anyway */
         if (other.raw_device != 0 && injection->kind->settle != NULL) {
                 other.replaces_raw = other.raw_device;
                 other.raw_device = 0;
@@ -193,9 +177,9 @@ int replacement_finish_other(struct injection *injection, struct error *error)
 }
 
 /*
- * The new mount is placed beneath the old one, which then goes: the target is never bare. Where the kernel cannot do
- * that (before Linux 6.5, or for a mount that came by propagation) the old one goes first. A clone of it is kept until
- * everything is done: it comes back if anything fails.
+ * Places the new mount beneath the old one, and unmounts the old one: something is always mounted. Where the kernel cannot
+ * (before Linux 6.5, or if the mount came by propagation), unmounts the old one first. A clone of the old one is kept to
+ * restore it on failure.
  */
 int replacement_swap(struct injection *injection, struct error *error)
 {
@@ -204,26 +188,26 @@ int replacement_swap(struct injection *injection, struct error *error)
 
         injection->old_fd = detached_mount_clone_inside(injection->target.fd, injection->container, path,
                                                         /* recursive= */ true, /* user_ns_fd= */ -1, error);
-        if (injection->old_fd < 0 && injection->old_fd != -EINVAL) /* EINVAL: unbindable; then there is no way back */
+        if (injection->old_fd < 0 && injection->old_fd != -EINVAL) /* EINVAL: unbindable, so it cannot be restored */
                 return injection->old_fd;
-        injection->placed = true; /* from here on it may be there */
+        injection->placed = true; /* from here on it may be mounted */
         r = in_container_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
                                &injection->attributes, error);
         if (r < 0 && r != -EINVAL)
                 return r;
         injection->atomic = r == 0;
-        fd_close(&injection->target.fd); /* held, it keeps the old one */
+        fd_close(&injection->target.fd); /* open, it would keep the old mount busy */
         r = in_container_remove(injection->container, path, &injection->record.replaces, /* lazily= */ true, error);
         if (r < 0 || injection->atomic)
                 return r;
-        if ((r = session_go_home(injection->session, error)) < 0 ||
+        if ((r = session_restore_namespace(injection->session, error)) < 0 ||
             (r = target_look(injection->container, injection->request->target, &injection->target, error)) < 0)
                 return r;
         return in_container_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ false,
                                   &injection->attributes, error);
 }
 
-/* The mount that was to be replaced, at its place again: another mount of the same, so its record tells another id. */
+/* It is a clone, with another mount id than the record's. */
 int replacement_restore(struct injection *injection, struct error *error)
 {
         struct mount_record *old = &injection->replaced;

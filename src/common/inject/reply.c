@@ -135,9 +135,9 @@ int inject_reply_listed(const struct listing *listing)
                 if (mount != NULL) {
                         (void)json_object_set_new(mount, "state", json_string(placement_word(entry->placement)));
                         if (entry->record.translator_key != 0)
-                                (void)json_object_set_new(mount, "translator",
+                                (void)json_object_set_new(mount, "remap",
                                                           json_pack("{s:i, s:b}", "pid", entry->record.translator_pid,
-                                                                    "running", entry->translated));
+                                                                    "running", entry->remap_runs));
                         if (entry->problem[0] != '\0')
                                 (void)json_object_set_new(mount, "problem", json_string(entry->problem));
                 }

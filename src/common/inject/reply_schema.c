@@ -30,11 +30,11 @@ static const struct key replaced_keys[] = {
 };
 static const struct key_table replaced = KEY_TABLE(replaced_keys);
 
-static const struct key translator_keys[] = {
+static const struct key remap_keys[] = {
         { "pid", ALL, ALL, KEY_COUNT, .help = "the remap daemon's process" },
         { "running", ALL, ALL, KEY_BOOLEAN, .help = "whether it runs" },
 };
-static const struct key_table translator = KEY_TABLE(translator_keys);
+static const struct key_table remap = KEY_TABLE(remap_keys);
 
 #define MADE (REQUEST_MOUNTS | REQUEST_MOUNT_BATCH)
 
@@ -54,8 +54,7 @@ static const struct key mount_keys[] = {
         { "replaced", MADE, 0, KEY_OBJECT, .members = &replaced, .help = "that it took the place of another" },
         { "state", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_WORD, .words = states,
           .help = "what the kernel says; covered: by another mount, or moved away" },
-        { "translator", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &translator,
-          .help = "who serves \"ids\": \"remap\"" },
+        { "remap", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &remap, .help = "who serves \"ids\": \"remap\"" },
         { "problem", REQUEST_MOUNT_LIST, 0, KEY_ANY, .help = "why the kernel could not be asked" },
 };
 static const struct key_table mount = KEY_TABLE(mount_keys);

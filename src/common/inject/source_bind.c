@@ -25,7 +25,7 @@ static int open_source(struct injection *injection, struct error *error)
 
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
-        (void)owned; /* never asked for: not ownable */
+        (void)owned; /* never true: not ownable */
         injection->mount_fd = detached_mount_clone(injection->source_fd, injection->request->source,
                                                    injection->request->recursive, error);
         return injection->mount_fd < 0 ? injection->mount_fd : 0;

@@ -36,10 +36,10 @@ static int find_device(struct injection *injection, struct error *error)
         return block_device_fs_type(&injection->device, injection->fs_type, error);
 }
 
-/* Filesystems that cannot be written, whatever is asked for. */
+/* Filesystems that are always read-only. */
 static const char *const never_written[] = { "erofs", "squashfs", "cramfs", "iso9660", "romfs", NULL };
 
-/* Whether the kernel takes this type from a block device: a line of /proc/filesystems that does not begin "nodev". */
+/* Whether the kernel mounts this type from a block device: its line in /proc/filesystems has no "nodev". */
 static int check_type(const char *fs_type, struct error *error)
 {
         char text[8192];
@@ -64,7 +64,7 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
 
         if (context_fd < 0)
                 return context_fd;
-        /* asked after fsopen, which loads the module */
+        /* after fsopen, which loads the module */
         if (injection->request->fs_type != NULL && (r = check_type(injection->fs_type, error)) < 0)
                 return r;
         if ((r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
@@ -86,22 +86,21 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         if (injection->device.read_only && !read_only)
                 return fail_because(error, EROFS, "find device", injection->device.path, "the device is read-only");
         r = create_mount(injection, owned, read_only, error);
-        if (r == -EBUSY && injection->request->read_only) /* mounted for writing elsewhere: share it, read-only here */
+        if (r == -EBUSY && injection->request->read_only) /* mounted read-write elsewhere: share the superblock */
                 r = create_mount(injection, owned, /* read_only= */ false, error);
         if (r == -EBUSY && error->kernel[0] == '\0')
                 (void)text_copy(error->reason, sizeof error->reason,
-                                "the device is in use: mounted in another way, or opened exclusively");
+                                "the device is in use: mounted with other options, or opened exclusively");
         if (r < 0)
                 return r;
 
-        /* the path was looked up again by the kernel: is it the device that was found? (btrfs has numbers of its own)
-         */
+        /* the kernel resolved the path again: check that it is the same device (btrfs has device numbers of its own) */
         r = mount_see(injection->mount_fd, "", &seen);
         if (r < 0)
                 return fail(error, -r, "statx", injection->device.path);
         if (major(seen.device) != 0 && seen.device != injection->device.number)
                 return fail_because(error, ESTALE, "fsconfig", injection->device.path,
-                                    "the device node was replaced meanwhile");
+                                    "the device node was replaced by another");
         return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_container.c - a file or directory of another container as the source of a mount, its owners translated. */
+/* source_container.c - a file or directory of another container as the source of a mount, its owners mapped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int fail_type(const struct injection *injection, mode_t mode, struct erro
         return error_where(error, injection->from->name);
 }
 
-/* The source, beneath its container's root; with mkdirSource it may be missing still. */
+/* Looks the source up beneath its container's root; with mkdirSource it may be missing. */
 static int find_source(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -41,7 +41,7 @@ static int find_source(struct injection *injection, struct error *error)
         if (r == -EPERM) {
                 (void)text_copy(error->operation, sizeof error->operation, "open source");
                 (void)text_copy(error->reason, sizeof error->reason,
-                                "the source is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+                                "the source is in a kernel filesystem (proc, sysfs, cgroup, ...)");
         }
         if (r < 0 || source->missing == 0)
                 return r;
@@ -72,7 +72,7 @@ static int open_source(struct injection *injection, struct error *error)
         return 0;
 }
 
-/* Three ways to get a clone with a mapping; each returns a descriptor or negative errno. */
+/* Three ways to make an id-mapped clone; each returns a descriptor or negative errno. */
 
 static int clone_and_map(struct injection *injection, int user_ns_fd, struct error *error)
 {
@@ -87,38 +87,38 @@ static int clone_and_map(struct injection *injection, int user_ns_fd, struct err
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* What is id-mapped already can be given another mapping since Linux 6.15. */
+/* Since Linux 6.15 a clone of an id-mapped mount can have another mapping. */
 static int clone_mapped(struct injection *injection, int user_ns_fd, struct error *error)
 {
         return detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
                                            injection->request->recursive, user_ns_fd, error);
 }
 
-/* Before: the un-mapped original, where flexgraft itself put the source's mount there and knows what it is of. */
+/* Before 6.15: a clone of the original mount, which is not id-mapped, if flexgraft mounted the source and recorded it. */
 struct origin_job {
         const struct mount_record *record;
         const char *rest; /* of the path, below the mount; "" for its root */
         struct stat source;
 };
 
-/* Beneath the original's root, and the same file still. */
+/* Opens the source beneath the original's root, and checks that it is the same file. */
 static int open_rest(const struct origin_job *job, int root_fd, struct error *error)
 {
         cleanup_close int fd = sys_openat2(root_fd, job->rest[0] == '\0' ? "." : job->rest, O_PATH | O_NOFOLLOW, 0,
                                            RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
         struct stat st;
 
-        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* a file: it is its own root */
+        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* the mount is of a file, which is its own root */
                 fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(error, errno, "open source", job->record->origin);
         if (st.st_dev != job->source.st_dev || st.st_ino != job->source.st_ino)
                 return fail_because(error, ESTALE, "open source", job->record->origin,
-                                    "what the container has there is not what was mounted any more");
+                                    "the file on the node is no longer the one that was mounted");
         return fd_take(&fd);
 }
 
-/* In a sealed child on the node: the device's superblock once more, attached where a part of it can be cloned. */
+/* In a sealed child on the node: mounts the device's superblock again, and clones the part of it that is the source. */
 static int clone_device_in_child(void *argument, struct error *error)
 {
         const struct origin_job *job = argument;
@@ -136,7 +136,7 @@ static int clone_device_in_child(void *argument, struct error *error)
                         return r;
                 r = superblock_create(context_fd, job->record->origin, error);
                 if (r == -EBUSY && !read_only)
-                        continue; /* the superblock that there is is read-only */
+                        continue; /* the existing superblock is read-only */
                 if (r < 0)
                         return r;
                 mount_fd = superblock_mount(context_fd, job->record->origin, 0, error);
@@ -180,7 +180,7 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
-                                    "it is id-mapped already, which can be changed only since Linux 6.15");
+                                    "the source is id-mapped already, and mapping it anew needs Linux 6.15");
         length = strlen(record.mount_point);
         if (!text_lies_in(path, record.mount_point))
                 return container_fail(injection->from, ESTALE, "open source", path, error);
@@ -191,29 +191,29 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                                               : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
-        /* it is the node's mount that was cloned: what the container may not do with its own nobody may with this */
+        /* a clone of the node's mount: it gets the restrictions of the source container's */
         if (fstatfs(injection->source.fd, &fs) < 0)
                 return container_fail(injection->from, errno, "fstatfs", path, error);
         attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
         attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
-        r = detached_mount_dress(fd, injection->request->source, &attributes, user_ns_fd, error);
+        r = detached_mount_set(fd, injection->request->source, &attributes, user_ns_fd, error);
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* One way with one translation. 0 and mount_fd, -EXDEV when owners did not come out right, or the failure. */
+/* Tries one way with one kind of ids. 0 and mount_fd; -EXDEV if the owners are wrong; or the error. */
 static int try_way(struct injection *injection,
-                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error),
-                   enum translation translation, struct error *error)
+                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error), enum owner_ids ids,
+                   struct error *error)
 {
-        cleanup_close int mapping_fd = container_owners_open(injection, translation, error);
+        cleanup_close int mapping_fd = container_owners_open(injection, ids, error);
         cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
-        int r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || translation != FROM_NODE);
+        int r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || ids != FROM_NODE);
 
         if (r == 0)
                 injection->mount_fd = fd_take(&fd);
         else if (r == -EXDEV)
                 (void)fail_because(error, EXDEV, "map ids", injection->request->source,
-                                   "no mapping shows its owners, or those of the mounts below it, as they are in "
+                                   "no id mapping shows its owners, or those of the mounts below it, as they are in "
                                    "container %s",
                                    injection->from->name);
         else if (fd >= 0)
@@ -221,7 +221,7 @@ static int try_way(struct injection *injection,
         return r;
 }
 
-static int clone_translated(struct injection *injection, struct error *error)
+static int clone_with_owners(struct injection *injection, struct error *error)
 {
         int r = try_way(injection, clone_and_map, FROM_NODE, error);
 
@@ -229,7 +229,7 @@ static int clone_translated(struct injection *injection, struct error *error)
                 r = try_way(injection, clone_and_map, FROM_INSIDE, error);
         if (r == -EPERM)
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
-        if (r == -ENOSYS && injection->request->recursive) { /* it is not id-mapped itself, but something below is */
+        if (r == -ENOSYS && injection->request->recursive) { /* a mount below it is id-mapped */
                 r = try_way(injection, clone_mapped, FROM_NODE, error);
                 if (r == -EXDEV)
                         r = try_way(injection, clone_mapped, FROM_INSIDE, error);
@@ -249,8 +249,8 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
         int r = container_alive(injection->from, error);
 
-        (void)owned;                                   /* never asked for: not ownable */
-        if (r == 0 && injection->source.missing > 0) { /* as its container's root would make it */
+        (void)owned;                                   /* never true: not ownable */
+        if (r == 0 && injection->source.missing > 0) { /* created as its container's root would */
                 target_release(&injection->source);
                 r = target_look(injection->from, request->source, &injection->source, error);
                 if (r == 0)
@@ -264,14 +264,14 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
                                                                   /* user_ns_fd= */ -1, error);
                 r = injection->mount_fd < 0 ? injection->mount_fd : 0;
         } else
-                r = clone_translated(injection, error);
-        fd_close(&injection->source.fd); /* held, it would make that container's own umount fail with EBUSY */
+                r = clone_with_owners(injection, error);
+        fd_close(&injection->source.fd); /* open, it would make umount in that container fail with EBUSY */
         if (r == 0)
                 (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
         return r;
 }
 
-/* The directories that were made for the source, as far as they are still empty. */
+/* Removes the directories created for the source, if they are still empty. */
 static int unmake_source(struct injection *injection, struct error *error)
 {
         const struct target *source = &injection->source;

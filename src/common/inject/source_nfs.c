@@ -13,7 +13,7 @@
 #include "inject/source.h"
 #include "mount/nfs.h"
 
-#define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
+#define RESERVE_MS 5000 /* of the timeout (at most half of it), for the steps after finding the server */
 
 static int open_source(struct injection *injection, struct error *error)
 {
@@ -28,15 +28,15 @@ static int open_source(struct injection *injection, struct error *error)
         return policy_check_server(injection->session->policy, export.host, /* open= */ false, error);
 }
 
-/* What the kernel refuses where it cannot do a thing, and not where this server or this export is the matter. */
+/* Errors for what this kernel cannot do, as opposed to errors of this server or export. */
 static bool is_refusal(int r)
 {
         return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
 }
 
 /*
- * Whose the files are: a superblock of the container's own where the kernel lets it have one, and nothing has to be
- * translated; an id-mapped mount; or the translator. Tried, in this order: the kernel is older or newer than it says.
+ * Three ways to show owners, tried in this order, because kernel versions do not tell what works: a superblock that the
+ * container's user namespace owns; an id-mapped mount; remap.
  */
 static int make_owned(struct injection *injection, struct nfs_mount *mount, struct error *error)
 {
@@ -97,7 +97,7 @@ static int make(struct injection *injection, bool owned, struct error *error)
                                                   (time_ms / 2 < RESERVE_MS ? time_ms / 2 : RESERVE_MS) };
         int r;
 
-        (void)owned; /* make_for() knows better */
+        (void)owned; /* make_for() tries it itself */
         if ((r = nfs_export_parse(request->source, &export)) < 0)
                 return fail(error, -r, "open source", request->source);
         if ((r = nfs_mount_find(&mount, error)) < 0 || (r = make_for(injection, &mount, error)) < 0)
@@ -149,7 +149,7 @@ const struct source_kind source_nfs = {
         .foreign = true,
         .maps = true,
         .ownable = true,
-        .remap = REMAP_BY_ITSELF,
+        .remap = REMAP_FALLBACK,
         .open_step = STEP_CHECK_SERVER,
         .make_step = STEP_MOUNT_EXPORT,
         .harmless_options = nfs_harmless_options,

@@ -2,8 +2,8 @@
 /*
  * source_tmpfs.c - a fresh tmpfs as the source of a mount.
  *
- * The node owns its superblock: of one that the container's user namespace owned, the container's root could raise the
- * size (seen on 6.18 and 6.1). Its ids are the node's, and its root directory belongs to the container's.
+ * By default the node's user namespace owns the superblock: if the container's owned it, its root could raise the size
+ * (seen on 6.18 and 6.1). The ids stored are the node's, and the container's root owns the root directory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "inject/source.h"
 #include "mount/superblock.h"
 
-/* The owner of its root directory: the ids asked for or the container's root, as the filesystem is to store them. */
+/* Sets the owner of the root directory, uid or gid: the one requested, or the container's root. */
 static int set_owner(int context_fd, const struct injection *injection, const char *name, uint32_t id, bool node_ids,
                      struct error *error)
 {
@@ -25,7 +25,7 @@ static int set_owner(int context_fd, const struct injection *injection, const ch
         uint32_t stored = id == REQUEST_ID_NONE ? 0 : id;
         int r = 0;
 
-        if (injection->request->ids != IDS_HOST) /* it has to be somebody in there, also where that is mapped later */
+        if (injection->request->ids != IDS_HOST) /* the container has to map it, also if the mount is id-mapped later */
                 r = container_node_id(injection->container, name[0] == 'u' ? "uid_map" : "gid_map", stored,
                                       node_ids ? &stored : &ignored, error);
         (void)snprintf(text, sizeof text, "%u", stored);
@@ -73,8 +73,7 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
 }
 
 /*
- * A limit among the options, as a plain number: the kernel's own reading of it wraps round, and takes 0 for no limit at
- * all. option is the list's own, and replaced.
+ * Replaces a limit among the options by a plain number: the kernel's parser overflows silently, and 0 means no limit.
  */
 static int settle_limit(char **option, struct error *error)
 {
@@ -103,7 +102,7 @@ static int settle_limit(char **option, struct error *error)
         return 0;
 }
 
-/* uid= and gid= among the options are the container's ids, too: as they are where it was made. */
+/* The options uid= and gid= mean the keys: ids as the container sees them. */
 static int check(struct request *request, struct error *error)
 {
         request->source = "tmpfs";
@@ -121,7 +120,7 @@ static int check(struct request *request, struct error *error)
                         continue;
                 if (!text_number(option + 4, UINT32_MAX - 1, &number))
                         return json_value_refuse(error, "options",
-                                                 "uid and gid must be ids, as the container counts them");
+                                                 "uid and gid must be ids as the container sees them");
                 if (*id == REQUEST_ID_NONE)
                         *id = (uint32_t)number;
                 option[0] = '\0';

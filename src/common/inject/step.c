@@ -5,34 +5,33 @@ static const struct {
         const char *text;
         const char *undo;
 } words[] = {
-        [STEP_PIN_CONTAINER] = { "pin the container's first process, its namespaces and its root", "" },
-        [STEP_CLAIM] = { "wait for other calls for the same target; read what an earlier one recorded", "" },
-        [STEP_LOOK] = { "find the target beneath the container's root; see whether it is mounted already", "" },
-        [STEP_OPEN_SOURCE] = { "open the source on the node, once", "" },
-        [STEP_OPEN_IN_CONTAINER] = { "open the source beneath the other container's root, once", "" },
-        [STEP_OPEN_LAYERS] = { "open the layers on the node, once", "" },
+        [STEP_PIN_CONTAINER] = { "open the container's process, namespaces and root directory", "" },
+        [STEP_CLAIM] = { "lock the target and read its record", "" },
+        [STEP_LOOK] = { "find the target beneath the container's root; check whether it is mounted already", "" },
+        [STEP_OPEN_SOURCE] = { "open the source on the node", "" },
+        [STEP_OPEN_IN_CONTAINER] = { "open the source beneath the other container's root", "" },
+        [STEP_OPEN_LAYERS] = { "open the layers on the node", "" },
         [STEP_FIND_DEVICE] = { "find the block device and the type of its filesystem", "" },
-        [STEP_CHECK_SERVER] = { "see that this server may be asked for", "" },
+        [STEP_CHECK_SERVER] = { "check that the policy allows the server", "" },
         [STEP_MOUNT_EXPORT] = { "find the server from the container's network namespace, mount its export, detached; "
-                                "translate owners where the kernel cannot",
-                                "drop it" },
-        [STEP_CLONE] = { "clone the source as a detached mount", "drop it" },
-        [STEP_CREATE_SUPERBLOCK] = { "mount the filesystem, detached", "drop it" },
-        [STEP_MAKE_NODE] = { "make a device node of its own for it, detached", "drop it" },
-        [STEP_DRESS] = { "set attributes, propagation and the id mapping", "" },
-        [STEP_LOCK] = { "lock attributes against the container's root: all that were asked for to be, else nosuid and "
-                        "nodev",
-                        "drop it" },
-        [STEP_LOOK_AGAIN] = { "look at the target again, with what was placed before", "" },
-        [STEP_RECORD] = { "record the intent", "remove the record" },
-        [STEP_MAKE_TARGET] = { "make the mount point, owned by the container's root", "remove what was made" },
-        [STEP_ALLOW_DEVICE] = { "allow the device in the container's control group", "take that back" },
-        [STEP_PLACE] = { "enter the container's mount namespace and place the mount", "take it back" },
-        [STEP_CONFIRM] = { "look again from the container's side", "" },
-        [STEP_FIND_RECORD] = { "find the record and pin the container it names", "" },
-        [STEP_FORBID_DEVICE] = { "take back what was allowed of a raw device", "" },
-        [STEP_UNPLACE] = { "unmount what flexgraft put there, and nothing else", "" },
-        [STEP_UNMAKE_TARGET] = { "remove the directories that flexgraft made for it", "" },
+                                "map owners with remap where the kernel cannot",
+                                "close it" },
+        [STEP_CLONE] = { "clone the source as a detached mount", "close it" },
+        [STEP_CREATE_SUPERBLOCK] = { "mount the filesystem, detached", "close it" },
+        [STEP_MAKE_NODE] = { "create a device node for it, detached", "close it" },
+        [STEP_SET_ATTRIBUTES] = { "set attributes, propagation and the id mapping", "" },
+        [STEP_LOCK] = { "lock attributes against the container's root: with \"locked\" all, else nosuid and nodev",
+                        "close it" },
+        [STEP_LOOK_AGAIN] = { "find the target again, among the mounts placed so far", "" },
+        [STEP_RECORD] = { "write the record", "remove the record" },
+        [STEP_MAKE_TARGET] = { "create the mount point, owned by the container's root", "remove what was created" },
+        [STEP_ALLOW_DEVICE] = { "allow the device in the container's control group", "forbid it again" },
+        [STEP_PLACE] = { "enter the container's mount namespace and move the mount to the target", "unmount it" },
+        [STEP_CONFIRM] = { "check the mount from inside the container", "" },
+        [STEP_FIND_RECORD] = { "find the record; open the container's process, namespaces and root directory", "" },
+        [STEP_FORBID_DEVICE] = { "forbid the raw device in the container's control group", "" },
+        [STEP_UNPLACE] = { "unmount the mount of that record, and no other", "" },
+        [STEP_UNMAKE_TARGET] = { "remove the directories that flexgraft created for it", "" },
         [STEP_FORGET] = { "remove the record", "" },
 };
 
@@ -41,7 +40,7 @@ enum phase step_phase(enum step step)
         switch (step) {
         case STEP_PIN_CONTAINER:
         case STEP_CLAIM:
-                return PHASE_KNOW;
+                return PHASE_LOOK;
         case STEP_LOOK_AGAIN:
         case STEP_RECORD:
         case STEP_MAKE_TARGET:

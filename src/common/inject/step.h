@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step.h - the steps of plans: what each calls, and how it is undone.
+ * step.h - the steps of a plan: the system calls of each, and how it is undone.
  *
  *      step                system calls                         undone by
  *      ----------------    ---------------------------------    ----------------------------------------
@@ -12,12 +12,12 @@
  *      FIND_DEVICE         open, libblkid                       closing
  *      LOOK                openat2, statx                       -
  *      CHECK_SERVER        -                                    -
- *      MOUNT_EXPORT        setns, connect, fsopen, fsmount      closing: nobody saw it
- *      CLONE               open_tree                            closing: nobody saw it
- *      CREATE_SUPERBLOCK   fsopen, fsconfig, fsmount            closing: nobody saw it
- *      MAKE_NODE           unshare, mknodat, open_tree          closing: nobody saw it
- *      DRESS               mount_setattr                        closing: nobody saw it
- *      LOCK                unshare, setns, open_tree            closing: nobody saw it
+ *      MOUNT_EXPORT        setns, connect, fsopen, fsmount      closing
+ *      CLONE               open_tree                            closing
+ *      CREATE_SUPERBLOCK   fsopen, fsconfig, fsmount            closing
+ *      MAKE_NODE           unshare, mknodat, open_tree          closing
+ *      SET_ATTRIBUTES      mount_setattr                        closing
+ *      LOCK                unshare, setns, open_tree            closing
  *      LOOK_AGAIN          openat2, statx                       -
  *      RECORD              write, rename                        unlink
  *      MAKE_TARGET         setfsuid, mkdirat or mknodat         unlinkat
@@ -50,7 +50,7 @@ enum step {
         STEP_CLONE,
         STEP_CREATE_SUPERBLOCK,
         STEP_MAKE_NODE,
-        STEP_DRESS,
+        STEP_SET_ATTRIBUTES,
         STEP_LOCK,
         STEP_LOOK_AGAIN,
         STEP_RECORD,
@@ -65,10 +65,10 @@ enum step {
         STEP_FORGET,
 };
 
-/* In a batch all mounts reach one phase before any enters the next: nothing is placed before everything is prepared. */
+/* All mounts of a batch complete one phase before the next begins: none is placed before all are prepared. */
 enum phase {
-        PHASE_KNOW,    /* who and what it is about; after it the locks are taken */
-        PHASE_PREPARE, /* what nobody sees */
+        PHASE_LOOK,    /* read only; the locks are taken after it */
+        PHASE_PREPARE, /* invisible to others */
         PHASE_PLACE,
         PHASE_COUNT,
 };
@@ -76,10 +76,10 @@ enum phase {
 /* step_phase() - the phase that a step of an injection belongs to. */
 enum phase step_phase(enum step step);
 
-/* step_looks() - whether a step only looks: those are all that a dry run takes. */
+/* step_looks() - whether a step changes nothing: a dry run takes only those. */
 bool step_looks(enum step step);
 
-/* step_text() - what a step ensures, in words, and how it is undone ("" where there is nothing to undo). */
+/* step_text() and step_undo() - a step in words, and how it is undone; "" where there is nothing to undo. */
 const char *step_text(enum step step);
 const char *step_undo(enum step step);
 

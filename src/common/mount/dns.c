@@ -10,8 +10,8 @@
 #include "base/clock.h"
 
 /*
- * c-ares can look services up, for which nobody asks here. With the C library's own functions for that its whole name
- * service switch would come along, which loads modules.
+ * c-ares can look services up, which is not used here. These replace the C library's functions, which would link its name
+ * service switch, and that loads modules.
  */
 struct servent *getservbyname(const char *name, const char *proto)
 {
@@ -33,7 +33,7 @@ int getservbyport_r(int port, const char *restrict proto, struct servent *restri
 }
 
 struct question {
-        struct address_list *list; /* what came back */
+        struct address_list *list; /* the result */
         int status;                /* of c-ares */
         bool done;
 };
@@ -58,11 +58,11 @@ static void take_answer(void *argument, int status, int timeouts, struct ares_ad
                 ares_freeaddrinfo(answer);
 }
 
-/* What ares_getsock() says of each socket. c-ares' own macros shift an int into its sign. */
+/* Bits of ares_getsock(). c-ares' own macros shift an int into its sign bit. */
 #define READABLE(which, i) (((which)&1U << (i)) != 0)
 #define WRITABLE(which, i) (((which)&1U << ((i) + ARES_GETSOCK_MAXNUM)) != 0)
 
-/* One round of c-ares' sockets. */
+/* Waits once for c-ares' sockets, and processes them. */
 static void turn(ares_channel channel, int64_t until_ms)
 {
         ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
@@ -91,7 +91,7 @@ static void turn(ares_channel channel, int64_t until_ms)
                                 (polled[i].revents & (POLLIN | POLLERR | POLLHUP)) != 0 ? polled[i].fd
                                                                                         : ARES_SOCKET_BAD,
                                 (polled[i].revents & POLLOUT) != 0 ? polled[i].fd : ARES_SOCKET_BAD);
-        ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* what ran out of time */
+        ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* queries that timed out */
 }
 
 static int fail_resolve(const char *host, int status, struct error *error)
@@ -105,11 +105,11 @@ static int fail_resolve(const char *host, int status, struct error *error)
         case ARES_ECANCELLED:
                 return fail_because(error, ETIMEDOUT, "resolve", host, "no name server answered in time");
         case ARES_ECONNREFUSED:
-                return fail_because(error, ECONNREFUSED, "resolve", host, "no name server takes the question");
+                return fail_because(error, ECONNREFUSED, "resolve", host, "the name servers refuse the query");
         case ARES_ENOMEM:
                 return fail(error, ENOMEM, "resolve", host);
         default:
-                return fail_because(error, EAGAIN, "resolve", host, "the name servers do not know: %s",
+                return fail_because(error, EAGAIN, "resolve", host, "the name servers failed: %s",
                                     ares_strerror(status));
         }
 }
@@ -117,13 +117,13 @@ static int fail_resolve(const char *host, int status, struct error *error)
 int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
             struct error *error)
 {
-        static char lookups[] = "b"; /* the hosts file was ours to read */
+        static char lookups[] = "b"; /* DNS alone: the caller reads the hosts file */
         const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_flags = ARES_AI_NOSORT };
-        struct in_addr nobody = {};
+        struct in_addr none = {};
         struct question question = { .list = list };
-        /* the name servers are replaced below, by those that may be IPv6; without one c-ares would read the node's */
+        /* without a server c-ares would read the node's resolv.conf; ares_set_servers_csv() replaces it below */
         struct ares_options options = { .lookups = lookups,
-                                        .servers = &nobody,
+                                        .servers = &none,
                                         .nservers = 1,
                                         .domains = (char **)conf->domains,
                                         .ndomains = conf->domain_count,

@@ -19,7 +19,7 @@
 #include "process/sealed_child.h"
 #include "process/worker.h"
 
-#define FILE_SIZE ((size_t)256 * 1024) /* of a hosts file; the rest of a longer one is not looked at */
+#define FILE_SIZE ((size_t)256 * 1024) /* of a hosts file; the rest of a longer one is ignored */
 
 struct job {
         const struct nfs_server_view *view;
@@ -30,7 +30,7 @@ struct job {
         struct address_list list;
 };
 
-/* A file of the container's, beneath its root, into FILE_SIZE bytes; what is no file is as if it were not there: "". */
+/* Reads a file beneath the container's root into FILE_SIZE bytes; "" if it is not a regular file. */
 static void read_text(const struct nfs_server_view *view, const char *path, char *ret_text)
 {
         cleanup_close int fd = sys_openat2(view->root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
@@ -53,7 +53,7 @@ static int ask_name_servers(struct job *job, char *text, struct error *error)
         return dns_ask(&conf, job->host, job->deadline_ms, &job->list, error);
 }
 
-/* The failure that tells most. */
+/* The more specific of two errors. */
 static int worse(int one, int other)
 {
         static const int order[] = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT };
@@ -82,7 +82,7 @@ static int settle(const struct pollfd *polled)
         return getsockopt(polled->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0 ? errno : problem;
 }
 
-/* All at once; the first that is connected. */
+/* Connects to all addresses at once; the first connection. */
 static int connect_any(const struct job *job, struct error *error)
 {
         struct pollfd polled[ADDRESSES_MAX] = {};
@@ -131,7 +131,7 @@ static int connect_any(const struct job *job, struct error *error)
         return fail(error, failure, "connect", job->host);
 }
 
-/* In a sealed child, which returns a socket that is connected, or for UDP only says with whom it would talk. */
+/* In a sealed child: a connected socket, for UDP without a packet sent. */
 static int find_in_child(void *argument, struct error *error)
 {
         struct job *job = argument;
@@ -147,14 +147,14 @@ static int find_in_child(void *argument, struct error *error)
         read_text(job->view, "etc/resolv.conf", resolver);
         if ((r = privileges_be_nobody(error)) < 0)
                 return r;
-        worker_dies_with_parent(parent); /* a change of ids makes the kernel forget it */
+        worker_dies_with_parent(parent); /* changing ids clears it (prctl(2), PR_SET_PDEATHSIG) */
         if (address_parse(job->host, job->port, &literal))
                 address_add(&job->list, &literal);
         else
                 resolv_conf_hosts(hosts, job->host, job->port, &job->list);
         if (job->list.count == 0 && (r = ask_name_servers(job, resolver, error)) < 0)
                 return error_where(error, job->view->name);
-        for (size_t i = 0; i < job->list.count; i++) /* the same place in both */
+        for (size_t i = 0; i < job->list.count; i++) /* at the same offset in IPv4 and IPv6 addresses */
                 job->list.addresses[i].four.sin_port = htons(job->port);
         r = connect_any(job, error);
         return r < 0 ? error_where(error, job->view->name) : r;

@@ -14,7 +14,7 @@ enum sort {
         ATTRIBUTE,
         PROPAGATION,
         RECURSION,
-        IGNORED, /* for whoever reads fstab, not for the kernel */
+        IGNORED, /* for programs that read fstab(5), not for the kernel */
         REFUSED,
 };
 

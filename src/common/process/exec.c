@@ -17,7 +17,7 @@
 #include "process/privileges.h"
 #include "process/worker.h"
 
-#define NOT_RUN 127 /* the exit status of a child that could not become the command */
+#define NOT_RUN 127 /* exit status of a child whose execve failed */
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
 
@@ -30,14 +30,14 @@ static void become(const struct exec *command, const char *path, int output_fd, 
         worker_dies_with_parent(parent);
         if (!command->privileged && privileges_keep_none(&ignored) < 0)
                 _exit(NOT_RUN);
-        /* what whoever called us left open is none of the command's business */
+        /* close what the caller left open */
         if (dup2(report_fd, STDOUT_FILENO) >= 0 && dup2(output_fd, STDERR_FILENO) >= 0 &&
             close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
                 (void)execve(path, (char *const *)command->arguments, (char *const *)environment);
         _exit(NOT_RUN);
 }
 
-/* What it says, until it is done or out of time; only the end is kept. */
+/* Read the output until it ends (true) or the time is over (false). Only the last part is kept. */
 static bool listen_to(int fd, int64_t deadline_ms, char *output)
 {
         size_t length = 0;
@@ -100,13 +100,13 @@ void exec_run(const struct exec *command, struct exec_end *ret_end)
         if (pid == 0)
                 become(command, path, output[1], self);
         ret_end->errnum = pid < 0 ? errno : 0;
-        (void)close(output[1]); /* the command's alone now */
+        (void)close(output[1]); /* the child has it */
         in_time = pid < 0 || listen_to(output[0], deadline_ms, ret_end->output);
         (void)close(output[0]); /* only read from */
         if (pid < 0)
                 return;
         if (!in_time)
-                (void)kill(pid, SIGKILL); /* ours, and not waited for yet */
+                (void)kill(pid, SIGKILL); /* our child, not waited for: the pid is valid */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
         if (!in_time)
@@ -130,7 +130,7 @@ int exec_check(const char *name, const struct exec_end *end, unsigned timeout_se
                 return fail_because(error, ETIMEDOUT, "run command", name, "%s was killed after %u seconds", name,
                                     timeout_seconds);
         if (end->errnum == ECANCELED)
-                return fail_because(error, ECANCELED, "run command", name, "%s died of a signal: %s", name,
+                return fail_because(error, ECANCELED, "run command", name, "%s was killed by a signal: %s", name,
                                     end->output);
         return end->errnum != 0 ? fail(error, end->errnum, "run command", name) : end->status;
 }

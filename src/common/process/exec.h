@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec.h - one of other people's programs, run from a runner: from a fixed place, with an environment of our own and
- * nothing open but /dev/null and where it says what it has to say.
+ * exec.h - run an external program (mkfs, lvm, ...) once: fork, execve, wait.
+ *
+ * Called in an exec helper (process/exec_helper), because the programs themselves may not call execve. The external
+ * program is found in fixed directories, gets a fixed environment, and has nothing open but /dev/null and a pipe for
+ * its output. It is killed after its time limit.
  */
 #ifndef FLEXGRAFT_PROCESS_EXEC_H
 #define FLEXGRAFT_PROCESS_EXEC_H
@@ -13,26 +16,26 @@
 #define COMMAND_OUTPUT_SIZE 400
 
 struct exec {
-        const char *name;             /* looked for in the system's directories */
-        const char *path;             /* or where it is; NULL */
-        const char *const *arguments; /* all of them, its name first; NULL ends them */
+        const char *name;             /* found in /usr/sbin, /sbin, /usr/bin, /bin */
+        const char *path;             /* or its path; NULL: by name */
+        const char *const *arguments; /* argv: the name first, NULL last */
         unsigned timeout_seconds;
-        bool privileged; /* keeps the runner's capabilities */
-        int report_fd;   /* its standard output; < 0: the same as its standard error */
+        bool privileged; /* keeps the capabilities of the exec helper */
+        int report_fd;   /* standard output; < 0: the same pipe as standard error */
 };
 
 struct exec_end {
-        int errnum; /* 0: it ran, and ended with */
-        int status;
-        char output[COMMAND_OUTPUT_SIZE]; /* the end of what it said */
+        int errnum;                       /* 0: it ran, and exited */
+        int status;                       /* its exit status */
+        char output[COMMAND_OUTPUT_SIZE]; /* the end of its output, on one line */
 };
 
-/* exec_run() - run it, and wait for it: in a runner, which takes no privilege from it that it has not itself. */
+/* exec_run() - run it and wait for it. */
 void exec_run(const struct exec *command, struct exec_end *ret_end);
 
 /*
- * exec_check() - how it ended, as an error: ENOENT it is not installed; ETIMEDOUT it was killed after so many
- * seconds; ECANCELED it died of a signal. Returns its exit status.
+ * exec_check() - the exit status of a program that ran, or an error: ENOENT it is not installed; ETIMEDOUT it was
+ * killed after so many seconds; ECANCELED it was killed by a signal.
  */
 int exec_check(const char *name, const struct exec_end *end, unsigned timeout_seconds, struct error *error);
 

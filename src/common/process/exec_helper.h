@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_helper.h - a second process of a program that may execute nothing: started before that gives its privileges away, it
- * takes orders over a socket, and carries out no others than it knows.
+ * exec_helper.h - a second process that runs external programs for a program that may not call execve.
+ *
+ * It is started before the program drops its privileges. It receives orders over a socket and carries out only those
+ * that it knows, so that a program that is taken over cannot execute anything else.
  */
 #ifndef FLEXGRAFT_PROCESS_EXEC_HELPER_H
 #define FLEXGRAFT_PROCESS_EXEC_HELPER_H
@@ -12,20 +14,21 @@
 #include "process/privileges.h"
 
 struct exec_helper {
-        int fd;           /* where orders go and answers come from: a SOCK_SEQPACKET; -EBADF: there is none */
-        pid_t pid;        /* 0: there is none */
-        const char *name; /* for errors */
-        const struct privileges *privileges; /* those that it keeps, of which what it executes inherits no more */
-        void (*serve)(int fd);               /* take orders, until there is nobody left to give one */
+        int fd;                              /* a SOCK_SEQPACKET for orders and answers; -EBADF: no helper */
+        pid_t pid;                           /* 0: no helper */
+        const char *name;                    /* for errors */
+        const struct privileges *privileges; /* that it keeps; external programs inherit at most these */
+        void (*serve)(int fd);               /* carry out orders until the socket is closed */
 };
 
 /*
- * exec_helper_begin() - start it. Before privileges_drop(); it ends with us. It has nothing of ours but the socket: its
- * standard files are /dev/null, so that nobody who waits for ours to close waits for it, or for what it starts.
+ * exec_helper_begin() - start it, before privileges_drop(). It ends with this process. It has no descriptor but the
+ * socket; its standard input, output and error are /dev/null, so that a reader of ours does not wait for the helper or
+ * for its external programs.
  */
-int exec_helper_begin(struct exec_helper *runner, struct error *error);
+int exec_helper_begin(struct exec_helper *helper, struct error *error);
 
-/* exec_helper_end() - it, and what it runs and waits for, end; nothing if there is none. */
-void exec_helper_end(struct exec_helper *runner);
+/* exec_helper_end() - kill it and the external program that it runs; nothing if there is no helper. */
+void exec_helper_end(struct exec_helper *helper);
 
 #endif

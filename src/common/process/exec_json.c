@@ -18,31 +18,31 @@
 
 struct order {
         bool reports;
-        char words[4096]; /* each terminated, an empty one last */
+        char words[4096]; /* each terminated by NUL; an empty word is last */
 };
 
-/* ---- in the runner */
+/* ---- in the exec helper */
 
-static void carry_out(const struct exec_json *reporter, const struct order *order, int report_fd,
+static void carry_out(const struct exec_json *program, const struct order *order, int report_fd,
                       struct exec_end *ret_end)
 {
-        const char *arguments[WORDS_MAX] = { reporter->name };
+        const char *arguments[WORDS_MAX] = { program->name };
         char path[PATH_MAX] = "";
-        const struct exec command = { .name = reporter->name,
-                                      .path = reporter->own ? path : NULL,
+        const struct exec command = { .name = program->name,
+                                      .path = program->own ? path : NULL,
                                       .arguments = arguments,
                                       .timeout_seconds = TIMEOUT_SECONDS,
                                       .privileged = true,
                                       .report_fd = report_fd };
-        const char *const *extra = reporter->extra != NULL ? reporter->extra() : NULL;
+        const char *const *extra = program->extra != NULL ? program->extra() : NULL;
         const char *word = order->words;
         int count = 1;
 
-        if (!text_among(word, reporter->known)) {
+        if (!text_among(word, program->known)) {
                 ret_end->errnum = EINVAL;
                 return;
         }
-        if (reporter->own && !program_find_sibling(reporter->name, path)) {
+        if (program->own && !program_find_sibling(program->name, path)) {
                 ret_end->errnum = ENOENT;
                 return;
         }
@@ -54,7 +54,7 @@ static void carry_out(const struct exec_json *reporter, const struct order *orde
         exec_run(&command, ret_end);
 }
 
-void exec_json_serve(int fd, const struct exec_json *reporter)
+void exec_json_serve(int fd, const struct exec_json *program)
 {
         static struct order order; /* static, for their size */
         static struct exec_end answer;
@@ -65,7 +65,7 @@ void exec_json_serve(int fd, const struct exec_json *reporter)
 
                 answer = (struct exec_end){};
                 order.words[sizeof order.words - 1] = order.words[sizeof order.words - 2] = '\0';
-                carry_out(reporter, &order, report_fd, &answer);
+                carry_out(program, &order, report_fd, &answer);
                 if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != (ssize_t)sizeof answer ||
                     (order.reports && fd_pass_send(fd, report_fd, &error) < 0))
                         break;
@@ -89,7 +89,7 @@ static int put_words(const char *const *words, struct order *order, struct error
         return 0;
 }
 
-int exec_json_run(const struct exec_helper *runner, const struct exec_json *reporter, const char *const *words,
+int exec_json_run(const struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error)
 {
         static struct order order; /* static, for their size */
@@ -101,29 +101,29 @@ int exec_json_run(const struct exec_helper *runner, const struct exec_json *repo
         order = (struct order){ .reports = ret_report != NULL };
         if ((r = put_words(words, &order, error)) < 0)
                 return r;
-        if (runner->fd < 0 || send(runner->fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
-                return fail_because(error, ENOSYS, "run command", reporter->name,
-                                    "this program began without who could run %s", reporter->name);
+        if (helper->fd < 0 || send(helper->fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+                return fail_because(error, ENOSYS, "run command", program->name,
+                                    "this program was started without a helper process to run %s", program->name);
         do
-                n = recv(runner->fd, &answer, sizeof answer, 0);
+                n = recv(helper->fd, &answer, sizeof answer, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
-                return fail_because(error, ECANCELED, "run command", reporter->name, "nobody is there to run it");
-        if (ret_report != NULL && (report_fd = fd_pass_receive(runner->fd, error)) < 0)
+                return fail_because(error, ECANCELED, "run command", program->name,
+                                    "the helper process that runs it has exited");
+        if (ret_report != NULL && (report_fd = fd_pass_receive(helper->fd, error)) < 0)
                 return report_fd;
-        r = exec_check(reporter->name, &answer, TIMEOUT_SECONDS, error);
-        if (r == -ENOENT) /* which is for what is asked about */
-                return fail_because(error, ENOPKG, "run command", reporter->name, "%s is not installed",
-                                    reporter->name);
+        r = exec_check(program->name, &answer, TIMEOUT_SECONDS, error);
+        if (r == -ENOENT) /* callers take ENOENT for a missing volume */
+                return fail_because(error, ENOPKG, "run command", program->name, "%s is not installed", program->name);
         if (r < 0)
                 return r;
         if (r > 0)
-                return fail_because(error, EIO, "run command", reporter->name, "%s %s: %s", reporter->name, words[0],
+                return fail_because(error, EIO, "run command", program->name, "%s %s: %s", program->name, words[0],
                                     answer.output);
         if (ret_report == NULL)
                 return 0;
         *ret_report = lseek(report_fd, 0, SEEK_SET) == 0 ? json_loadfd(report_fd, 0, NULL) : NULL;
         return *ret_report != NULL
                        ? 0
-                       : fail_because(error, EPROTO, "run command", reporter->name, "its report is no JSON");
+                       : fail_because(error, EPROTO, "run command", program->name, "its report is not JSON");
 }

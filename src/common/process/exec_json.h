@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_json.h - a program that is asked things and answers in JSON, run by a second process of ours (process/exec_helper.h): which
- * runs none but that one, and of its commands only those that are known.
+ * exec_json.h - an external program with subcommands that prints JSON reports: lvm, pmem-namespaces.
+ *
+ * An exec helper (process/exec_helper) runs it, and no other program, with no other subcommands than those in a list.
  */
 #ifndef FLEXGRAFT_PROCESS_EXEC_JSON_H
 #define FLEXGRAFT_PROCESS_EXEC_JSON_H
@@ -14,22 +15,22 @@
 
 struct exec_json {
         const char *name;                  /* the program */
-        bool own;                          /* one of ours (program_find_sibling()) */
-        const char *const *known;          /* its commands, NULL ends them */
-        const char *const *(*extra)(void); /* words after the command, NULL ends them; NULL: none */
+        bool own;                          /* a program of flexgraft (program_find_sibling()) */
+        const char *const *known;          /* subcommands that may be run; NULL ends the list */
+        const char *const *(*extra)(void); /* arguments after the subcommand, ended by NULL; NULL: none */
 };
 
-/* exec_json_serve() - in the runner: take orders, until there is nobody left to give one. */
-void exec_json_serve(int fd, const struct exec_json *reporter);
+/* exec_json_serve() - in the exec helper: carry out orders until the socket is closed. */
+void exec_json_serve(int fd, const struct exec_json *program);
 
 /*
- * exec_json_run() - a command and its words, NULL ends them.
+ * exec_json_run() - have the helper run a subcommand with its arguments, ended by NULL.
  *
- * Gives:   ret_report: NULL, or what it printed, as JSON; owned by the caller.
- * Errors:  ENOSYS there is no runner; ENOPKG the program is not installed; otherwise those of exec_check(); EIO it
- * failed, with what it said; EPROTO no JSON.
+ * Gives:   ret_report: NULL, or what the program printed, as JSON; owned by the caller.
+ * Errors:  ENOSYS there is no helper; ENOPKG the program is not installed; those of exec_check(); EIO it failed, with
+ *          the end of its output; EPROTO its output is not JSON.
  */
-int exec_json_run(const struct exec_helper *runner, const struct exec_json *reporter, const char *const *words,
+int exec_json_run(const struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error);
 
 #endif

@@ -40,7 +40,7 @@ const char *log_id(void)
         if (id[0] != '\0')
                 return id;
         if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
-                number = (uint32_t)getpid(); /* early at boot: as unique as it gets */
+                number = (uint32_t)getpid(); /* early at boot */
         (void)snprintf(id, sizeof id, "%08x", number);
         return id;
 }
@@ -50,7 +50,7 @@ struct line {
         size_t length;
 };
 
-/* A line that cannot be written is lost: nobody is left to tell. */
+/* A line that cannot be written is lost. */
 static int append_line(void *argument, struct error *error)
 {
         const struct line *line = argument;
@@ -63,7 +63,7 @@ static int append_line(void *argument, struct error *error)
         return 0;
 }
 
-/* The file's disk may hang, and nobody waits for a log. */
+/* In a worker: the file's disk may hang. */
 static void say_to_file(const char *text, size_t length)
 {
         struct line line = { .text = text, .length = length };
@@ -105,7 +105,7 @@ void log_say(const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(line + length, sizeof line - length - 1, format, arguments);
         va_end(arguments);
-        text_make_printable(line); /* a name or a kernel's message must not write a line of its own */
+        text_make_printable(line); /* a name or a kernel message must not start a line of its own */
         length = strlen(line);
         if (system)
                 say_to_system(line, length);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - diagnostics, away from standard output and standard error: the system log, or a file of the node's.
+ * log.h - diagnostics to the system log or to a file of the node, never to standard output or standard error.
  *
- * What is handed to it must hold no secret. Nothing waits for it and nothing fails with it.
+ * Log lines must not contain secrets. A log that hangs or fails delays nothing and fails nothing.
  */
 #ifndef FLEXGRAFT_PROCESS_LOG_H
 #define FLEXGRAFT_PROCESS_LOG_H
 
 #define LOG_ID_SIZE 9 /* eight hexadecimal digits, terminated */
 
-/* log_begin() - subject: what every line is about ("attach data"); destination: "syslog", "none" or a path. Borrowed.
- */
+/* log_begin() - subject: printed on every line ("attach data"); destination: "syslog", "none" or a path. Borrowed. */
 void log_begin(const char *subject, const char *destination);
 
-/* log_id() - what this process's lines begin with, for the failure message to name. */
+/* log_id() - the id at the start of this process's lines; failure messages name it. */
 const char *log_id(void);
 
 /* log_say() - one line: "ID SUBJECT: text". */

@@ -59,8 +59,8 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
         if (r < 0)
                 return r;
         /* Groups first, then group id, then user id. setgroups may be denied in there (/proc/PID/setgroups), which
-         * leaves us with root's groups of the node, unused for what follows. The raw calls: glibc's would look for
-         * threads to tell. */
+         * leaves the node's groups of root, which are not used. The raw system calls: glibc's functions signal all
+         * threads. */
         (void)syscall(SYS_setgroups, 0, NULL);
         if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0) {
                 (void)fail(error, errno, "setresuid", "the container's root");

@@ -14,7 +14,7 @@
 
 #define NOBODY 65534
 
-/* No uid is special, and nothing of this can be taken back. */
+/* Root has no special rights, and these bits cannot be cleared again. */
 #define SECUREBITS                                                                                                     \
         (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |              \
          SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
@@ -26,7 +26,7 @@ static int keep_capabilities(const struct privileges *privileges)
 
         if (set == NULL)
                 return -errno;
-        /* a cleared set, then the ones named: inheritable stays empty */
+        /* the inheritable set stays empty */
         if ((privileges->capability_count > 0 &&
              (cap_set_flag(set, CAP_PERMITTED, privileges->capability_count, privileges->capabilities, CAP_SET) < 0 ||
               cap_set_flag(set, CAP_EFFECTIVE, privileges->capability_count, privileges->capabilities, CAP_SET) < 0)) ||
@@ -53,7 +53,7 @@ static int drop(const struct privileges *privileges, int securebits, struct erro
         int r;
 
         privileges_stay_undumpable();
-        /* where we are root without CAP_SETPCAP: what keeps no capability has nothing that these would guard */
+        /* root without CAP_SETPCAP: not needed by a program that keeps no capabilities */
         if (prctl(PR_SET_SECUREBITS, securebits) < 0 && (errno != EPERM || privileges->capability_count > 0))
                 return fail(error, errno, "prctl", "securebits");
         r = keep_capabilities(privileges);
@@ -95,7 +95,7 @@ int privileges_drop_for_tools(const struct privileges *privileges, struct error 
 
 int privileges_be_nobody(struct error *error)
 {
-        /* the raw calls: glibc's would look for threads to tell. A program that may not change ids stays whose it is */
+        /* the raw calls: glibc's functions signal all threads. A program that may not change ids keeps its own */
         (void)syscall(SYS_setgroups, 0, NULL);
         (void)syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
         (void)syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
@@ -120,7 +120,7 @@ int privileges_file_owner(uid_t uid, gid_t gid, struct error *error)
 {
         int parent = getppid();
 
-        /* group first; neither call reports failure, so each is asked again with an id that changes nothing */
+        /* group first; neither call reports failure, so each is repeated with an id that changes nothing */
         (void)setfsgid(gid);
         (void)setfsuid(uid);
         privileges_stay_undumpable();

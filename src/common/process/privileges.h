@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privileges.h - give away every privilege a program does not need, before it reads its request.
+ * privileges.h - drop every privilege that a program does not need, before it reads its request.
  *
- * What each program keeps is said in one place, src/build/privilege_table.h; the build turns a row of it into a
- * header privileges/PROGRAM.h that defines PRIVILEGES, the filter already compiled by libseccomp (loading a ready
- * filter costs a third of building it at run time).
+ * src/privileges/privilege_table.h lists what each program keeps. The build turns each row into a header
+ * privileges/PROGRAM.h that defines PRIVILEGES, with the filter compiled by libseccomp: loading a compiled filter takes
+ * a third of the time of building it in the program.
  */
 #ifndef FLEXGRAFT_PROCESS_PRIVILEGES_H
 #define FLEXGRAFT_PROCESS_PRIVILEGES_H
@@ -26,7 +26,7 @@ struct privileges {
  * privileges_drop() - keep these capabilities and system calls and no others, for good.
  *
  * Runs in: the node's namespaces, before anything of the request is read.
- * Needs:   root with at least the capabilities named, and CAP_SETPCAP, which is then given away.
+ * Needs:   root with at least these capabilities, and CAP_SETPCAP, which is dropped, too.
  * Leaves:  no_new_privs, securebits locked so that no uid is special (and so that setfsuid keeps the capabilities), a
  *          process that cannot be dumped or traced without CAP_SYS_PTRACE in the node's user namespace, and a filter
  *          under which an unlisted system call kills the process. The bounding set stays: it limits what execve may
@@ -36,34 +36,34 @@ struct privileges {
 int privileges_drop(const struct privileges *privileges, struct error *error);
 
 /*
- * privileges_drop_to_act() - the same for what acts as others (setfsuid): as anybody but root it then has no capability
- * over files, by the kernel's own rule (capabilities(7), "Effect of user ID changes").
+ * privileges_drop_to_act() - the same for a process that acts for other users (setfsuid). With another fsuid than 0 it
+ * then has no capabilities over files (capabilities(7), "Effect of user ID changes").
  */
 int privileges_drop_to_act(const struct privileges *privileges, struct error *error);
 
 /*
- * privileges_drop_for_tools() - the same for a process that runs other people's programs, which inherit what is left:
- * those of the capabilities that we have, and a filter under which an unlisted call fails.
+ * privileges_drop_for_tools() - the same for a process that runs external programs, which inherit what is left: those
+ * of these capabilities that the process has, and a filter under which an unlisted call fails with ENOSYS.
  */
 int privileges_drop_for_tools(const struct privileges *privileges, struct error *error);
 
-/* privileges_be_nobody() - the same, and nobody's ids, where we may have them: for a child that reads what others
- * wrote. */
+/* privileges_be_nobody() - no capabilities and, if possible, the ids of the user nobody: for a child that parses untrusted
+ * data. */
 int privileges_be_nobody(struct error *error);
 
-/* privileges_keep_none() - no capability at all; no_new_privs keeps execve() from bringing one back. */
+/* privileges_keep_none() - no capabilities; because of no_new_privs, execve() cannot restore them. */
 int privileges_keep_none(struct error *error);
 
 /*
- * privileges_stay_undumpable() - after anything that changes ids: the kernel then sets the process's dumpable flag
- * back to fs.suid_dumpable (commit_creds() in kernel/cred.c).
+ * privileges_stay_undumpable() - call after every change of ids, at which the kernel resets the dumpable flag to
+ * fs.suid_dumpable (commit_creds() in kernel/cred.c).
  */
 void privileges_stay_undumpable(void);
 
 /*
- * privileges_file_owner() - what this process makes from now on belongs to these ids (setfsuid, setfsgid), its
- * capabilities unchanged. This is how directories are made inside a container whose superblock the node's root has no
- * id on (EOVERFLOW otherwise), without entering the container's user namespace. 0, 0 goes back. Runs in a worker.
+ * privileges_file_owner() - files that this process creates from now on belong to these ids (setfsuid, setfsgid); its
+ * capabilities stay. So directories can be created on a superblock of the container on which the node's root has no id
+ * (EOVERFLOW otherwise), without entering the container's user namespace. 0, 0 undoes it. Runs in a worker.
  */
 int privileges_file_owner(uid_t uid, gid_t gid, struct error *error);
 

@@ -17,7 +17,7 @@ int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
         if (n < 0)
                 return n == -ENOENT ? -ESRCH : (int)n;
         *ret_pid = (pid_t)strtol(stat, NULL, 10);
-        /* the second field, the program's name, may hold anything, parentheses and spaces included */
+        /* the second field, the program's name, may contain parentheses and spaces */
         field = strrchr(stat, ')');
         for (int i = 0; field != NULL && i < 20; i++)
                 field = strchr(field + 1, ' ');

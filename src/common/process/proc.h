@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc.h - what /proc says of a process and of the running kernel.
+ * proc.h - facts from /proc about a process and the running kernel.
  */
 #ifndef FLEXGRAFT_PROCESS_PROC_H
 #define FLEXGRAFT_PROCESS_PROC_H
@@ -10,7 +10,7 @@
 
 /*
  * proc_start_time() - when the process of a procfs directory started, in clock ticks since boot (proc(5), field
- * 22 of stat), and ret_pid, its number in that procfs. Returns 0 or negative errno; ESRCH once it is gone.
+ * 22 of stat), and ret_pid, its number in that procfs. Returns 0 or negative errno; ESRCH when it has ended.
  */
 int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid);
 

@@ -61,7 +61,7 @@ static bool is_option(const char *text)
         return text[0] == '-' && text[1] != '\0';
 }
 
-/* Print and exit; a text that cannot be written is a failure. */
+/* Print and exit; with a failure if the text cannot be written. */
 static void answer(const struct program *program, const char *option)
 {
         char version[128];
@@ -86,8 +86,8 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
                         return fail(error, errno, "open", "/dev/null");
-        (void)signal(SIGPIPE, SIG_IGN); /* a reader that left is a failed write */
-        (void)signal(SIGCHLD, SIG_DFL); /* ignored, as a parent may leave it, no child could be waited for */
+        (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
+        (void)signal(SIGCHLD, SIG_DFL); /* if the parent left it ignored, children could not be waited for */
 
         if (argc == 2 && is_option(argv[1]))
                 answer(program, argv[1]);

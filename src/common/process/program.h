@@ -15,7 +15,7 @@ struct program {
         struct usage usage; /* what --help says of it */
         const struct privileges *privileges;
         bool takes_names; /* with several arguments, the first may begin with a dash */
-        /* what has to be done with all privileges; NULL: nothing */
+        /* called with all privileges; NULL: nothing */
         int (*before_drop)(int argc, char **argv, struct error *error);
 };
 
@@ -23,8 +23,8 @@ struct program {
 void program_options(const struct program *program, int *argc, char ***argv);
 
 /*
- * program_begin() - answer --help, --version and --schema (and exit), make sure descriptors 0 to 2 are open, so that no
- * file of ours is taken for standard output, and drop privileges.
+ * program_begin() - print --help, --version or --schema (and exit), open descriptors 0 to 2 if they are closed, so that
+ * no other file becomes standard output, and drop privileges.
  *
  * Errors: OPERATION_PARSE for an option that the program does not have; those of privileges_drop(): not root.
  */

@@ -16,7 +16,7 @@
 
 #define KEEP_MAX 80
 
-/* Close everything but these, which are put in ascending order on the way. */
+/* Close all descriptors but these. Sorts them. */
 static int keep_only(int *fds, size_t count)
 {
         unsigned next = 0;
@@ -53,7 +53,7 @@ static void child_run(sealed_child_function *function, void *argument, const int
                 r = fail(&error, -r, "close_range", "descriptors");
         else
                 r = function(argument, &error);
-        (void)fd_pass_send(socket_fd, r, &error); /* nobody to tell if it fails: the parent sees an end of file */
+        (void)fd_pass_send(socket_fd, r, &error); /* if it fails, the parent reads an end of file */
 }
 
 int sealed_child_run(sealed_child_function *function, void *argument, const int *keep_fds, size_t keep_count,
@@ -76,19 +76,19 @@ int sealed_child_run_attended(sealed_child_function *function, sealed_child_atte
 
         assert(keep_count <= KEEP_MAX);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-                return fail(error, errno, "socketpair", "a worker's answer");
+                return fail(error, errno, "socketpair", "the answer of a child process");
         ours = sockets[0];
         theirs = sockets[1];
 
-        /* The plain system call: glibc's fork() keeps books that this process, itself a worker sharing its parent's
-         * memory (process/worker.c), must not touch. */
+        /* The raw system call: glibc's fork() changes data of the C library, which this process, itself a worker
+         * (process/worker), shares with its parent. */
         pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
         if (pid < 0)
-                return fail(error, errno, "clone", "a worker in the container");
+                return fail(error, errno, "clone", "a child process in the container");
         if (pid == 0) {
                 worker_dies_with_parent(parent);
                 child_run(function, argument, keep_fds, keep_count, theirs);
-                (void)syscall(SYS_exit_group, 0); /* no atexit handlers: they are the parent's */
+                (void)syscall(SYS_exit_group, 0); /* without the parent's atexit handlers */
         }
         fd_close(&theirs);
         r = fd_pass_receive(ours, error);
@@ -100,7 +100,7 @@ int sealed_child_run_attended(sealed_child_function *function, sealed_child_atte
                         r = attended;
                 }
         }
-        /* it has answered, or died; the container's root may have stopped it, and we do not wait for that */
+        /* it has answered or died; killed, because the container's root may have stopped it */
         (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;

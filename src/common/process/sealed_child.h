@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sealed_child.h - run one function that must enter a container's user namespace; bring back one fd or one error.
+ * sealed_child.h - run one function inside a container's user namespace, in a child process that has nothing to steal;
+ * it returns one descriptor or one error.
  *
- * A process in there can be stopped by container root, and traced if anything makes it dumpable. So: a child with
- * memory of its own, holding only the descriptors it was given, which lives for a few system calls, never executes
- * anything, and dies with its parent.
+ * The container's root can stop a process in its user namespace, and trace it if it is dumpable. So the child has its
+ * own memory and only the descriptors that it needs, makes a few system calls, executes nothing, and dies with its
+ * parent. Compare process/worker: a child with a time limit, for the program's own work.
  */
 #ifndef FLEXGRAFT_PROCESS_SEALED_CHILD_H
 #define FLEXGRAFT_PROCESS_SEALED_CHILD_H
@@ -17,17 +18,17 @@
 typedef int sealed_child_function(void *argument, struct error *error);
 
 /*
- * sealed_child_run() - run function(argument) in a sealed child that keeps these descriptors alone (at most 80).
+ * sealed_child_run() - run function(argument) in a child that keeps only these descriptors (at most 80).
  *
  * Returns: the descriptor that the function returned, owned by the caller. Errors: the function's; EPROTO when the
- *          child died (container root may kill it).
+ *          child died (the container's root may kill it).
  */
 int sealed_child_run(sealed_child_function *function, void *argument, const int *keep_fds, size_t keep_count,
                      struct error *error);
 
 /*
- * sealed_child_run_attended() - the same; once the child has answered, and while its process is not yet waited for and its
- * pid means it alone, attendant(pid, argument) does from outside what the child may not. Its failure is the whole's.
+ * sealed_child_run_attended() - the same. When the child has answered, and before it is waited for (so that its pid
+ * cannot be reused), attendant(pid, argument) does from outside what the child may not do. If it fails, all fails.
  */
 typedef int sealed_child_attendant(int pid, void *argument, struct error *error);
 int sealed_child_run_attended(sealed_child_function *function, sealed_child_attendant *attendant, void *argument,

@@ -68,13 +68,11 @@ static void wrap(struct page *page, const char *text, size_t indent)
 }
 
 /* "line of help: auto (default), idmapped, host" */
-static void describe(const struct key_table *table, const struct key *key, char *ret_text, size_t size)
+static void describe(const struct key *key, char *ret_text, size_t size)
 {
+        size_t length = (size_t)snprintf(ret_text, size, "%s", key->help);
         bool told = false;
-        size_t length;
 
-        key_help(table, key, ret_text, size);
-        length = strlen(ret_text);
         for (size_t i = 0; key->words != NULL && key->words[i] != NULL && length < size; i++) {
                 bool preset = key->preset != NULL && strcmp(key->preset, key->words[i]) == 0;
 
@@ -92,10 +90,11 @@ static void describe(const struct key_table *table, const struct key *key, char 
 static size_t width_of_names(const struct usage *usage)
 {
         const struct schema *schema = usage->schema;
+        const struct key_table *table = schema != NULL ? schema_request(schema) : NULL;
         size_t width = NAMES_MIN;
 
-        for (size_t i = 0; schema != NULL && schema->request != NULL && i < schema->request->count; i++) {
-                const struct key *key = &schema->request->rows[i];
+        for (size_t i = 0; table != NULL && i < table->count; i++) {
+                const struct key *key = &table->rows[i];
 
                 if ((key->programs & schema->programs) != 0 && strlen(key->name) > width &&
                     strlen(key->name) <= NAMES_MAX)
@@ -106,13 +105,15 @@ static size_t width_of_names(const struct usage *usage)
 
 static void add_keys(struct page *page, const struct schema *schema, size_t width)
 {
-        for (size_t i = 0; schema->request != NULL && i < schema->request->count; i++) {
-                const struct key *key = &schema->request->rows[i];
+        const struct key_table *table = schema_request(schema);
+
+        for (size_t i = 0; table != NULL && i < table->count; i++) {
+                const struct key *key = &table->rows[i];
                 char text[1024];
 
                 if ((key->programs & schema->programs) == 0)
                         continue;
-                describe(schema->request, key, text, sizeof text);
+                describe(key, text, sizeof text);
                 add(page, "  ", 2);
                 add(page, key->name, strlen(key->name));
                 if (page->column > width + 2)

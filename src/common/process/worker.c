@@ -19,7 +19,7 @@
 #include "base/fd.h"
 
 #define STACK_SIZE_BYTES ((size_t)512 * 1024) /* address space; only what is touched is ever memory */
-#define GRACE_MS 500 /* how long a killed child may take to go before it is left where it hangs */
+#define GRACE_MS 500                          /* how long a killed child may take to end before it is left behind */
 
 struct job {
         int parent_pid;
@@ -34,7 +34,7 @@ void worker_dies_with_parent(int parent_pid)
 {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* cannot fail for a valid signal */
         if (getppid() != parent_pid)
-                (void)syscall(SYS_exit_group, 1); /* too late: nobody waits for what this process would do */
+                (void)syscall(SYS_exit_group, 1); /* the parent has ended */
 }
 
 static int child_main(void *argument)
@@ -44,13 +44,12 @@ static int child_main(void *argument)
         worker_dies_with_parent(job->parent_pid);
         job->result = job->function(job->argument, job->error);
         job->finished = true;
-        return 0; /* glibc's clone() turns this into a plain exit of this task */
+        return 0; /* glibc's clone() exits with it */
 }
 
 /*
- * Parent and child never run at the same time, so they need one processor between them: waking another, idle one costs
- * more than all the rest of a worker (30 to 60 us on a virtual machine, where it is an interrupt from one virtual
- * processor to another).
+ * Parent and child never run at the same time, so they use one processor: waking an idle one costs more than all the
+ * rest of a worker (30 to 60 us in a virtual machine, where it is an interrupt between virtual processors).
  */
 static void stay_on_this_cpu(void)
 {
@@ -58,13 +57,13 @@ static void stay_on_this_cpu(void)
         cpu_set_t set;
 
         if (cpu < 0 || cpu >= CPU_SETSIZE)
-                return; /* then slower */
+                return; /* slower, but works */
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
-        (void)sched_setaffinity(0, sizeof set, &set); /* likewise */
+        (void)sched_setaffinity(0, sizeof set, &set); /* as above */
 }
 
-/* One stack, used again by the next worker, and never by anyone again when a child was left hanging on it. */
+/* One stack, reused by the next worker, but not if a child was left behind on it. */
 static char *idle_stack;
 
 static char *take_stack(void)
@@ -115,21 +114,21 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
 
         in_time = wait_until(pidfd, deadline_ms);
         if (!in_time) {
-                (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* it may just have ended: as well */
+                (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!wait_until(pidfd, clock_now_ms() + GRACE_MS))
                         return fail(error, ETIMEDOUT, "wait",
-                                    "a hanging system call"); /* left to hang, stack and all */
+                                    "a hanging system call"); /* the child and its stack stay */
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         idle_stack = stack;
         if (!in_time)
                 return fail(error, ETIMEDOUT, "wait", "a hanging system call");
-        if (job.finished) /* what it had to say is said, whatever waiting for it had */
+        if (job.finished) /* its result is complete, even if it was killed then */
                 return job.result;
         if (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
                 return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
                                     end.si_status, sigabbrev_np(end.si_status) ?: "unknown");
-        /* it took us for dead, and ended before it began */
+        /* it exited before it began (worker_dies_with_parent()) */
         return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.h - a part of our own work that may hang, done by a process that can be given up on.
+ * worker.h - run a function in a child process with a time limit.
  *
- * A path through a dead NFS mount, a silent FUSE filesystem or a failing disk can block a system call for ever. So the
- * program's work runs in a child and the parent keeps the clock, and always answers.
+ * A path through a dead NFS mount, a FUSE filesystem that does not answer or a failing disk can block a system call
+ * forever. So the program's work is done by a child; the parent watches the clock and always answers.
  */
 #ifndef FLEXGRAFT_PROCESS_WORKER_H
 #define FLEXGRAFT_PROCESS_WORKER_H
@@ -15,23 +15,24 @@
 typedef int worker_function(void *argument, struct error *error);
 
 /*
- * worker_dies_with_parent() - SIGKILL for this process when its parent ends; at once if it has ended already. To be
- * said again after every change of ids, which makes the kernel forget it (commit_creds()). Needs parent_pid, as the
- * parent knew it of itself before it made this process.
+ * worker_dies_with_parent() - have the kernel kill this process when its parent ends; exit if it has ended already.
+ * Call it again after every change of ids, at which the kernel clears the setting (commit_creds()). Takes parent_pid,
+ * which the parent read with getpid() before it created this process.
  */
 void worker_dies_with_parent(int parent_pid);
 
 /*
- * worker_run() - run function(argument, error) in a child that shares our memory and descriptors but neither our
- * working directory and root nor our mount namespace, so that it may enter a container's; wait for it, or kill it.
+ * worker_run() - run function(argument, error) in a child that shares memory and descriptors with this process, but not
+ * the working directory, root and mount namespace, so that it may enter a container's. Wait for it; kill it when the
+ * time is over.
  *
- * Sharing memory makes the child as cheap as a thread (no page tables are copied), and what it left behind when it was
- * killed can be seen and undone; unlike a thread it can be abandoned in an uninterruptible sleep while we exit.
- * The function must not allocate memory that outlives it in a state it cannot be killed in; a child that had to be
- * killed never runs again, so nothing but this caller touches the memory afterwards.
+ * Sharing memory makes the child as cheap as a thread (no page tables are copied), and the caller can see and undo what
+ * a killed child left. Unlike a thread, it can be left behind in an uninterruptible sleep while the program exits. The
+ * function must leave memory in a state in which it may be killed at any time; a killed child never runs again, so
+ * afterwards only the caller uses the memory.
  *
- * Returns: the function's own result. Errors: the function's; ETIMEDOUT after deadline_ms (on clock_now_ms()'s clock);
- *          ECANCELED when the child died of a signal, named in the error.
+ * Returns: the function's result. Errors: the function's; ETIMEDOUT after deadline_ms (clock_now_ms()'s clock);
+ *          ECANCELED when a signal killed the child; the error names it.
  */
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 

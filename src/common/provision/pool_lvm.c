@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "block/content.h"
 #include "block/lvm.h"
 #include "state/volume_record.h"
 
@@ -205,7 +204,7 @@ int pool_lvm_wipe(const struct config *config, const struct pool *pool, const ch
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = content_erase(&device, error);
+                r = block_device_erase(&device, error);
         if (lvm_activate(pool->volume_group, id, /* active= */ false, r < 0 ? &ignored : error) < 0 && r == 0)
                 return -error->errnum;
         return r;
@@ -226,7 +225,7 @@ int pool_lvm_is_blank(const struct config *config, const struct pool *pool, cons
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
-                r = content_is_blank(&device, error);
+                r = block_device_is_zeroed(&device, error);
         if (!volume.active)
                 (void)lvm_activate(pool->volume_group, id, /* active= */ false,
                                    &ignored); /* as it was before, at best */

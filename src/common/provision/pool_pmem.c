@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "block/content.h"
 #include "block/device.h"
 #include "block/pmem.h"
 #include "provision/pool.h"
@@ -225,7 +224,7 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         struct block_device device;
         int r = find_device(config, pool, id, &device, error);
 
-        return r < 0 ? r : content_is_blank(&device, error);
+        return r < 0 ? r : block_device_is_zeroed(&device, error);
 }
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -233,7 +232,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         struct block_device device;
         int r = find_device(config, pool, id, &device, error);
 
-        return r < 0 ? r : content_erase(&device, error);
+        return r < 0 ? r : block_device_erase(&device, error);
 }
 
 /*
@@ -253,7 +252,7 @@ static int erase(const struct config *config, const struct pool *pool, const cha
                 return r == -ENOENT ? 0 : r;
         if ((r = pmem_wait_for(&namespace, config->device_seconds, &device, error)) < 0)
                 return r;
-        return content_erase(&device, error);
+        return block_device_erase(&device, error);
 }
 
 static int remove_namespace(const struct config *config, const struct pool *pool, const char *id, struct error *error)

@@ -59,7 +59,8 @@ static const struct key keys[] = {
         { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
           .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
-          .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for reuse; "
+          .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
+                  "reuse; "
                   "if absent, what volume-create was given" },
         { "operation", CREATE | DELETE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(operation),
           .help = "an id of yours: the same request with the same id is one operation, for a week" },

@@ -25,6 +25,9 @@ struct policy {
         const char *path;    /* of the file, for errors */
 };
 
+/* The keys of the file (state/file_key.h). */
+extern const struct file_key *const policy_keys;
+
 /*
  * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
  * nothing is allowed.
@@ -60,10 +63,10 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                          bool device_file, struct error *error);
 
 /*
- * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop,
- * block, tmpfs and nfs. Errors: EACCES.
+ * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it every one
+ * that does not need to be listed (needs_policy). Errors: EACCES.
  */
-int policy_check_volume(const struct policy *policy, const char *kind, struct error *error);
+int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error);
 
 /* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
 int policy_check_device(const struct policy *policy, const char *path, struct error *error);

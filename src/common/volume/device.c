@@ -31,6 +31,7 @@ struct claim {
         const struct volume_call *call;
         uint64_t number;
         char name[VOLUME_NAME_MAX];
+        char dir[PATH_MAX]; /* where that volume is mounted; "" */
 };
 
 static int match_claim(struct volume_record *record, const char *file, void *argument, struct error *error)
@@ -45,6 +46,10 @@ static int match_claim(struct volume_record *record, const char *file, void *arg
             (record->read_only && call->request->read_only))
                 return 0;
         (void)text_copy(claim->name, sizeof claim->name, record->name);
+        if (record->published_count > 0)
+                (void)text_copy(claim->dir, sizeof claim->dir, record->published[0].dir);
+        else if (record->staged.dir != NULL)
+                (void)text_copy(claim->dir, sizeof claim->dir, record->staged.dir);
         return 1;
 }
 
@@ -56,7 +61,8 @@ int volume_device_check_alone(struct volume_call *call, const struct block_devic
         if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ false, match_claim, &claim, error)) < 0)
                 return r;
         if (r > 0)
-                return fail_because(error, EBUSY, "find device", device->path, "the device is volume %.200s's already",
-                                    claim.name);
+                return fail_because(error, EBUSY, "find device", device->path,
+                                    "the device %s is in use by volume \"%.200s\"%s%.1000s; detach that volume first",
+                                    device->path, claim.name, claim.dir[0] != '\0' ? ", mounted on " : "", claim.dir);
         return call->request->read_only ? 0 : block_device_check_unused(device, error);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_block.h"
-
+/* kind_block.c - a block device of the node. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "process/log.h"
+#include "volume/call.h"
 #include "volume/device.h"
+#include "volume/kind.h"
 #include "volume/mount_dir.h"
 
-/* What the options say, or what the record does where they say nothing. */
+/* The source in the options, else the record's. */
 static int source_of(const struct volume_call *call, const char **ret_source, struct error *error)
 {
         int r;
@@ -22,7 +23,7 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
                 *ret_source = call->record.source;
         if (*ret_source == NULL)
                 return fail_because(error, EINVAL, "find device", call->request->name,
-                                    "the volume does not say its \"source\": a device's path, UUID= or LABEL=");
+                                    "the volume has no \"source\"; set it to a device's path, UUID= or LABEL=");
         if ((*ret_source)[0] != '/' && strchr(*ret_source, '=') == NULL)
                 return fail_because(error, EINVAL, "find device", *ret_source,
                                     "\"%.200s\" is neither an absolute path nor UUID=, LABEL=, PARTUUID= or PARTLABEL=",
@@ -48,10 +49,10 @@ static int attach(struct volume_call *call, struct error *error)
 
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
-        /* while it is mounted nothing is found anew: a second device may carry its label by now */
+        /* a mounted volume keeps its device: another may have the same label by now */
         if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call)) {
                 if (strcmp(source, call->record.source) != 0)
-                        log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
+                        log_say("the volume is mounted and keeps %s; %s is ignored", call->record.device, source);
                 return 0;
         }
         if ((r = volume_device_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
@@ -83,10 +84,7 @@ static int detach(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/*
- * Numbers of devices are used again. That of a disk is not, as long as the machine is up (BLKGETDISKSEQ, Linux 5.15);
- * what was on which disk before that, nobody here can tell.
- */
+/* The kernel reuses device numbers, but within a boot no disk sequence number (BLKGETDISKSEQ, Linux 5.15). */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         struct block_device device;
@@ -126,13 +124,13 @@ static int predict(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/* What is behind it grows it, a storage array or a partition; here is only seen whether that happened. */
+/* The device grows by other means, as a storage array or a partition table; only the result is checked here. */
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
         struct block_device device;
         int r = look(call, error);
 
-        if (r == 0) { /* another node's */
+        if (r == 0) { /* it is on another node */
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
@@ -143,16 +141,17 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
                 return r;
         if (*ret_size_bytes < size_bytes)
                 return fail_because(error, ENOSPC, "grow device", device.path,
-                                    "the device %s has %llu bytes, fewer than asked for: grow what is behind it first",
-                                    device.path, (unsigned long long)*ret_size_bytes);
+                                    "the device %s has only %llu bytes; grow the device itself first", device.path,
+                                    (unsigned long long)*ret_size_bytes);
         return 0;
 }
 
-const struct volume_kind kind_block = { .word = "block",
-                                        .foreign = true,
-                                        .attach = attach,
-                                        .look = look,
-                                        .detach = detach,
-                                        .identify = identify,
-                                        .predict = predict,
-                                        .grow = grow };
+static const struct volume_option options[] = {
+        { .key = "source", .help = "path in /dev, or UUID=, LABEL=, PARTUUID=, PARTLABEL=" },
+        { .key = "device", .help = "the same as \"source\"" },
+        {},
+};
+
+const struct volume_kind kind_block = { VOLUME_KIND(block),   .options = options, .node_device = true,
+                                        .attach = attach,     .look = look,       .detach = detach,
+                                        .identify = identify, .predict = predict, .grow = grow };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_loop.h"
-
+/* kind_loop.c - an image file of a pool (volume/loop_image.h), on a loop device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,8 @@
 #include "base/text.h"
 #include "block/loop.h"
 #include "process/log.h"
-#include "volume/kata_image.h"
+#include "volume/call.h"
+#include "volume/kind.h"
 #include "volume/loop_image.h"
 #include "volume/mount_dir.h"
 
@@ -25,7 +25,7 @@ static bool is_of_volume(const struct volume_call *call, const struct loop_devic
                                       volume_record_key(call->request->name));
 }
 
-/* Whether the record names a device, and that is the volume's still. */
+/* Whether the record names a device that still belongs to the volume. */
 static bool recorded_device(const struct volume_call *call, struct loop_device *ret_device)
 {
         struct error ignored;
@@ -42,7 +42,7 @@ static bool is_over(const struct loop_device *device, const struct stat *image)
 struct search {
         const struct volume_call *call;
         const struct stat *st; /* NULL: by its tag */
-        bool attached;         /* only one that does not go anyway */
+        bool attached;         /* only one that is not being detached */
         struct loop_device found;
 };
 
@@ -64,7 +64,7 @@ static void remember(struct volume_call *call, const struct loop_device *device)
         call->record.device_number = device->number;
 }
 
-/* The device that the record names, if it is the volume's still: 1. Else any with its tag: 1. Else 0. */
+/* 1: the record's device, or another with the volume's tag; 0: there is none. */
 static int look(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
@@ -80,7 +80,7 @@ static int look(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* An image has one device, whoever asks for it: two would corrupt what is on it. */
+/* An image has one device: two would corrupt its filesystem. */
 static int adopt(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         struct search search = { .call = call, .st = &image->st };
@@ -90,10 +90,10 @@ static int adopt(struct volume_call *call, const struct loop_image *image, struc
                 return r;
         if (!is_of_volume(call, &search.found))
                 return fail_because(error, EBUSY, "attach loop device", image->path,
-                                    "the image %s is in use already, by %s%s%s", image->path, search.found.path,
-                                    search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
+                                    "the image %s is already in use by %s%s%s; detach that first", image->path,
+                                    search.found.path, search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
         if (search.found.ending && (r = loop_device_keep(&search.found, error)) < 0)
-                return r == -ENXIO ? 0 : r; /* it went: a new one */
+                return r == -ENXIO ? 0 : r; /* it was detached meanwhile: attach a new one */
         remember(call, &search.found);
         return 1;
 }
@@ -118,7 +118,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
                 if (r < 0) {
                         struct error ignored;
 
-                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to tell */
+                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to report */
                 }
         }
         if (r < 0 && !was_recorded) {
@@ -131,7 +131,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
 
 static int let_go(struct volume_call *call, struct error *error);
 
-/* had: the device that the volume has already, or NULL; it is not mounted. */
+/* had: the device that the volume already has, or NULL; it is not mounted. */
 static int attach_image(struct volume_call *call, const struct loop_image *image, const struct loop_device *had,
                         struct error *error)
 {
@@ -146,13 +146,13 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
                         return r;
                 call->record.formatting[0] = '\0';
         }
-        /* an attach of another image was cut short, perhaps with a device that nobody wrote down */
+        /* an attach of another image was killed, perhaps with a device that is in no record */
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
             (r = let_go(call, error)) < 0)
                 return r;
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
-        /* after the volume's own lock, always: another volume may name the same image */
+        /* always after the volume's own lock: another volume may name the same image */
         if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
                 return r;
         r = image->created ? 0 : adopt(call, image, error);
@@ -161,7 +161,7 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
         return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
 }
 
-/* Whoever else names this image waits: one of us makes it, and one of us has it. */
+/* Two volumes may name one image: only one makes it and has it. */
 static int lock_image(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         struct stat pool;
@@ -179,10 +179,7 @@ static int lock_image(struct volume_call *call, const struct loop_image *image, 
         return r;
 }
 
-/*
- * What is mounted is the volume, whatever became of its image meanwhile: pods go on with it. But nobody new shall get
- * what is gone when it is unmounted.
- */
+/* Pods keep what is mounted, even when its image was removed; without pods it is refused: it is gone once unmounted. */
 static int check_mounted(const struct volume_call *call, const struct loop_device *device, struct error *error)
 {
         const char *image = call->record.source;
@@ -190,13 +187,12 @@ static int check_mounted(const struct volume_call *call, const struct loop_devic
 
         if (stat(image, &st) == 0 && is_over(device, &st))
                 return 0;
-        log_say("the image %s was removed or replaced, and its former content is still on %s", image, device->path);
+        log_say("the image %s was removed or replaced; %s still has its former content", image, device->path);
         if (call->record.published_count > 0)
                 return 0;
-        return fail_because(
-                error, ESTALE, "attach", image,
-                "the image %s was removed or replaced while the volume is mounted on %s: unmount that first", image,
-                call->record.staged.dir);
+        return fail_because(error, ESTALE, "attach", image,
+                            "the image %s was removed or replaced while the volume is mounted on %s; unmount it first",
+                            image, call->record.staged.dir);
 }
 
 static int attach(struct volume_call *call, struct error *error)
@@ -215,7 +211,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (r == 0)
                 r = attach_image(call, &image, had ? &device : NULL, error);
         if (r < 0 && image.made)
-                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to tell */
+                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to report */
         return r;
 }
 
@@ -226,13 +222,13 @@ static int let_device_go(struct volume_call *call, const struct loop_device *dev
 
         if (r < 0 || !lazy)
                 return r;
-        log_say("%s is in use still, and goes with its last user", device->path);
+        log_say("%s is still in use; it is detached when its last user closes it", device->path);
         (void)snprintf(call->answer.message, sizeof call->answer.message,
-                       "%s is in use still, and goes with its last user", device->path);
+                       "%s is still in use; it is detached when its last user closes it", device->path);
         return 0;
 }
 
-/* Every device of the volume; there is one, unless a record was lost meanwhile. */
+/* Detach every device of the volume: more than one where a record was lost. */
 static int let_go(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
@@ -244,7 +240,7 @@ static int let_go(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* Mostly the record knows the device; the walk over all of them is for when it does not. */
+/* Mostly the record names the device; else all loop devices are looked at. */
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
@@ -266,8 +262,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         return 0;
 }
 
-/* An image that is one hole has nothing on it; what the device was given and has not passed on yet is passed on first.
- */
+/* An image that is one hole was never written to; pages of the device that are still dirty are written first. */
 static int is_untouched(const struct volume_call *call)
 {
         cleanup_close int device_fd = open(call->record.device, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -282,7 +277,7 @@ static int is_untouched(const struct volume_call *call)
         if (sync_file_range(device_fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)
                 return 0;
-        /* asked in two ways, since there are filesystems that answer one of them wrongly */
+        /* two questions, since some filesystems answer one of them wrongly */
         return fstat(fd, &st) == 0 && st.st_blocks == 0 && lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
 }
 
@@ -304,7 +299,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         if ((r = loop_image_locate_own(call, &image, error)) < 0)
                 return r;
         r = loop_image_look(&image, error);
-        if (r == -ENOENT) { /* the volume is another node's: expandfs, there, does the work */
+        if (r == -ENOENT) { /* it is on another node, where expandfs grows it */
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
@@ -325,20 +320,28 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind kind_loop = { .word = "loop",
-                                       .of_pool = true,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify,
-                                       .is_untouched = is_untouched,
-                                       .predict = predict,
-                                       .grow = grow };
+static bool guess(const struct volume_request *request)
+{
+        return json_object_get(request->options, "image") != NULL ||
+               json_object_get(request->options, "pool") != NULL || json_object_get(request->options, "size") != NULL;
+}
 
-/* There is an image, and its record says where. */
-const struct volume_kind kind_kata = { .word = "kata",
-                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify };
+static const struct volume_option options[] = {
+        { .key = "pool", .fallback = "default", .help = "pool that the image is in" },
+        { .key = "image", .fallback = "NAME.img", .help = "name of the image's file in its pool", .locates = true },
+        { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "make an image this large where there is none" },
+        { .key = "preallocate",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: a new image gets all its room at once" },
+        {},
+};
+
+static const char *const pool_types[] = { "loop", NULL };
+
+const struct volume_kind kind_loop = { VOLUME_KIND(loop),    .options = options,
+                                       .guess = guess,       .pool_types = pool_types,
+                                       .tagged = true,       .attach = attach,
+                                       .look = look,         .detach = detach,
+                                       .identify = identify, .is_untouched = is_untouched,
+                                       .predict = predict,   .grow = grow };

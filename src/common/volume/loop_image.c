@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/loop_image.h"
+#include "volume/kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ int loop_image_look(struct loop_image *image, struct error *error)
         return 0;
 }
 
-/* A volume that is attached already stays where it is. */
+/* An attached volume keeps its image. */
 static int locate_recorded(const struct volume_call *call, struct loop_image *image, struct error *error)
 {
         const char *last = strrchr(call->record.source, '/') + 1;
@@ -50,7 +51,6 @@ static int locate_recorded(const struct volume_call *call, struct loop_image *im
         return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
 }
 
-/* The pool and the file's name, as the options say, or where they say nothing the record. */
 int loop_image_locate(const struct volume_call *call, struct loop_image *image, struct error *error)
 {
         cleanup_provision_record struct provision_record made = {};
@@ -66,7 +66,7 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
         if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
                 return locate_recorded(call, image, error);
         if (pool == NULL && name == NULL) {
-                r = provisioned_find(call, "loop", &made, error);
+                r = provisioned_find(call, &kind_loop, &made, error);
                 if (r < 0 && r != -ENOENT)
                         return r;
                 if (r == 0) {
@@ -83,7 +83,8 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
                                     "the image's name is too long; give a shorter one with \"image\"");
         if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
                 return fail_because(error, EINVAL, "open image", image->name,
-                                    "\"%.200s\" is not a name for a file of a pool", image->name);
+                                    "\"%.200s\" is no file name: \"image\" has no \"/\" and does not begin with \".\"",
+                                    image->name);
         if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
                 return r;
         image->pool_fd = pool_open(&call->config, &where, error);
@@ -103,7 +104,7 @@ int loop_image_locate_own(const struct volume_call *call, struct loop_image *ima
                                                                : loop_image_locate(call, image, error);
 }
 
-/* One of no bytes is one whose making was cut short. */
+/* An empty image is one that a killed call began to make. */
 static int make_file(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error)
 {
         const char *preallocate;
@@ -120,7 +121,7 @@ static int make_file(const struct volume_call *call, struct loop_image *image, u
         }
         image->made = true;
         size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES;
-        /* the size comes last: until it is there, the image is not made */
+        /* the size is set last: until then the image counts as not made */
         if (preallocate != NULL && strcmp(preallocate, "true") == 0)
                 r = fallocate(image->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
         if (r < 0 || ftruncate(image->fd, (off_t)size_bytes) < 0)
@@ -148,6 +149,6 @@ int loop_image_open(const struct volume_call *call, struct loop_image *image, st
                 return 0;
         if (size_bytes == 0)
                 return fail_because(error, ENOENT, "open image", image->path,
-                                    "there is no image %s; give a \"size\" to have one made", image->path);
+                                    "there is no image %s; set \"size\" to make one", image->path);
         return make_file(call, image, size_bytes, error);
 }

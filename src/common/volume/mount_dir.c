@@ -15,7 +15,7 @@
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
 
-/* A btrfs has a number of its own for stat(2); its mount's source still is the device. */
+/* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)
 {
         cleanup_mount_table struct mountinfo table = {};
@@ -47,13 +47,13 @@ static int count_missing(const char *dir, unsigned *ret_made)
         char path[PATH_MAX];
         struct stat st;
 
-        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        (void)text_copy(path, sizeof path, dir); /* it fits */
         for (*ret_made = 0; fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0; (*ret_made)++) {
                 char *last = strrchr(path, '/');
 
                 if (errno != ENOENT)
                         return -errno;
-                if (last == path) /* there is a root */
+                if (last == path) /* the root exists */
                         return (int)++*ret_made > 0 ? 0 : -ENOENT;
                 *last = '\0';
         }
@@ -131,8 +131,8 @@ void mount_dir_unmake(const char *dir, unsigned made)
 {
         char path[PATH_MAX];
 
-        (void)text_copy(path, sizeof path, dir); /* as long as it */
-        /* one that is missing was never made: a call was killed before it */
+        (void)text_copy(path, sizeof path, dir); /* it fits */
+        /* a missing one was never made: the call was killed before */
         while (made-- > 0 && (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
                 *strrchr(path, '/') = '\0';
 }
@@ -161,7 +161,7 @@ int mount_dir_save(struct volume_call *call, struct error *error)
 static void take_back(struct volume_call *call, bool placed, unsigned made)
 {
         const char *dir = call->request->dir;
-        struct error ignored; /* the first failure is the one to tell */
+        struct error ignored; /* the first failure is the one to report */
         bool lazy;
 
         if (placed)
@@ -190,8 +190,8 @@ int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool st
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);
                 else if (!mount_seen_is(&seen, &meant.identity))
-                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile",
-                                         dir);
+                        r = fail_because(error, ESTALE, "look again", dir,
+                                         "another process mounted on %s meanwhile; try again", dir);
         }
         if (r < 0)
                 take_back(call, placed, made);

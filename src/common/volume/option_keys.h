@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * option_keys.h - the options of the driver's volumes: which there are, of which types, and what they may be.
+ * option_keys.h - the options of all kinds of volumes, as rows for --help and --schema.
  */
 #ifndef FLEXGRAFT_VOLUME_OPTION_KEYS_H
 #define FLEXGRAFT_VOLUME_OPTION_KEYS_H
 
-#include <jansson.h>
-
 #include "base/key.h"
 
-/* Its programs are a bit for each type of volumes, and one for ephemeral volumes. Values are texts. */
-extern const struct key_table option_keys;
-
-/* option_keys_tell() - log what means nothing in these options: a key that no type has, or "yes" for true. */
-void option_keys_tell(const json_t *options);
+/* option_keys() - made of the rows of the kinds (volume/kind.h) when it is asked for. */
+const struct key_table *option_keys(void);
 
 #endif

@@ -20,7 +20,7 @@ static void tell_tidied(const char *name, const struct error *error, void *argum
         if (error != NULL)
                 reconcile_problem(round->reconcile, name, error);
         else
-                reconcile_did(round->reconcile, "took away a volume that was half made, or half deleted", name);
+                reconcile_did(round->reconcile, "deleted a volume that was half made or half deleted", name);
 }
 
 static int run_round(void *argument, struct error *error)

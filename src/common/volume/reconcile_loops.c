@@ -10,7 +10,7 @@
 struct ownership {
         const struct loop_device *loop;
         const char *state_dir;
-        bool unsure; /* there is a record that cannot be read, and it may be that */
+        bool unsure; /* a record cannot be read: it may be the owner's */
 };
 
 static int owns(struct volume_record *record, const char *file, void *argument, struct error *error)
@@ -23,7 +23,7 @@ static int owns(struct volume_record *record, const char *file, void *argument, 
                                                         volume_record_key(record->name));
 }
 
-/* Under the lock of its volume nobody is between attaching it and writing that down. */
+/* Under the volume's lock: no call is between attaching it and writing its record. */
 static void reconcile_locked(struct reconcile_round *round, const struct state *state, const struct loop_device *loop)
 {
         struct ownership ownership = { .loop = loop, .state_dir = round->config.state_dir };
@@ -35,14 +35,14 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
                 return;
         if (ownership.unsure) {
                 error_because(&error, ENODATA, "find record", loop->path,
-                              "left, as perhaps of a volume whose record cannot be read: %s", loop->tag);
+                              "not detached: it may belong to a volume whose record cannot be read: %s", loop->tag);
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;
         }
         (void)text_copy(device.path, sizeof device.path, loop->path);
         if (block_device_check_unused(&device, &error) < 0) {
                 error_because(&error, EBUSY, "find device", loop->path,
-                              "a loop device of ours without a record, and in use: %s", loop->tag);
+                              "a loop device of flexgraft without a record that is still in use: %s", loop->tag);
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;
         }

@@ -12,16 +12,14 @@
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "volume/call.h"
-#include "volume/ephemeral.h"
-#include "volume/kind.h"
-#include "volume/kind_ephemeral.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 
 #define IDLE_SECONDS 600
 
 /* ---- one volume */
 
-/* A mount that was remembered, if it is there and ours, is taken off, unless somebody uses it. */
+/* Unmount a directory of the record, unless something else is mounted there or a process uses it. */
 static int take_off(struct reconcile_round *round, const struct volume_call *call, const char *dir)
 {
         struct error error = {};
@@ -40,7 +38,7 @@ static int take_off(struct reconcile_round *round, const struct volume_call *cal
         return 0;
 }
 
-/* Forget the directory; what was made for it goes: the directory, if it is empty, and an ephemeral volume. */
+/* Remove a directory from the record, with what was made for it: an ephemeral volume, and the directory if it is empty. */
 static int forget(struct reconcile_round *round, struct volume_call *call, const char *dir)
 {
         struct mount_dir *place = volume_record_mount_dir(&call->record, dir);
@@ -48,14 +46,14 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
         char copy[PATH_MAX];
         int r;
 
-        if (strcmp(call->record.kind, kind_ephemeral.word) == 0) {
-                if (!round->reconcile->dry_run && (r = ephemeral.unmake(call, dir, &error)) < 0) {
+        if (call->kind->unmake != NULL) {
+                if (!round->reconcile->dry_run && (r = call->kind->unmake(call, dir, &error)) < 0) {
                         reconcile_problem(round->reconcile, dir, &error);
                         return r;
                 }
                 reconcile_did(round->reconcile, "deleted an ephemeral volume", dir);
         }
-        (void)text_copy(copy, sizeof copy, dir); /* the record owns what dir points to */
+        (void)text_copy(copy, sizeof copy, dir); /* dir points into the record */
         if (!round->reconcile->dry_run)
                 mount_dir_unmake(copy, place->made);
         volume_record_forget(&call->record, copy);
@@ -71,13 +69,12 @@ static void drop(struct reconcile_round *round, struct volume_call *call)
                 reconcile_problem(round->reconcile, call->record.name, &error);
 }
 
-/* A filesystem that was being made when the machine went down looks whole, perhaps: whoever attaches it next makes it
- * anew. */
+/* A filesystem that mkfs had not finished may look complete: the next mountdevice makes it anew. */
 static void keep_for_formatting(struct reconcile_round *round, struct volume_call *call)
 {
         struct error error = {};
 
-        reconcile_did(round->reconcile, "kept the record: its filesystem was not finished", call->record.name);
+        reconcile_did(round->reconcile, "kept the record: its filesystem is unfinished", call->record.name);
         call->record.device[0] = '\0';
         call->record.device_number = 0;
         (void)text_copy(call->record.boot_id, sizeof call->record.boot_id, call->boot_id);
@@ -95,7 +92,7 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
                 reconcile_problem(round->reconcile, call->record.name, &error);
                 return r;
         }
-        if (r <= 0 || call->kind->foreign)
+        if (r <= 0 || call->kind->node_device)
                 return 0;
         volume_call_device(call, &device);
         if (!round->reconcile->dry_run &&
@@ -107,7 +104,7 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
         return 0;
 }
 
-/* All of it: what no call of this boot asked for, or what was never answered. What is in use stays, with its record. */
+/* Remove the volume from the node and its record; what is in use stays, with the record. */
 static void take_away(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -140,7 +137,7 @@ static bool forget_lost(struct reconcile_round *round, struct volume_call *call,
         return true;
 }
 
-/* What is remembered and not there is forgotten. Returns whether anything was. */
+/* Remove directories from the record where nothing is mounted any more. Returns whether there were any. */
 static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -152,7 +149,7 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         while (i < record->published_count) {
                 int r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
 
-                /* what cannot be looked at may be there */
+                /* on failure it may still be mounted */
                 if (r == PLACE_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
                         i++;
                 else
@@ -168,8 +165,8 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
 }
 
 /*
- * Whether no pod has had the volume for so long that kubelet has forgotten it: killed between two of its steps it never
- * takes the next. Should it come back to it, the next step attaches it again.
+ * Whether no pod has had the volume for so long that kubelet has forgotten it, as when it was killed between two steps.
+ * Should kubelet come back, its next step attaches the volume again.
  */
 static bool is_idle(const struct volume_call *call)
 {
@@ -182,19 +179,19 @@ static bool is_idle(const struct volume_call *call)
 static void reconcile_volume(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
-        bool begun; /* and perhaps not finished */
+        bool begun; /* attach may have been killed */
         struct error error = {};
         int attached = 0;
         bool changed;
 
-        if (volume_kind_choose(call, &error) < 0) {
+        if (volume_choose_kind(call, &error) < 0) {
                 reconcile_problem(round->reconcile, record->name, &error);
                 return;
         }
-        begun = call->kind->attach != NULL && record->device[0] == '\0';
+        begun = call->kind->has_device && record->device[0] == '\0';
         if (strcmp(record->boot_id, call->boot_id) != 0) {
                 if (call->kind->look != NULL)
-                        (void)call->kind->look(call, &error); /* the device that is the volume's now, if any */
+                        (void)call->kind->look(call, &error); /* finds its device of this boot, if any */
                 take_away(round, call);
                 return;
         }
@@ -203,7 +200,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
                 return;
         }
         if (record->formatting[0] != '\0' && attached == 0)
-                return; /* the record is all there is, and needed */
+                return; /* the record must say that the filesystem is unfinished */
         changed = forget_gone(round, call);
         if (attached > 0 && is_idle(call)) {
                 if (record->staged.dir == NULL) {
@@ -211,12 +208,12 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
                         return;
                 }
                 error_because(&error, EBUSY, "look for users", record->name,
-                              "mounted on %s, and no pod has had it for %d minutes: unmountdevice and detach let it go",
+                              "mounted on %s, and no pod has had it for %d minutes; call unmountdevice and detach",
                               record->staged.dir, IDLE_SECONDS / 60);
                 reconcile_problem(round->reconcile, record->name, &error);
         }
-        if (call->kind->attach != NULL ? attached == 0 || (begun && record->staged.dir == NULL)
-                                       : record->published_count == 0)
+        if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
+                                   : record->published_count == 0)
                 take_away(round, call);
         else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
                 reconcile_problem(round->reconcile, record->name, &error);
@@ -229,15 +226,13 @@ static void reconcile_name(struct reconcile_round *round, const char *name, cons
         struct error error = {};
 
         request = (struct volume_request){};
-        call = (struct volume_call){
-                .request = &request, .state = STATE_NONE, .config = round->config, .ephemeral = &ephemeral
-        };
+        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
         (void)text_copy(request.name, sizeof request.name, name);
         (void)text_copy(call.driver, sizeof call.driver, driver);
         (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);
         if (state_open(call.config.state_dir, "volumes", /* create= */ false, &call.state, &error) < 0)
                 reconcile_problem(round->reconcile, name, &error);
-        else if (state_try_lock(&call.state, volume_record_key(name))) { /* else a call is at it */
+        else if (state_try_lock(&call.state, volume_record_key(name))) { /* else a call is working on it */
                 int r = volume_record_read(&call.state, name, driver, &call.record, &error);
 
                 call.recorded = r == 0;
@@ -273,7 +268,7 @@ static int collect(struct volume_record *record, const char *file, void *argumen
         return 0;
 }
 
-/* ---- files that are not records any more, or not ours to read */
+/* ---- files that were set aside */
 
 static void tell_files(struct reconcile_round *round, const struct state *state)
 {
@@ -282,7 +277,7 @@ static void tell_files(struct reconcile_round *round, const struct state *state)
 
         while (list != NULL && (entry = readdir(list)) != NULL) {
                 struct error error = { .errnum = EBADMSG,
-                                       .reason = "a torn record, set aside; look at it and remove it" };
+                                       .reason = "a torn record that was set aside; look at it and remove it" };
 
                 if (entry->d_name[0] != '.' && text_ends(entry->d_name, STATE_ASIDE_SUFFIX))
                         reconcile_problem(round->reconcile, entry->d_name, &error);

@@ -10,19 +10,19 @@
 #include "base/reply.h"
 #include "process/log.h"
 
-/* A worker that hangs shares our descriptors, and kubelet waits until nobody holds its pipes. */
+/* kubelet waits until its pipes are closed, and a worker that hangs shares them. */
 static int say(json_t *reply)
 {
         int r = reply_say(reply, EXIT_DONE);
 
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-                (void)close(fd); /* what was to be said is said */
+                (void)close(fd); /* the reply is written */
         return r;
 }
 
 static int not_supported(void)
 {
-        /* the exit status tells as well */
+        /* the exit status says the same */
         (void)file_write_all(STDOUT_FILENO, VOLUME_DRIVER_NOT_SUPPORTED, strlen(VOLUME_DRIVER_NOT_SUPPORTED));
         return EXIT_FAILED;
 }

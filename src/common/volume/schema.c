@@ -51,15 +51,15 @@ static const struct schema_form replies[] = {
         {},
 };
 
-#define WITH_OPTIONS                                                                                                   \
-        (BIT(GETVOLUMENAME) | BIT(ATTACH) | BIT(WAITFORATTACH) | BIT(ISATTACHED) | BIT(MOUNTDEVICE) | BIT(MOUNT) |     \
-         SIZES)
+/* Verbs that look at the options beyond the name. getvolumename does not, and links no kind. */
+#define WITH_OPTIONS (BIT(ATTACH) | BIT(WAITFORATTACH) | BIT(ISATTACHED) | BIT(MOUNTDEVICE) | BIT(MOUNT) | SIZES)
 
 #define SCHEMA(name, word, letters, arguments)                                                                         \
-        [VERB_##name] = { .request = (WITH_OPTIONS & BIT(name)) != 0 ? &option_keys : NULL,                            \
-                          .programs = ALL,                                                                             \
-                          .texts = true,                                                                               \
-                          .reply_programs = BIT(name),                                                                 \
-                          .replies = replies },
+        const struct schema volume_schema_##name = { .request_of =                                                     \
+                                                             (WITH_OPTIONS & BIT(name)) != 0 ? option_keys : NULL,     \
+                                                     .programs = 1,                                                    \
+                                                     .texts = true,                                                    \
+                                                     .reply_programs = BIT(name),                                      \
+                                                     .replies = replies };
 
-const struct schema volume_schemas[] = { VOLUME_VERBS(SCHEMA) };
+VOLUME_VERBS(SCHEMA)

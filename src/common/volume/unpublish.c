@@ -7,7 +7,20 @@
 
 #include "mount/on_node.h"
 #include "process/log.h"
+#include "volume/kinds.h"
 #include "volume/mount_dir.h"
+
+/* What was made for this directory alone; without a record the directory tells. */
+static int unmake(const struct volume_call *call, const char *dir, struct error *error)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->unmake != NULL &&
+                    (!call->recorded || strcmp(call->record.kind, volume_kinds[i]->word) == 0))
+                        r = volume_kinds[i]->unmake(call, dir, error);
+        return r;
+}
 
 int volume_take_off(struct volume_call *call, struct error *error)
 {
@@ -27,9 +40,8 @@ int volume_take_off(struct volume_call *call, struct error *error)
                                "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
                                call->config.unmount_seconds);
         }
-        if (call->ephemeral != NULL && (!call->recorded || strcmp(call->record.kind, "ephemeral") == 0) &&
-            (r = call->ephemeral->unmake(call, dir, error)) < 0)
-                return r; /* remembered still, for the next call */
+        if (call->request->verb == VERB_UNMOUNT && (r = unmake(call, dir, error)) < 0)
+                return r; /* still in the record, for the next call */
         place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
         if (place != NULL) {
                 mount_dir_unmake(dir, place->made);
@@ -38,10 +50,24 @@ int volume_take_off(struct volume_call *call, struct error *error)
                 return 0;
         r = mount_dir_save(call, error);
         if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
-                /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
-                 */
+                /* it is unmounted; an outdated record does no harm, and detach removes it */
                 log_say("the record cannot be written: %s", strerrordesc_np(-r));
                 return 0;
         }
+        return r;
+}
+
+int volume_unpublish(struct volume_call *call, struct error *error)
+{
+        return volume_take_off(call, error);
+}
+
+int volume_unstage(struct volume_call *call, struct error *error)
+{
+        int r = volume_take_off(call, error);
+
+        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->unstage != NULL)
+                        r = volume_kinds[i]->unstage(call, error);
         return r;
 }

@@ -7,9 +7,15 @@
 
 #include "volume/call.h"
 
+/* volume_unpublish() - unmount. */
+int volume_unpublish(struct volume_call *call, struct error *error);
+
+/* volume_unstage() - unmountdevice; where the volume was wrapped, its own filesystem is unmounted next. */
+int volume_unstage(struct volume_call *call, struct error *error);
+
 /*
- * volume_take_off() - unmount and unmountdevice: whatever is mounted on request->dir and below it, the directories that
- * were made for it, and what the record remembers of it.
+ * volume_take_off() - the work of both: unmount everything on request->dir and below it, remove the directories that
+ * were made for it, and forget it in the record.
  */
 int volume_take_off(struct volume_call *call, struct error *error);
 

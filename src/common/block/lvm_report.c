@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/lvm_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* The rows of a report: {"report":[{KIND:[...]}]}. */
+static const json_t *rows_of(const json_t *report, const char *kind)
+{
+        return json_object_get(json_array_get(json_object_get(report, "report"), 0), kind);
+}
+
+static const char *text_of(const json_t *row, const char *field)
+{
+        return json_string_value(json_object_get(row, field)) ?: "";
+}
+
+static uint64_t number_of(const json_t *row, const char *field)
+{
+        return strtoull(text_of(row, field), NULL, 10);
+}
+
+static bool is_ours(const char *tags)
+{
+        for (const char *tag = tags; *tag != '\0';) {
+                size_t length = strcspn(tag, ",");
+
+                if (length == strlen(LVM_TAG) && strncmp(tag, LVM_TAG, length) == 0)
+                        return true;
+                tag += length + (tag[length] == ',' ? 1 : 0);
+        }
+        return false;
+}
+
+bool lvm_report_group(const json_t *report, struct lvm_group *ret_group)
+{
+        const json_t *row = json_array_get(rows_of(report, "vg"), 0);
+
+        *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
+                                         .free_bytes = number_of(row, "vg_free"),
+                                         .extent_bytes = number_of(row, "vg_extent_size"),
+                                         .ours = is_ours(text_of(row, "vg_tags")) };
+        return row != NULL;
+}
+
+void lvm_report_disk_group(const json_t *report, char *ret_group)
+{
+        (void)text_copy(ret_group, LVM_NAME_MAX, text_of(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
+}
+
+int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count)
+{
+        const json_t *row;
+        size_t i;
+
+        json_array_foreach (rows_of(report, "pv"), i, row)
+                if ((int)i < count)
+                        ret_bytes[i] = number_of(row, "pv_free");
+        return (int)json_array_size(rows_of(report, "pv"));
+}
+
+static void take_row(const json_t *row, struct lvm_volume *ret_volume)
+{
+        const char *role = text_of(row, "lv_role");
+
+        *ret_volume = (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
+                                           .ours = is_ours(text_of(row, "lv_tags")),
+                                           .active = strcmp(text_of(row, "lv_active"), "active") == 0,
+                                           .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
+                                           .public = strstr(role, "public") != NULL,
+                                           .has_snapshots = strstr(role, "thickorigin") != NULL,
+                                           .stripes = (unsigned)number_of(row, "stripes"),
+                                           .data_stripes = (unsigned)number_of(row, "data_stripes"),
+                                           .copies = (unsigned)number_of(row, "data_copies"),
+                                           .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
+        (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
+        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
+        (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
+        (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
+}
+
+int lvm_report_each(const json_t *report, lvm_function *function, void *argument, struct error *error)
+{
+        const json_t *row;
+        size_t i;
+
+        json_array_foreach (rows_of(report, "lv"), i, row) {
+                struct lvm_volume volume;
+                int r;
+
+                take_row(row, &volume);
+                if ((r = function(&volume, argument, error)) != 0)
+                        return r;
+        }
+        return 0;
+}
