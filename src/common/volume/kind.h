@@ -44,7 +44,6 @@ struct volume_kind {
         const char *word;
         bool has_device;
         const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
-        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         /* whether options without a "type" can mean this kind alone; NULL: they never do */
         bool (*guess)(const struct volume_request *request);
         /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
@@ -92,7 +91,7 @@ struct volume_kind {
 /* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
 #define VOLUME_KIND_DECLARATION(word, has_device, owned)                                                               \
         extern const struct volume_kind kind_##word;                                                                   \
-        enum { VOLUME_HAS_DEVICE_##word = has_device }
+        enum { VOLUME_HAS_DEVICE_##word = (has_device) }
 VOLUME_TYPES(VOLUME_KIND_DECLARATION, ;);
 VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;);
 #undef VOLUME_KIND_DECLARATION
