@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make            build bin/
-# make check      install what is needed, build, lint, run every test
+# make test       build and run the unit tests: no root, under a minute
+# make check      install what is needed, build, lint, run every test once: ten minutes on two processors
+# make check-deep what check leaves out: sweeps at every point, Debian's kernel in virtual machines, fuzzers: fifty minutes
+# make fuzz       build and run the fuzz targets, SECONDS=60 each
+# make soak       mutants, long fuzzing, long runs: hours
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
@@ -12,12 +16,13 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 sbindir = $(PREFIX)/sbin
 mandir = $(PREFIX)/share/man
+docdir = $(PREFIX)/share/doc/flexgraft
 libexecdir = $(PREFIX)/libexec/flexgraft
 unitdir = $(PREFIX)/lib/systemd/system
 hooksdir = $(PREFIX)/share/containers/oci/hooks.d
 
 CC ?= gcc
-BUILD := build$(if $(SANITIZE),/sanitize)
+BUILD := build$(if $(FUZZ),/fuzz,$(if $(SANITIZE),/sanitize))
 BIN := bin$(if $(SANITIZE),/sanitize)
 
 HELPERS := mount-bind mount-block mount-container-to-container mount-nfs mount-tmpfs mount-overlay mount-batch mount-hook \
@@ -27,13 +32,17 @@ VERBS := init getvolumename attach waitforattach isattached detach mountdevice u
 VOLUME_TOOLS := volume-create volume-delete volume-list volume-capacity volume-reconcile
 PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
 	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) tools lvm pmem remap-daemon remap-runner
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(VERBS) parser tools lvm pmem remap-daemon remap-runner
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
 	-Wwrite-strings -Wvla -Wundef -Wformat=2 -Wnull-dereference -Wimplicit-fallthrough -Wlogical-op \
 	-Wno-format-truncation -Wduplicated-cond -Wduplicated-branches -Wcast-align=strict -Wunused-result
+ifdef FUZZ
+CC := clang
+WARNINGS := -w # clang lacks some of gcc's, and has others; clang-tidy looks for what it would find
+endif
 CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -Isrc/common -Isrc -I$(BUILD) $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
@@ -44,6 +53,10 @@ ifdef SANITIZE
 CPPFLAGS_ALL += -DSANITIZE
 CFLAGS_ALL += -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
+else ifdef FUZZ
+CPPFLAGS_ALL += -DSANITIZE
+CFLAGS_ALL += -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS_ALL += -fsanitize=fuzzer,address,undefined
 else
 CPPFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 LDFLAGS_ALL += -static
@@ -53,6 +66,7 @@ LIBS_mount-block := -lblkid -luuid
 LIBS_mount-nfs := -lcares
 LIBS_mount-batch := $(LIBS_mount-block) -lcares
 LIBS_mount-hook := $(LIBS_mount-batch)
+LIBS_getvolumename := $(LIBS_mount-batch)
 LIBS_attach := $(LIBS_mount-batch)
 LIBS_waitforattach := $(LIBS_mount-batch)
 LIBS_isattached := $(LIBS_mount-batch)
@@ -127,6 +141,7 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+$(BUILD)/common/process/unprivileged.o: $(BUILD)/privileges/parser.h
 $(BUILD)/common/block/fs_tools.o: $(BUILD)/privileges/tools.h
 $(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h
@@ -152,21 +167,57 @@ $(BUILD)/export-privileges: src/privileges/export-privileges.c src/privileges/pr
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -Isrc/common -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
 
+# Unit tests (make test) and fuzz targets (make fuzz): dynamic programs with the sanitizers, linked with what the programs are made of.
+LIBS_TEST := -lblkid -luuid -lcares $(LIBS)
+UNITS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/target/%,$(wildcard tests/fuzz/*.c))
+
+units: $(UNITS)
+	@:
+
+fuzzers: $(FUZZERS)
+	@:
+
+$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS_TEST)
+
+$(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_TEST)
+
 tools: $(TOOLS)
 	@:
 
-build/tools/%: tests/tools/%.c Makefile
+build/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $<
 
 deps:
 	$(Q)scripts/install-deps
 
+test:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 units
+	$(Q)scripts/test
+
+fuzz:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) FUZZ=1 fuzzers
+	$(Q)scripts/fuzz $(SECONDS)
+
 check: deps
-	$(Q)$(MAKE) --no-print-directory all tools
-	$(Q)$(MAKE) --no-print-directory SANITIZE=1 all
-	$(Q)$(MAKE) --no-print-directory lint
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
 	$(Q)scripts/check
+
+check-deep: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)scripts/check --deep
+
+# Hours, not part of any check: mutants that tests must kill, long fuzzing, long runs under load.
+soak: deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
+	$(Q)for program in scripts/mutate tests/soak; do [ ! -f $$program ] || $$program || exit 1; done
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
@@ -183,14 +234,17 @@ bench: deps
 	$(Q)scripts/bench
 
 lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
-	$(Q)scripts/lint
+	$(Q)scripts/lint --deep
 
 install: all
-	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(mandir)/man8 $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
+	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
+	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
 	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
-	install -m 0644 man/*.8 $(DESTDIR)$(mandir)/man8
+	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
+	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(docdir)
+	install -m 0644 docs/*.md $(DESTDIR)$(docdir)/docs
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
 		case $$file in *.service.in) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
 		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$$dir/$$(basename "$$file" .in) || exit 1; \
@@ -199,7 +253,7 @@ install: all
 clean:
 	$(Q)rm -rf build bin
 
-.PHONY: all tools deps check demo bench lint install clean
+.PHONY: all tools units fuzzers deps test fuzz check check-deep soak demo bench lint install clean
 .SECONDARY:
 
 -include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach JSON NODE - make the volume's device exist on the node. */
+/* attach JSON NODE - attach a volume to a node. */
 #include "privileges/attach.h"
 #include "process/program.h"
 #include "volume/attach.h"
@@ -7,7 +7,7 @@
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Attach a volume and say which device it is. For another node nothing is changed here.\n"
+                           "Attach a volume, and print its device. For another node it changes nothing here.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "attach",

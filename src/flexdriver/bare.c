@@ -6,7 +6,7 @@
 #ifdef BARE
 
 #if defined(__x86_64__)
-/* The kernel puts argc, argv, NULL, the environment, NULL on the stack, and calls nobody (System V ABI, AMD64, 3.4.1).
+/* The kernel puts argc, argv, NULL, the environment, NULL on the stack, and calls no function (System V ABI, AMD64, 3.4.1).
  */
 __asm__(".globl _start\n"
         ".type _start, @function\n"
@@ -64,7 +64,7 @@ void bare_start(long *stack)
         (void)bare_call(__NR_exit_group, status, 0, 0, 0, 0);
 }
 
-/* What volume/verbs.c, and the compiler, want of <string.h>. */
+/* The functions of <string.h> that volume/verbs.c and the compiler use. */
 
 size_t strlen(const char *text)
 {

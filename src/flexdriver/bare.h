@@ -2,11 +2,11 @@
 /*
  * bare.h - a program without a C library: where it starts, and the system calls it makes.
  *
- * kubelet starts flexdriver for every verb, only for it to become another program. Half a millisecond of what a static
- * program costs is glibc making itself ready (it asks the processor some seventy questions, each of which leaves a
- * virtual machine); a program that needs none of that starts in a fifth of the time.
+ * kubelet starts flexdriver for every verb, and it only executes another program. Half a millisecond of a static
+ * program's time is the start of glibc (some seventy CPUID instructions, each of which exits a virtual machine); without
+ * it a program starts in a fifth of the time.
  *
- * On processors that are not named here, and with the sanitizers, the same functions are the C library's.
+ * On other processors, and with the sanitizers, the C library provides the same functions.
  */
 #ifndef FLEXGRAFT_BARE_H
 #define FLEXGRAFT_BARE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detach NAME NODE - let the volume's device go. */
+/* detach NAME NODE - detach a volume from its node. */
 #include "privileges/detach.h"
 #include "process/program.h"
 #include "volume/attach.h"
@@ -7,7 +7,7 @@
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Let the device of a volume go, by the name of the volume alone.\n"
+                           "Detach a volume from this node, by its name alone.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "detach",

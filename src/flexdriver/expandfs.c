@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - make its filesystem larger, while it is mounted. */
+/* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - grow the filesystem of a volume while it is mounted. */
 #include "privileges/expandfs.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
 #include "volume/expand.h"
 #include "volume/reply.h"
 
-static const char help[] =
-        "\n"
-        "Make the filesystem that is mounted on DIR as large as its device, and that as large as NEW_SIZE bytes.\n"
-        "\n" VERB_HELP;
+static const char help[] = "\n"
+                           "Grow a volume's device to NEW_SIZE bytes, and the filesystem mounted on DIR to\n"
+                           "the size of the device.\n"
+                           "\n" VERB_HELP;
 
 static const struct program program = { .name = "expandfs",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_exec_helpers_begin_with_tools };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expandvolume JSON DIR NEW_SIZE OLD_SIZE - make the volume larger. */
+/* expandvolume JSON DIR NEW_SIZE OLD_SIZE - grow a volume's device. */
 #include "privileges/expandvolume.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
@@ -7,7 +7,7 @@
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Make an image or a device larger, in bytes; never smaller.\n"
+                           "Grow a volume's image or device to NEW_SIZE bytes. It never shrinks.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "expandvolume",

@@ -2,8 +2,8 @@
 /*
  * flexdriver VERB ARGS... - what kubelet runs: init is answered here, every other verb is a program of its own.
  *
- * Privileges: all are kept for the program it becomes, which gives them away first thing. What answers here gives them
- * away itself, with init's filter, before it looks at anything.
+ * Privileges: it keeps all for the verb's program, which drops them first. What is answered here drops them first, too,
+ * with init's filter.
  */
 #include <asm/unistd.h>
 #include <errno.h>
@@ -16,34 +16,36 @@
 
 #include "flexdriver/bare.h"
 #include "privileges/init.h"
+#include "volume/kind_words.h"
 #include "volume/verbs.h"
 
 #define STANDARD_OUTPUT 1
 
-static const char help[] =
-        "Usage: flexdriver VERB ... | --help | --version\n"
-        "\n"
-        "The FlexVolume driver of flexgraft. kubelet runs it, under the name it was installed as (see\n"
-        "install-flexvolume): VENDOR~DRIVER/DRIVER VERB ARGUMENTS. A driver named loop, block, bind or tmpfs has "
-        "volumes of\n"
-        "that type; any other has those that the option \"type\" says.\n"
-        "\n"
-        "  init\n"
-        "  getvolumename JSON\n"
-        "  attach        JSON NODE\n"
-        "  waitforattach DEVICE JSON\n"
-        "  isattached    JSON NODE\n"
-        "  detach        NAME NODE\n"
-        "  mountdevice   DIR DEVICE JSON\n"
-        "  unmountdevice DIR\n"
-        "  mount         DIR JSON\n"
-        "  unmount       DIR\n"
-        "  expandvolume  JSON DIR NEW_SIZE OLD_SIZE\n"
-        "  expandfs      JSON DEVICE DIR NEW_SIZE OLD_SIZE\n"
-        "\n"
-        "Example: flexdriver attach '{\"kubernetes.io/pvOrVolumeName\": \"data\", \"type\": \"loop\", \"size\": "
-        "\"1Gi\"}' $(hostname)\n"
-        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
+static const char help[] = "usage: flexdriver VERB ... | --help | --version\n"
+                           "\n"
+                           "The FlexVolume driver of flexgraft. kubelet runs it under the name that it was\n"
+                           "installed as: VENDOR~DRIVER/DRIVER VERB ARGUMENTS; see install-flexvolume(8).\n"
+                           "The types of volumes are " VOLUME_TYPE_LIST ".\n"
+                           "A driver named after a type has volumes of that type only; with any other\n"
+                           "driver, the option \"type\" names the type.\n"
+                           "\n"
+                           "  init\n"
+                           "  getvolumename JSON\n"
+                           "  attach        JSON NODE\n"
+                           "  waitforattach DEVICE JSON\n"
+                           "  isattached    JSON NODE\n"
+                           "  detach        NAME NODE\n"
+                           "  mountdevice   DIR DEVICE JSON\n"
+                           "  unmountdevice DIR\n"
+                           "  mount         DIR JSON\n"
+                           "  unmount       DIR\n"
+                           "  expandvolume  JSON DIR NEW_SIZE OLD_SIZE\n"
+                           "  expandfs      JSON DEVICE DIR NEW_SIZE OLD_SIZE\n"
+                           "\n"
+                           "Example: flexdriver attach '{\"kubernetes.io/pvOrVolumeName\": \"data\",\n"
+                           "                              \"type\": \"loop\", \"size\": \"1Gi\"}' $(hostname)\n"
+                           "verbs/VERB --help, beside the driver's program, lists the options in JSON.\n"
+                           "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
 
 static int say(const char *line, int status)
 {
@@ -69,7 +71,7 @@ static int say_failure(void)
                    0);
 }
 
-/* As privileges_drop() does; where we are not root there is nothing to give away. */
+/* As privileges_drop() does; a caller that is not root has none to drop. */
 static void drop_privileges(void)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3, .pid = 0 };
@@ -87,7 +89,7 @@ static size_t append(char *text, size_t length, size_t size, const char *more)
         size_t part = strlen(more);
 
         if (length + part >= size)
-                return size; /* too long: told by whoever looks */
+                return size; /* too long: the caller checks */
         (void)memcpy(text + length, more, part + 1);
         return length + part;
 }

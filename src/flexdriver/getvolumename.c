@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* getvolumename JSON - one volume, one name, whoever asks. */
+/* getvolumename JSON - print the name of a volume. */
 #include "privileges/getvolumename.h"
 #include "process/program.h"
 #include "volume/call.h"
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Say by which name this volume is known: the one that kubelet gave it.\n"
+                           "Print the name of the volume: the one that kubelet gave it.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init - say what this driver can do, every capability spelled out. */
+/* init - print what this driver can do, with every capability. */
 #include "privileges/init.h"
 #include "process/program.h"
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Say what the FlexVolume driver of this name can do. kubelet runs it through flexdriver.\n"
+                           "Print what the FlexVolume driver of this name can do. kubelet runs it through\n"
+                           "flexdriver.\n"
                            "Exit status: 0. Needs root.\n";
 
 static const struct program program = { .name = "init", .help = help, .privileges = &PRIVILEGES, .arguments = "" };

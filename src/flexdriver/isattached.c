@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isattached JSON NODE - answer from the kernel, not from memory. */
+/* isattached JSON NODE - whether a volume is attached, by the kernel and not by its record. */
 #include "privileges/isattached.h"
 #include "process/program.h"
 #include "volume/attach.h"
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Say whether a volume has its device on a node.\n"
+                           "Print whether a volume is attached to a node.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = {

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount DIR JSON - publish a volume to a pod. */
+/* mount DIR JSON - mount a volume for a pod. */
 #include "privileges/mount.h"
 #include "process/program.h"
-#include "volume/ephemeral.h"
-#include "volume/kind_kata.h"
+#include "volume/exec_helpers.h"
+#include "volume/publish.h"
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Put a volume on the directory DIR of a pod.\n"
+                           "Mount a volume on the directory DIR of a pod.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "mount",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DIR JSON",
-                                        .before_drop = ephemeral_begin_mount };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {
         static struct volume_request request;
-        static struct volume_call call = { .ephemeral = &ephemeral };
+        static struct volume_call call;
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0)
-                return volume_reply_failure(&request, &error);
-        call.provisions = ephemeral_begun();
-        if (volume_call_begin(&call, &request, VERB_MOUNT, argc, argv, &error) < 0 ||
-            volume_call_run(&call, kata_publish, &error) < 0)
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            volume_call_begin(&call, &request, VERB_MOUNT, argc, argv, &error) < 0 ||
+            volume_call_run(&call, volume_publish, &error) < 0)
                 return volume_reply_failure(&request, &error);
         return volume_reply_success(&call);
 }

@@ -3,19 +3,19 @@
 #include "privileges/mountdevice.h"
 #include "process/program.h"
 #include "volume/exec_helpers.h"
-#include "volume/kind_kata.h"
 #include "volume/reply.h"
+#include "volume/stage.h"
 
-static const char help[] =
-        "\n"
-        "Mount a volume on DIR, for all pods of this node. A device that is blank gets a filesystem first.\n"
-        "\n" VERB_HELP;
+static const char help[] = "\n"
+                           "Mount a volume on DIR, for all pods of this node. A blank device gets a\n"
+                           "filesystem first.\n"
+                           "\n" VERB_HELP;
 
 static const struct program program = { .name = "mountdevice",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DIR DEVICE JSON",
-                                        .before_drop = volume_exec_helpers_begin_with_tools };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_MOUNTDEVICE, argc, argv, &error) < 0 ||
-            volume_call_run(&call, kata_stage, &error) < 0)
+            volume_call_run(&call, volume_stage, &error) < 0)
                 return volume_reply_failure(&request, &error);
         return volume_reply_success(&call);
 }

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unmount DIR - unpublish it. */
+/* unmount DIR - unmount a volume from a pod. */
 #include "privileges/unmount.h"
 #include "process/program.h"
-#include "volume/ephemeral.h"
-#include "volume/mount_dir.h"
+#include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/unpublish.h"
 
 static const char help[] = "\n"
-                           "Unmount whatever is mounted on DIR and below it.\n"
+                           "Unmount everything on DIR and below it.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "unmount",
                                         .help = help,
                                         .privileges = &PRIVILEGES,
                                         .arguments = "DIR",
-                                        .before_drop = ephemeral_begin_unmount };
+                                        .before_drop = volume_exec_helpers_begin };
 
 int main(int argc, char **argv)
 {
         static struct volume_request request;
-        static struct volume_call call = { .ephemeral = &ephemeral };
+        static struct volume_call call;
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0)
-                return volume_reply_failure(&request, &error);
-        call.provisions = ephemeral_begun();
-        if (volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_take_off, &error) < 0)
+        if (program_begin(&program, argc, argv, &error) < 0 ||
+            volume_call_begin(&call, &request, VERB_UNMOUNT, argc, argv, &error) < 0 ||
+            volume_call_run(&call, volume_unpublish, &error) < 0)
                 return volume_reply_failure(&request, &error);
         return volume_reply_success(&call);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unmountdevice DIR - unstage it. */
+/* unmountdevice DIR - unmount a volume from this node. */
 #include "privileges/unmountdevice.h"
 #include "process/program.h"
-#include "volume/kind_kata.h"
 #include "volume/reply.h"
+#include "volume/unpublish.h"
 
 static const char help[] = "\n"
-                           "Unmount whatever is mounted on DIR and below it.\n"
+                           "Unmount everything on DIR and below it.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = {
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
             volume_call_begin(&call, &request, VERB_UNMOUNTDEVICE, argc, argv, &error) < 0 ||
-            volume_call_run(&call, kata_take_off, &error) < 0)
+            volume_call_run(&call, volume_unstage, &error) < 0)
                 return volume_reply_failure(&request, &error);
         return volume_reply_success(&call);
 }

@@ -7,7 +7,7 @@
 #include "volume/reply.h"
 
 static const char help[] = "\n"
-                           "Wait until a volume has its device on this node; attach it, if nobody did.\n"
+                           "Wait until a volume is attached to this node; attach it if it is not.\n"
                            "\n" VERB_HELP;
 
 static const struct program program = { .name = "waitforattach",

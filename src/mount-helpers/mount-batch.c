@@ -2,7 +2,7 @@
 /* mount-batch REQUEST - many mounts into running containers: all of them or none. */
 #include "privileges/mount-batch.h"
 #include "inject/apply.h"
-#include "inject/remap.h"
+#include "inject/remap_begin.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
 #include "inject/source.h"
@@ -31,20 +31,20 @@ static const char help[] =
         "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
 
 static const struct program program = {
-        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for
+        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for_batch
 };
 
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
-        const struct batch batch = { .request = &request, .kind_of = source_of };
+        const struct batch batch = { .request = &request };
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];
         static struct plan plans[REQUEST_ENTRIES_MAX];
         const struct request *failed;
         static struct error error;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_BATCH, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_BATCH, source_kinds, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)

@@ -5,7 +5,7 @@
 #include "inject/remap.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_bind.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =
@@ -36,6 +36,8 @@ static const struct program program = {
         .name = "mount-bind", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for
 };
 
+static const struct source_kind *const sources[] = { &source_bind, NULL };
+
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -44,10 +46,10 @@ int main(int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_BIND, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_BIND, sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &source_bind, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

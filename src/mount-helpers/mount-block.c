@@ -5,8 +5,7 @@
 #include "inject/remap.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_block.h"
-#include "inject/source_raw.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =
@@ -40,6 +39,8 @@ static const struct program program = {
         .name = "mount-block", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for
 };
 
+static const struct source_kind *const sources[] = { &source_block, NULL };
+
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -48,10 +49,10 @@ int main(int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_BLOCK, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_BLOCK, sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, request.raw ? &source_raw : &source_block, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

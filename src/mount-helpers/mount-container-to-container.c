@@ -4,7 +4,7 @@
 #include "inject/apply.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_container.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =
@@ -39,6 +39,8 @@ static const struct program program = { .name = "mount-container-to-container",
                                         .help = help,
                                         .privileges = &PRIVILEGES };
 
+static const struct source_kind *const sources[] = { &source_container, NULL };
+
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -47,10 +49,10 @@ int main(int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_CONTAINER, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_CONTAINER, sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &source_container, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-hook STAGE - the OCI hook: mounts that a container's annotations ask for. */
 #include "privileges/mount-hook.h"
-#include "inject/apply.h"
 #include "inject/oci_hook.h"
-#include "inject/remap.h"
+#include "inject/remap_begin.h"
 #include "inject/reply.h"
-#include "inject/source.h"
 #include "process/program.h"
-#include "state/policy.h"
 
 static const char help[] =
         "\n"
@@ -32,24 +29,6 @@ static const struct program program = { .name = "mount-hook",
                                         .arguments = "STAGE",
                                         .before_drop = remap_begin_by_policy };
 
-static int mount_all(struct oci_hook *hook, struct request *request, const struct request **ret_failed,
-                     struct error *error)
-{
-        static struct outcome outcomes[REQUEST_ENTRIES_MAX];
-        static struct plan plans[REQUEST_ENTRIES_MAX];
-        cleanup_policy struct policy policy = {};
-        const struct batch batch = {
-                .request = request, .kind_of = source_of, .policy = &policy, .created_root = hook->root
-        };
-        int r;
-
-        if ((r = policy_load(&policy, "annotations", error)) < 0 || (r = oci_hook_request(hook, request, error)) < 0 ||
-            (r = policy_check_count(&policy, request->entry_count, error)) < 0 || request->entry_count == 0)
-                return r;
-        plan_make_batch(plans, request);
-        return plan_apply_batch(plans, &batch, outcomes, ret_failed, error);
-}
-
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -66,6 +45,7 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = oci_hook_read(&hook, stage, &error);
         if (r == 0 && hook.asked)
-                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &error) : mount_all(&hook, &request, &failed, &error);
+                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &error)
+                                        : oci_hook_mount(&hook, &request, &failed, &error);
         return r < 0 ? inject_reply_complaint(program.name, failed != NULL ? failed : &request, &error) : EXIT_DONE;
 }

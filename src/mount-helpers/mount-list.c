@@ -2,6 +2,7 @@
 /* mount-list REQUEST - what flexgraft put into containers, each held against the kernel. */
 #include <string.h>
 
+#include "inject/list_table.h"
 #include "inject/listing.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
@@ -41,9 +42,9 @@ int main(int argc, char **argv)
                 argc = argc > 2 ? argc - 1 : 2;
         }
         if ((r = program_begin(&program, argc, argv, &error)) == 0 &&
-            (r = request_parse(&request, REQUEST_MOUNT_LIST, argc, argv, &error)) == 0)
+            (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
         if (table)
-                return r < 0 ? inject_reply_complaint(program.name, &request, &error) : inject_reply_table(&listing);
+                return r < 0 ? inject_reply_complaint(program.name, &request, &error) : list_table_say(&listing);
         return r < 0 ? inject_reply_failure(&request, &error) : inject_reply_listed(&listing);
 }

@@ -5,7 +5,7 @@
 #include "inject/remap.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_nfs.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =
@@ -39,6 +39,8 @@ static const struct program program = {
         .name = "mount-nfs", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin
 };
 
+static const struct source_kind *const sources[] = { &source_nfs, NULL };
+
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -47,10 +49,10 @@ int main(int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_NFS, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_NFS, sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &source_nfs, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

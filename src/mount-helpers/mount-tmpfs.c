@@ -4,7 +4,7 @@
 #include "inject/apply.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source_tmpfs.h"
+#include "inject/source.h"
 #include "process/program.h"
 
 static const char help[] =
@@ -36,6 +36,8 @@ static const char help[] =
 
 static const struct program program = { .name = "mount-tmpfs", .help = help, .privileges = &PRIVILEGES };
 
+static const struct source_kind *const sources[] = { &source_tmpfs, NULL };
+
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
@@ -44,10 +46,10 @@ int main(int argc, char **argv)
         struct plan plan;
 
         if (program_begin(&program, argc, argv, &error) < 0 ||
-            request_parse(&request, REQUEST_MOUNT_TMPFS, argc, argv, &error) < 0)
+            request_parse(&request, REQUEST_MOUNT_TMPFS, sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
         plan_make(&plan, &request);
-        if (plan_apply(&plan, &source_tmpfs, &outcome, &error) < 0)
+        if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);
         return request.dry_run ? inject_reply_planned(&plan, &outcome) : inject_reply_mounted(&outcome);
 }

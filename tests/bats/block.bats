@@ -207,23 +207,23 @@ check_runtime() {
 }
 
 @test "a device is found by LABEL" {
-        make_device ext4 "fg$BATS_ROOT_PID"
+        make_device ext4 "fg$RUN_ID"
         start_container plain
-        SOURCE_DEVICE=LABEL=fg$BATS_ROOT_PID
+        SOURCE_DEVICE=LABEL=fg$RUN_ID
         helper mount-block "$(block_request)"
         assert_success
         is "$(in_container cat /data/file)" "from the device"
 }
 
 @test "an xfs is found by UUID and by LABEL" {
-        make_device xfs "fg$BATS_ROOT_PID"
+        make_device xfs "fg$RUN_ID"
         start_container plain
         SOURCE_DEVICE=UUID=$(blkid -p -s UUID -o value "$DEVICE")
         helper mount-block "$(block_request)"
         assert_success
         helper mount-remove "$(remove_request /data)"
         assert_success
-        SOURCE_DEVICE=LABEL=fg$BATS_ROOT_PID
+        SOURCE_DEVICE=LABEL=fg$RUN_ID
         helper mount-block "$(block_request)"
         assert_success
         in_container touch /data/made

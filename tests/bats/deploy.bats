@@ -268,13 +268,13 @@ lifecycle() {
 
 @test "the example of block is the disk with that label" {
         driver_bed
-        make_device ext4 "data-$$"
+        make_device ext4 "data-$RUN_ID"
         # the label of the example may be some disk's of this machine, whose policy says which disks may be taken
         # shellcheck disable=SC2153     # make_device sets it
         jq --arg device "$DEVICE" '.volumes.devices = [$device]' "$DEPLOY/etc/policy.json" >"$BATS_TEST_TMPDIR/policy.json"
         flex_volume "$DEPLOY/examples/block.yaml" flexgraft-block
         is "$(jq -r .source <<<"$OPTIONS")" LABEL=data
-        OPTIONS=$(jq -c --arg source "LABEL=data-$$" '.source = $source' <<<"$OPTIONS")
+        OPTIONS=$(jq -c --arg source "LABEL=data-$RUN_ID" '.source = $source' <<<"$OPTIONS")
         lifecycle block
         is "$FSTYPE" ext4
 }
@@ -367,18 +367,18 @@ unit_value() {
                 [[ -e $FLEXGRAFT_REPO/$word ]] || { echo "COPY $word"; false; }
                 copies=$((copies + 1))
         done < <(sed -n 's/^COPY \([a-zA-Z.]*\) .*/\1/p' "$dockerfile")
-        ((copies == 6))
+        ((copies == 7))
         # every directory that the Makefile takes something from
         while read -r word; do
                 grep -qE "^COPY $word( |\$)" "$dockerfile" || { echo "no COPY $word"; false; }
-        done < <(grep -oE '(^|[[:space:]])(deploy|hooks\.d|man|scripts|src)/' "$FLEXGRAFT_REPO/Makefile" | sed 's|^[[:space:]]*||; s|/$||' | sort -u)
+        done < <(grep -oE '(^|[[:space:]])(deploy|docs|hooks\.d|man|scripts|src)/' "$FLEXGRAFT_REPO/Makefile" | sed 's|^[[:space:]]*||; s|/$||' | sort -u)
         packages=0
         # shellcheck disable=SC2013     # words
         for word in $(sed -n '/^RUN apt-get/,/[^\\]$/p' "$dockerfile" | tail -n +2); do
                 grep -qE "(^| )$word( |\$)" "$FLEXGRAFT_REPO/scripts/install-deps" || { echo "install-deps lacks $word"; false; }
                 packages=$((packages + 1))
         done
-        ((packages == 11))
+        ((packages == 12))
         is "$(sed -n 's/^FROM \([^ ]*\).*/\1/p' "$dockerfile" | tr '\n' ' ')" "debian:12 debian:12-slim "
         # the image and the DaemonSet agree on where the script is
         is "$(sed -n 's/^ENTRYPOINT \["\(.*\)"\]$/\1/p' "$dockerfile")" \

@@ -15,14 +15,6 @@ teardown() {
         driver_teardown
 }
 
-loop_spec() {
-        spec "$1" type=loop size=8Mi "${@:2}"
-}
-
-attached_loop() {
-        kubelet_attach "$1" type=loop size=8Mi "${@:2}"
-}
-
 # take_down NAME: lifecycle_down, whatever began it.
 take_down() {
         DRIVER_ATTACHES=true lifecycle_down "$1"
@@ -626,7 +618,7 @@ refuses() {
         make_device blank
         refuses block "source=$DEVICE"
         # A name that leads to another device is that device.
-        local link=/dev/flexgraft-test-$BATS_ROOT_PID
+        local link=/dev/flexgraft-test-$RUN_ID
         ln -s "$DEVICE" "$link"
         call attach "$(spec data type=block "source=$link")" "$NODE"
         rm "$link"

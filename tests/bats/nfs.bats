@@ -8,6 +8,7 @@
 load helpers
 load driver_helpers
 load nfs_helpers
+load docs_helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -101,6 +102,15 @@ check_owners() {
         check_owners crun-nouserns 4.2 none
 }
 
+@test "the commands of docs/nfs.md can be typed one after the other, and none fails" {
+        start_client plain
+        echo "$NFS_ADDRESS nas.example.org" >"$CONTAINER_ROOTFS/etc/hosts"
+        blocks docs/nfs.md 'sh nfs' | sed "s,\"web\",$CONTAINER_PID,; s,/export/data,$EXPORT," >"$BATS_TEST_TMPDIR/script"
+        run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -euo pipefail "$BATS_TEST_TMPDIR/script"
+        is "$status" 0 "exit status of what docs/nfs.md says: $output"
+        is "$(jq -r '[.status, .mount.target, .mount.nfs.version] | join(" ")' <<<"$output")" $'Success /data 4.2\nSuccess /old 4.1'
+}
+
 @test "two containers with other mappings see each other's files, with the right owners" {
         local first
         start_client plain 100000
@@ -135,8 +145,8 @@ other_than() {
         assert_success
         assert_field '.mounts | length' 1
         assert_field '.mounts[0].type' nfs
-        assert_field '.mounts[0].translator.running' true
-        is "$(<"/proc/$(jq -r '.mounts[0].translator.pid' <<<"$json")/comm")" remap-keeper
+        assert_field '.mounts[0].remap.running' true
+        is "$(<"/proc/$(jq -r '.mounts[0].remap.pid' <<<"$json")/comm")" remap-keeper
 }
 
 @test "with ids host a container with a user namespace has the NFS mount itself, and sees foreign owners" {

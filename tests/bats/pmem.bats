@@ -8,6 +8,7 @@
 load helpers
 load driver_helpers
 load lvm_helpers
+load docs_helpers
 bats_require_minimum_version 1.5.0
 
 ALIGN=$((16 << 20))
@@ -478,19 +479,13 @@ namespaces() { # [REGION]
         done
 }
 
-@test "the README's pools of persistent memory, and their volumes, are as they stand there" {
-        local command
+@test "the commands of docs/pools.md for persistent memory can be typed one after the other, and none fails" {
         rm -f "$FLEXGRAFT_POOLS/memory.json"
-        readme_blocks "Persistent memory" | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
-        cp "$BATS_TEST_TMPDIR/block.1" "$FLEXGRAFT_POOLS/memory.json"
-        cp "$BATS_TEST_TMPDIR/block.2" "$FLEXGRAFT_POOLS/shared.json"
         [[ -e /sys/bus/nd/devices/region1 ]] || skip "this machine has no second region"
-        while read -r command; do
-                run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -c "$command"
-                is "$status" 0 "exit status of $command: $output"
-                is "$(jq -r .status <<<"$output")" Success "status of $command"
-        done <"$BATS_TEST_TMPDIR/block.3"
-        is "$(wc -l <"$BATS_TEST_TMPDIR/block.3")" 8 commands
+        blocks docs/pools.md 'sh pmem' | sed "s,/etc/flexgraft/pools.d,$FLEXGRAFT_POOLS," >"$BATS_TEST_TMPDIR/script"
+        run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -euo pipefail "$BATS_TEST_TMPDIR/script"
+        is "$status" 0 "exit status of what docs/pools.md says: $output"
+        is "$(jq -r .status <<<"$output" | sort | uniq -c | tr -s ' ')" ' 8 Success'
         is "$(namespaces)$(namespaces region1)" 'flexgraft fsdax'
 }
 

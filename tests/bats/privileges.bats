@@ -63,10 +63,10 @@ declare -gA CAPABILITIES=(
         [mount-hook]="0 3 4 $INJECT 12 27 31"
         [mount-remove]="1 6 7 12 18 19 21"
         [mount-list]="2 19 21"                                  # dac_read_search
-        [volume-create]=
-        [volume-delete]=
-        [volume-list]=
-        [volume-capacity]=
+        [volume-create]=""
+        [volume-delete]=""
+        [volume-list]=""
+        [volume-capacity]=""
 )
 
 capabilities_of() { # SET

@@ -1,95 +1,33 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What the README promises: every example of its table of programs, typed as it stands there.
+# What README.md and docs/ say is true: every command is typed as it stands there, every link leads somewhere, every program has a page.
 
 load helpers
+load docs_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
         bed_setup
-        needs mount-bind mount-block mount-container-to-container mount-tmpfs mount-overlay mount-batch mount-hook mount-list mount-remove
 }
 
 teardown() {
         bed_teardown
 }
 
-# The last column of the table's rows: the commands.
-examples() {
-        # shellcheck disable=SC2016     # the backquotes are Markdown's
-        sed -n 's/^| `mount-[^|]*|[^|]*| `\(.*\)` |$/\1/p' "$FLEXGRAFT_REPO/README.md"
-}
-
-# The machine of the README, in a mount namespace of its own: its /srv, its /run, a disk labelled data, containers web and db.
-readme_world() {
-        cat <<'END'
-set -eu
-mount --make-rprivate /
-mount -t tmpfs tmpfs /run
-mkdir -p "$WORLD"/srv/{data,app/1,app/2,web/upper,web/work,bundle}
-mount --bind "$WORLD/srv" /srv
-mknod /dev/loop77 b 7 77 2>/dev/null || :
-
-container() { # NAME BASE
-        local bundle=$WORLD/$1
-        mkdir "$bundle" && cp -al "$FLEXGRAFT_TEMPLATE" "$bundle/rootfs" && chown "$2:$2" "$bundle/rootfs" "$bundle"/rootfs/*
-        jq --argjson base "$2" '.linux.uidMappings[0].hostID = $base | .linux.gidMappings[0].hostID = $base' "$WORLD/config.json" >"$bundle/config.json"
-        runc run --detach --bundle "$bundle" --pid-file "$bundle/pid" "$1" >"$bundle/log" 2>&1 </dev/null || { cat "$bundle/log"; exit 1; }
-}
-trap 'runc delete --force web >/dev/null 2>&1; runc delete --force db >/dev/null 2>&1' EXIT
-container web 100000
-container db 200000
-nsenter -t "$(cat "$WORLD/db/pid")" -m -U -S 0 -G 0 mkdir -p /run/db
-END
-}
-
-@test "every example in the README's table of programs does what it says" {
-        export WORLD=$BATS_TEST_TMPDIR/world
-        local commands
+# world: what the documents' machine is made of; see world_script.
+world() {
+        export WORLD=$BATS_TEST_TMPDIR/world DISK RAW_DISK
         mkdir -m 0755 "$WORLD"
         make_device ext4 data
-        RAW_IMAGE=$BATS_TEST_TMPDIR/raw.image
-        truncate -s 4M "$RAW_IMAGE"
-        losetup /dev/loop77 "$RAW_IMAGE" 2>/dev/null || { mknod /dev/loop77 b 7 77 && losetup /dev/loop77 "$RAW_IMAGE"; }
-        bed_loops+=(/dev/loop77)
-
+        DISK=$DEVICE
+        make_device blank
+        RAW_DISK=$DEVICE
         make_runc_config >"$WORLD/config.json"
-        # the container that the OCI hook serves
-        mkdir -p "$WORLD/srv/bundle"
-        make_runc_config | jq --arg hook "$(program mount-hook)" --arg config "$FLEXGRAFT_CONFIG" --arg policy "$WORLD/policy.json" '
-                .process.args = ["/bin/cat", "/data/word"]
-                | .annotations = {"io.flexgraft.mounts": "[{\"type\": \"bind\", \"source\": \"/srv/data\", \"target\": \"/data\"}]"}
-                | def stage($name): [{path: $hook, args: ["mount-hook", $name], env: ["FLEXGRAFT_CONFIG=" + $config, "FLEXGRAFT_POLICY=" + $policy]}];
-                .hooks = {createRuntime: stage("createRuntime"), poststop: stage("poststop")}' >"$WORLD/srv/bundle/config.json"
-        cp -al "$FLEXGRAFT_TEMPLATE" "$WORLD/srv/bundle/rootfs"
-        chown 100000:100000 "$WORLD/srv/bundle/rootfs" "$WORLD"/srv/bundle/rootfs/*
-        printf '{"annotations": {"kinds": ["bind"], "sources": ["/srv/data"]}}' >"$WORLD/policy.json"
-
-        mapfile -t commands < <(examples)
-        echo "${#commands[@]} examples"
-        ((${#commands[@]} == 10))
-        {
-                readme_world
-                # shellcheck disable=SC2016     # for the other shell
-                echo 'echo "a word" >/srv/data/word'
-                printf 'echo "### %s"\n%s\n' "mount-bind" "${commands[0]}" "mount-block" "${commands[1]}" raw "${commands[2]}" \
-                        c2c "${commands[3]}" tmpfs "${commands[4]}" overlay "${commands[5]}" batch "${commands[6]}" hook "${commands[7]}" \
-                        list "${commands[8]}" remove "${commands[9]}"
-        } >"$WORLD/script"
-        run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" unshare --mount bash "$WORLD/script"
-        echo "$output"
-        echo "$stderr"
-        ((status == 0))
-        # seven mounts by as many calls, one removed, and what the hook's container printed from its own
-        is "$(grep -c '"status":"Success"' <<<"$output")" 8
-        [[ $output == *$'### hook\na word'* ]]
-        [[ $output == *$'CONTAINER'*TARGET*STATE* ]]
-        is "$(grep -c ' present ' <<<"$output")" 8
 }
 
 # A configuration for runc as the bed's containers have it, relative to its bundle.
 make_runc_config() {
-        cat <<'END'
+        cat <<'JSON'
 {"ociVersion": "1.0.2",
  "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/", "args": ["/bin/container-init", "--pause", "1"],
         "env": ["PATH=/bin:/sbin:/usr/bin:/usr/sbin"], "noNewPrivileges": true,
@@ -101,22 +39,197 @@ make_runc_config() {
  "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}, {"type": "user"}],
         "uidMappings": [{"containerID": 0, "hostID": 100000, "size": 65536}],
         "gidMappings": [{"containerID": 0, "hostID": 100000, "size": 65536}]}}
-END
+JSON
 }
 
-@test "the README's pool, its profile and its volumes are as they stand there" {
-        local command
-        needs volume-create volume-delete volume-list volume-capacity
-        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools.d FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
-        mkdir -m 0755 "$FLEXGRAFT_POOLS" "$BATS_TEST_TMPDIR/srv" "$BATS_TEST_TMPDIR/srv/fast"
-        readme_blocks "Volumes from pools" | sed "s,/srv/,$BATS_TEST_TMPDIR/srv/," | awk -v to="$BATS_TEST_TMPDIR/block." '$0 == "block" { n++; next } { print >(to n) }'
-        cp "$BATS_TEST_TMPDIR/block.1" "$FLEXGRAFT_POOLS/fast.json"
-        cp "$BATS_TEST_TMPDIR/block.2" "$FLEXGRAFT_PROFILES"
-        while read -r command; do
-                run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" bash -c "$command"
-                is "$status" 0 "exit status of $command: $output"
-                is "$(jq -r .status <<<"$output")" Success "status of $command"
-        done <"$BATS_TEST_TMPDIR/block.3"
-        is "$(wc -l <"$BATS_TEST_TMPDIR/block.3")" 8 commands
-        is "$(ls "$BATS_TEST_TMPDIR/srv/fast")" '' "what is left in the pool"
+# ---- what is typed
+
+@test "the commands of README.md can be typed one after the other, and none fails" {
+        world
+        typed README.md sh
+        [[ $(<"$WORLD/typed") == *CONTAINER*TARGET*STATE* ]]
+}
+
+@test "the commands of docs/mounts.md can be typed one after the other, and none fails" {
+        world
+        typed docs/mounts.md sh
+}
+
+@test "the commands of docs/owners.md can be typed one after the other, and none fails" {
+        world
+        typed docs/owners.md sh
+}
+
+@test "the commands of docs/oci-hook.md can be typed one after the other, and none fails" {
+        world
+        typed docs/oci-hook.md sh
+}
+
+@test "the commands of docs/kubernetes.md can be typed one after the other, and none fails" {
+        world
+        typed docs/kubernetes.md sh
+}
+
+@test "the commands of docs/pools.md can be typed one after the other, and none fails" {
+        world
+        typed docs/pools.md sh
+        is "$(ls "$WORLD/srv/fast")" '' "what is left in the pool"
+}
+
+@test "a command of a document that fails is noticed, and so is an answer that is a failure" {
+        world
+        FLEXGRAFT_REPO=$BATS_TEST_TMPDIR/repo
+        mkdir -p "$FLEXGRAFT_REPO"
+        printf 'install:\n' >"$FLEXGRAFT_REPO/Makefile"
+        # shellcheck disable=SC2016     # the backquotes are Markdown's
+        printf '```sh\ntrue\nfalse\ntrue\n```\n' >"$FLEXGRAFT_REPO/fails.md"
+        # shellcheck disable=SC2016
+        printf '```sh\necho \x27{"status":"Failure","message":"no"}\x27\n```\n' >"$FLEXGRAFT_REPO/answers.md"
+        # shellcheck disable=SC2016
+        printf '```sh\ntrue\n```\n```sh not-run\nfalse\n```\n' >"$FLEXGRAFT_REPO/works.md"
+        run typed fails.md sh
+        ((status != 0))
+        rm -rf "$WORLD" && mkdir -m 0755 "$WORLD" && make_runc_config >"$WORLD/config.json"
+        run typed answers.md sh
+        ((status != 0))
+        rm -rf "$WORLD" && mkdir -m 0755 "$WORLD" && make_runc_config >"$WORLD/config.json"
+        typed works.md sh
+}
+
+@test "a block of a document says what it is, and there is a test for each of its sort" {
+        local file info
+        while read -r file; do
+                while read -r info; do
+                        case $info in
+                        console | json | yaml | text | 'sh not-run') ;;
+                        sh) grep -qF "typed $file sh" "$BATS_TEST_FILENAME" ;;
+                        'sh nfs') grep -qF "blocks $file 'sh nfs'" "$FLEXGRAFT_REPO"/tests/bats/nfs.bats ;;
+                        'sh pmem') grep -qF "blocks $file 'sh pmem'" "$FLEXGRAFT_REPO"/tests/bats/pmem.bats ;;
+                        *) false ;;
+                        esac || { echo "$file: nothing types a block with the info string \"$info\"" && return 1; }
+                done < <(infos "$file")
+        done < <(documents)
+}
+
+@test "commands that no test types are of programs that are not here" {
+        local file line
+        while read -r file; do
+                while read -r line; do
+                        case $line in
+                        '#'* | '' | ' '*) ;;
+                        docker\ * | kubectl\ *) ;;
+                        *) echo "$file: why is this not typed? $line" && return 1 ;;
+                        esac
+                done < <(blocks "$file" 'sh not-run')
+        done < <(documents)
+}
+
+# ---- what is shown
+
+@test "every JSON text of a document is JSON, and every manifest one that Kubernetes takes" {
+        local file
+        while read -r file; do
+                blocks "$file" json | sed 's/^# .*//' | jq . >"$BATS_TEST_TMPDIR/log" 2>&1 || { echo "$file:" && cat "$BATS_TEST_TMPDIR/log" && return 1; }
+                blocks "$file" yaml | sed 's/^# .*/---/' >"$BATS_TEST_TMPDIR/all.yaml"
+                [[ ! -s $BATS_TEST_TMPDIR/all.yaml ]] ||
+                        /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-manifests.py" "$BATS_TEST_TMPDIR/all.yaml" || { echo "in $file" && return 1; }
+        done < <(documents)
+}
+
+# ---- form
+
+@test "README.md has at most 150 lines, of at most 100 columns" {
+        (($(wc -l <"$FLEXGRAFT_REPO/README.md") <= 150))
+        is "$(awk 'length > 100 { print FNR ": " length }' "$FLEXGRAFT_REPO/README.md")" ''
+}
+
+@test "every link within the documents leads to a file and to a heading that is there" {
+        local file link path anchor
+        while read -r file; do
+                while read -r link; do
+                        path=${link%%#*} anchor=''
+                        [[ $link == *'#'* ]] && anchor=${link#*#}
+                        path=${path:+$(dirname "$file")/$path}
+                        path=${path:-$file}
+                        [[ -e $FLEXGRAFT_REPO/$path ]] || { echo "$file: $link: there is no $path" && return 1; }
+                        [[ -z $anchor ]] || anchors "$path" | grep -qxF -e "$anchor" || { echo "$file: $link: no such heading" && return 1; }
+                done < <(links "$file")
+        done < <(documents && printf '%s\n' CHANGELOG.md CONTRIBUTING.md)
+}
+
+@test "every file and folder of the repository that a document names is there" {
+        local file path
+        while read -r file; do
+                while read -r path; do
+                        compgen -G "$FLEXGRAFT_REPO/$path" >/dev/null || { echo "$file: there is no $path" && return 1; }
+                done < <(grep -oE '`(src|scripts|deploy|tests|man|hooks\.d)/[a-zA-Z0-9_./*-]*`' "$FLEXGRAFT_REPO/$file" | tr -d '`' | sort -u)
+        done < <(documents && echo CONTRIBUTING.md)
+}
+
+@test "every module and function that docs/ARCHITECTURE.md names is in the sources" {
+        local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md name folders
+        folders=$(cd "$FLEXGRAFT_REPO/src" && printf '%s|' * common/*/ | sed 's,common/,,g; s,/|,|,g; s,|$,,')
+        while read -r name; do
+                compgen -G "$FLEXGRAFT_REPO/src/$name*" >/dev/null || compgen -G "$FLEXGRAFT_REPO/src/common/$name*" >/dev/null ||
+                        { echo "there is no module $name" && return 1; }
+        done < <(grep -oE "\`($folders)/[a-z_-]+(\\.[ch])?\`" "$document" | tr -d '\`' | sort -u)
+        while read -r name; do
+                grep -rqE "\\b$name\\(" "$FLEXGRAFT_REPO/src" || { echo "there is no function $name" && return 1; }
+        done < <(grep -oE '`[a-z_]+\(\)`' "$document" | tr -d '`()' | sort -u)
+}
+
+@test "docs/ARCHITECTURE.md has the table of steps and the folders' matrix as the sources have them" {
+        local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
+        diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
+                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/step.h" | sed '$d; s/^ \* \{0,6\}//')
+        diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
+                <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
+}
+
+@test "every section of docs/KERNEL.md that a comment in the sources cites is there" {
+        local anchor
+        # shellcheck disable=SC2013     # words
+        for anchor in $(grep -rhoE 'KERNEL\.md[#a-z0-9_-]*' "$FLEXGRAFT_REPO"/src | grep -oE '#.*' | tr -d '#' | sort -u); do
+                anchors docs/KERNEL.md | grep -qxF -e "$anchor" || { echo "docs/KERNEL.md has no section $anchor" && return 1; }
+        done
+}
+
+@test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {
+        local name
+        for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/install-flexvolume "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do
+                name=${name##*/}
+                [[ $name == verbs || $name == sanitize || -f $FLEXGRAFT_REPO/man/$name.8 ]] || { echo "no man/$name.8" && return 1; }
+        done
+        for name in "$FLEXGRAFT_BIN"/verbs/*; do
+                name=${name##*/}
+                [[ $name == pmem-namespaces ]] || grep -qE "^\.B[R]? \"?(flexdriver )?$name\b" "$FLEXGRAFT_REPO"/man/flexdriver*.8 ||
+                        { echo "no man page of the driver is about $name" && return 1; }
+        done
+}
+
+@test "mandoc finds nothing to complain about in the man pages, and each that another names is there" {
+        local file name
+        command -v mandoc >/dev/null || skip "mandoc is not installed"
+        cd "$FLEXGRAFT_REPO/man"
+        is "$(mandoc -T lint ./*.[578] 2>&1)" ''
+        for file in *.[578]; do
+                while read -r name; do
+                        [[ -f $name ]] || man -w "${name##*.}" "${name%.*}" >/dev/null 2>&1 || grep -qx "$name" <(outside_pages) ||
+                                { echo "$file: there is no $name" && return 1; }
+                done < <(sed -nE '/^\.SH SEE ALSO/,/^\.SH /p' "$file" | grep -oE '\\fB[a-z0-9._\\-]+\\fR\([578]\)' |
+                        sed -E 's/\\fB(.*)\\fR\(([578])\)/\1.\2/; s/\\-/-/g')
+        done
+}
+
+# Pages of others, which Debian has in packages that need not be installed for the tests, or without their pages.
+outside_pages() {
+        printf '%s\n' mount.8 nfs.5 fstab.5 tmpfs.5 lvcreate.8 lvmthin.7 exports.5 user_namespaces.7 capabilities.7 mount_namespaces.7 \
+                containers-config.5 systemd.exec.5 kubelet.8 ndctl.1 oci-hooks.5
+}
+
+@test "every variable of the environment that a program reads is in a man page" {
+        local name
+        while read -r name; do
+                grep -qF -e "$name" "$FLEXGRAFT_REPO"/man/*.[578] || { echo "no man page has $name" && return 1; }
+        done < <(grep -rhoE 'getenv\("[A-Z_]+"\)' "$FLEXGRAFT_REPO/src" | grep -oE '[A-Z_]{2,}' | sort -u)
 }

@@ -212,3 +212,20 @@ answer() {
         read -r -t 20 line <&"$TALK_OUT" || line="nothing: $line"
         is "$line" "$1" "answer"
 }
+
+# only_remap: for what a mount by the kernel alone has not.
+only_remap() {
+        [[ $IDS == remap ]] || skip "it is about the translator"
+}
+
+# ---- locks
+
+LOCKS=(posix ofd flock)
+
+is_free() {
+        [[ $(in_container /bin/fs-calls try "$1" "$2") == free ]]
+}
+
+is_free_on_the_node() {
+        [[ $("$FLEXGRAFT_TOOLS/fs-calls" try "$1" "$2") == free ]]
+}

@@ -208,7 +208,8 @@ volume_of_root() {
         start_container plain
         helper mount-bind "$(bind_request /data)"
         assert_success
-        local record=$STATE_DIR/mounts/$(jq -r .mount.id <<<"$json").json
+        local record
+        record=$STATE_DIR/mounts/$(jq -r .mount.id <<<"$json").json
         jq -c '.made = 9' "$record" >"$record.new" && mv "$record.new" "$record"
         helper mount-remove "$(remove_request /data)"
         assert_success
@@ -222,7 +223,7 @@ waits_for_lock() {
 
 @test "a program that was killed while it waited for another does nothing afterwards" {
         start_container plain
-        mkdir -p -m 0700 "$STATE_DIR/mounts"
+        mkdir -m 0700 "$STATE_DIR" "$STATE_DIR/mounts"
         local worker helper
         background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/mounts/.lock"
         "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data)" >/dev/null 2>&1 3>&- &

@@ -229,3 +229,15 @@ at_once() {
 count_replies() {
         printf '%s\n' "${REPLIES[@]}" | jq -c "select($1)" | wc -l
 }
+
+# ---- names
+
+odd_names() {
+        local name
+        printf '%s\0' 'a b' '../escape' '..' '.' '/' '/etc/passwd' 'a/../../../b' '.hidden' 'a"b' "a'b" 'a\b' '%2e%2e' '%s%n' '$(touch x)' \
+                '-rf' 'grün' '日本語' $'\u202egpj' 'a.img' 'a.json' 'profiles' 'profiles.set' '.lock' 'a@b' '*' 'null'
+        printf -v name '%128s' ''
+        printf '%s\0' "${name// /n}"
+        printf -v name '%255s' ''
+        printf '%s\0' "${name// /n}" "${name// //}"
+}

@@ -30,6 +30,8 @@ static const struct {
 #n, SYS_##n                                                                                            \
         }
         S(socket),
+        S(mmap),
+        S(clone),
         S(connect),
         S(execve),
         S(execveat),

@@ -55,7 +55,6 @@ static const struct {
         { "connect", ECONNREFUSED, "the host answers, but no NFS server listens on that port (option port=)" },
         { "connect", 0,
           "connections are made from the container's network (try nsenter -t PID -n); the driver uses the node's" },
-        { "start remap-daemon", ENOSYS, "write \"remap\" without escapes in the request" },
         { "start remap-daemon", ENOENT, "install remap-daemon with make install" },
         { "fsconfig", EPROTONOSUPPORT,
           "leave the version out of the options: then the newest that both sides support is used" },

@@ -8,20 +8,23 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "inject/attributes.h"
+#include "inject/look.h"
+#include "inject/place.h"
 #include "inject/removal.h"
 #include "process/worker.h"
 
 #define UNDO_TIMEOUT_MS 5000
 #define UNDO_LAST_MS 50
 
-/* Every step and who takes it: of the two function columns, the one that fits the plan. */
+/* The function of each step, of an injection or of a removal. */
 static const struct {
         int (*inject)(struct injection *injection, struct error *error);
         int (*remove)(struct removal *removal, struct error *error);
-} takers[] = {
+} functions[] = {
         [STEP_PIN_CONTAINER] = { .inject = injection_pin_container },
         [STEP_CLAIM] = { .inject = injection_claim },
-        [STEP_LOOK] = { .inject = injection_look },
+        [STEP_LOOK] = { .inject = look_at_target },
         [STEP_OPEN_SOURCE] = { .inject = injection_open_source },
         [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
         [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
@@ -31,14 +34,14 @@ static const struct {
         [STEP_CLONE] = { .inject = injection_make_mount },
         [STEP_CREATE_SUPERBLOCK] = { .inject = injection_make_mount },
         [STEP_MAKE_NODE] = { .inject = injection_make_mount },
-        [STEP_DRESS] = { .inject = injection_dress },
-        [STEP_LOCK] = { .inject = injection_lock },
-        [STEP_LOOK_AGAIN] = { .inject = injection_look },
-        [STEP_RECORD] = { .inject = injection_record },
-        [STEP_MAKE_TARGET] = { .inject = injection_make_target },
-        [STEP_ALLOW_DEVICE] = { .inject = injection_allow_device },
-        [STEP_PLACE] = { .inject = injection_place },
-        [STEP_CONFIRM] = { .inject = injection_confirm },
+        [STEP_SET_ATTRIBUTES] = { .inject = attributes_set },
+        [STEP_LOCK] = { .inject = attributes_lock },
+        [STEP_LOOK_AGAIN] = { .inject = look_at_target },
+        [STEP_RECORD] = { .inject = place_record },
+        [STEP_MAKE_TARGET] = { .inject = place_make_target },
+        [STEP_ALLOW_DEVICE] = { .inject = place_allow_device },
+        [STEP_PLACE] = { .inject = place_mount },
+        [STEP_CONFIRM] = { .inject = place_confirm },
         [STEP_FIND_RECORD] = { .remove = removal_find_record },
         [STEP_FORBID_DEVICE] = { .remove = removal_forbid_device },
         [STEP_UNPLACE] = { .remove = removal_unplace },
@@ -53,13 +56,13 @@ struct run {
         size_t count;
         bool batched;
         struct removal removal;
-        size_t current; /* the plan under way */
-        enum step step; /* and its step */
+        size_t current; /* the current plan */
+        enum step step; /* the current step */
 };
 
 /*
- * Targets are put in order as they are written, and the container's symbolic links may have led elsewhere: whether this
- * one would cover what was placed before it.
+ * Targets are sorted as they are written, but the container's symbolic links may lead elsewhere. EBUSY if this mount would
+ * cover one that was placed before.
  */
 static int check_order(const struct run *run, struct error *error)
 {
@@ -70,15 +73,14 @@ static int check_order(const struct run *run, struct error *error)
 
                 if (container_same_namespace(&early->container->mnt_ns, &late->container->mnt_ns) &&
                     text_lies_in(early->record.mount_point, late->record.mount_point))
-                        return fail_because(
-                                error, EBUSY, "find target", late->request->target,
-                                "it would cover mounts[%zu], which is named in another way (by a symbolic link?)",
-                                early->request->index);
+                        return fail_because(error, EBUSY, "find target", late->request->target,
+                                            "it would cover the target of mounts[%zu]; a symbolic link may lead there",
+                                            early->request->index);
         }
         return 0;
 }
 
-/* One phase of one plan. */
+/* Runs one phase of the current plan. */
 static int run_phase(struct run *run, enum phase phase, struct error *error)
 {
         const struct plan *plan = &run->plans[run->current];
@@ -86,22 +88,21 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && !injection->already && i < plan->count; i++) {
-                if (plan_step_phase(plan->steps[i]) != phase ||
-                    (run->session.dry_run && !plan_step_looks(plan->steps[i])))
+                if (step_phase(plan->steps[i]) != phase || (run->session.dry_run && !step_looks(plan->steps[i])))
                         continue;
                 run->step = plan->steps[i];
-                r = takers[run->step].inject(injection, error);
+                r = functions[run->step].inject(injection, error);
                 if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
         }
         if (r == 0 && run->batched && phase == PHASE_PLACE && !run->session.dry_run)
-                r = session_go_home(&run->session, error); /* the next one's paths are the node's again */
+                r = session_restore_namespace(&run->session, error); /* the next plan looks paths up on the node */
         return r;
 }
 
 /*
- * The locks of all of them at once, in order; in a batch, and where a source may have to be made, those of the
- * containers' trees, too, which injection_look() else takes when it has to.
+ * Takes the locks of all targets at once, in order. In a batch, and where a source may have to be created, also those of
+ * the containers' trees; else look_at_target() takes those when it needs them.
  */
 static int take_locks(struct run *run, struct error *error)
 {
@@ -128,14 +129,14 @@ static int take_locks(struct run *run, struct error *error)
 static int run_injections(void *argument, struct error *error)
 {
         struct run *run = argument;
-        int r = run->batched ? session_remember_home(&run->session, error) : 0;
+        int r = run->batched ? session_save_namespace(&run->session, error) : 0;
 
-        for (int phase = PHASE_KNOW; r == 0 && phase < PHASE_COUNT; phase++) {
+        for (int phase = PHASE_LOOK; r == 0 && phase < PHASE_COUNT; phase++) {
                 for (size_t i = 0; r == 0 && i < run->count; i++) {
                         run->current = i;
                         r = run_phase(run, (enum phase)phase, error);
                 }
-                if (r == 0 && phase == PHASE_KNOW)
+                if (r == 0 && phase == PHASE_LOOK)
                         r = take_locks(run, error);
         }
         return r;
@@ -143,7 +144,7 @@ static int run_injections(void *argument, struct error *error)
 
 static int run_undo(void *argument, struct error *error)
 {
-        return injection_undo(argument, error);
+        return place_undo(argument, error);
 }
 
 static int run_removal(void *argument, struct error *error)
@@ -152,12 +153,12 @@ static int run_removal(void *argument, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < run->plans->count; i++) {
-                if (run->plans->request->dry_run && !plan_step_looks(run->plans->steps[i]))
+                if (run->plans->request->dry_run && !step_looks(run->plans->steps[i]))
                         continue;
                 run->step = run->plans->steps[i];
-                r = takers[run->step].remove(&run->removal, error);
+                r = functions[run->step].remove(&run->removal, error);
                 if (run->removal.already && run->step == STEP_FIND_RECORD)
-                        break; /* no record, nothing of ours */
+                        break; /* no record: nothing to remove */
         }
         return r;
 }
@@ -166,9 +167,9 @@ static int name_hanging_step(const struct run *run, int r, struct error *error)
 {
         const struct request *request = run->plans[run->current].request;
 
-        if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's; a step may have told better */
-                return fail_because(error, ETIMEDOUT, "wait", request->target, "gave up after %d s, while it was to %s",
-                                    request->timeout_seconds, plan_step_text(run->step));
+        if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's own; a step's tells more */
+                return fail_because(error, ETIMEDOUT, "wait", request->target, "no answer after %d s from the step: %s",
+                                    request->timeout_seconds, step_text(run->step));
         return r;
 }
 
@@ -177,14 +178,14 @@ static void add_undo_failure(const struct injection *injection, const struct err
         struct error first = *error;
 
         (void)snprintf(error->reason, sizeof error->reason,
-                       "%.200s; and undoing it failed: %s: %s (record %s tells what is left)", error_why(&first),
+                       "%.200s; undoing it failed: %s: %s (record %s lists what is left)", error_why(&first),
                        undo->operation, error_why(undo), injection->record.id);
 }
 
-/* Everything that was done, the last first, each in a worker of its own that begins in the node's namespaces. */
+/* Undoes all plans, the last first, each in its own worker, which begins in the node's namespaces. */
 static void undo_all(struct run *run, struct error *error)
 {
-        int64_t until_ms = clock_now_ms() + UNDO_TIMEOUT_MS; /* for all together; later ones have one short try each */
+        int64_t until_ms = clock_now_ms() + UNDO_TIMEOUT_MS; /* for all; after that a short time for each */
 
         for (size_t i = run->count; i-- > 0;) {
                 struct injection *injection = &run->injections[i];
@@ -194,7 +195,7 @@ static void undo_all(struct run *run, struct error *error)
                 if (injection->already || injection->container == NULL ||
                     !(injection->recorded || injection->placed || injection->kind->undo != NULL))
                         continue;
-                /* the first error is the one to tell; what had to be left behind, with it */
+                /* report the first error, and with it what could not be undone */
                 if (worker_run(run_undo, injection, until_ms > now_ms ? until_ms : now_ms + UNDO_LAST_MS, &undo) < 0)
                         add_undo_failure(injection, &undo, error);
         }
@@ -235,10 +236,9 @@ static int apply_removal(struct run *run, struct outcome *ret_outcome, struct er
         return r;
 }
 
-int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
-               struct error *error)
+int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error)
 {
-        /* static: its pages are touched only where they are used, and a process applies one plan */
+        /* static: large, and a process applies one plan */
         static struct run run;
         static struct injection injection;
 
@@ -248,7 +248,7 @@ int plan_apply(const struct plan *plan, const struct source_kind *kind, struct o
                 return apply_removal(&run, ret_outcome, error);
         }
         session_begin(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
-        injection_begin(&injection, &run.session, plan->request, kind);
+        injection_begin(&injection, &run.session, plan->request);
         run.injections = &injection;
         run.count = 1;
         return apply_injections(&run, ret_outcome, error);
@@ -261,8 +261,8 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         int r;
 
         *ret_failed = NULL;
-        run.injections =
-                calloc(batch->request->entry_count, sizeof *run.injections); /* its records are the outcomes' */
+        run.injections = calloc(batch->request->entry_count,
+                                sizeof *run.injections); /* never freed: the outcomes point to its records */
         if (run.injections == NULL)
                 return fail(error, ENOMEM, "calloc", "mounts");
         run.plans = plans;
@@ -270,7 +270,7 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         run.batched = true;
         session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
         for (size_t i = 0; i < run.count; i++)
-                injection_begin(&run.injections[i], &run.session, plans[i].request, batch->kind_of(plans[i].request));
+                injection_begin(&run.injections[i], &run.session, plans[i].request);
         r = apply_injections(&run, ret_outcomes, error);
         if (r < 0)
                 *ret_failed = plans[run.current].request;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apply.h - run the steps, stop at the first error, undo what was done.
+ * apply.h - run the steps of a plan, stop at the first error, undo the steps done.
  */
 #ifndef FLEXGRAFT_INJECT_APPLY_H
 #define FLEXGRAFT_INJECT_APPLY_H
@@ -14,37 +14,34 @@
 
 struct outcome {
         const struct request *request;
-        bool already;                      /* there was nothing to do */
-        bool replaced;                     /* another mount of ours was there */
-        bool atomic;                       /* and the target was never bare */
-        const struct mount_record *record; /* lives as long as the process */
+        bool already;                      /* an earlier call did it */
+        bool replaced;                     /* it replaced another mount of flexgraft's */
+        bool atomic;                       /* without a moment in which nothing was mounted on the target */
+        const struct mount_record *record; /* valid until the process ends */
 };
 
 /*
- * plan_apply() - make it so (in a dry run, only take the steps that look, and find the mistakes), within the request's
- * timeout, in a worker that is given up on if it hangs.
+ * plan_apply() - run a plan (in a dry run: only the steps that change nothing) in a worker, which is abandoned if it
+ * hangs longer than the request's timeout.
  *
- * Needs:   what the program keeps (src/build/privilege_table.h).
- * Takes:   kind, what is mounted; NULL for a removal.
- * Gives:   ret_outcome, on success. On failure nothing is left behind: what was done is undone, in a second worker.
- * Errors:  the first step's that failed; ETIMEDOUT naming the step that hung.
+ * Needs:   the privileges that the program keeps (src/privileges/privilege_table.h).
+ * Gives:   ret_outcome, on success. On failure the steps done are undone, in a second worker.
+ * Errors:  those of the step that failed; ETIMEDOUT, naming the step that hung.
  */
-int plan_apply(const struct plan *plan, const struct source_kind *kind, struct outcome *ret_outcome,
-               struct error *error);
+int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error);
 
-/* What the mounts of a batch have in common, besides the request. */
+/* Common to all mounts of a batch: */
 struct batch {
         const struct request *request; /* of the kind REQUEST_MOUNT_BATCH */
-        const struct source_kind *(*kind_of)(const struct request *entry);
-        const struct policy *policy; /* NULL: root asks */
-        const char *created_root;    /* as in struct session */
+        const struct policy *policy;   /* NULL: root asks, and may do anything */
+        const char *created_root;      /* as in struct session */
 };
 
 /*
- * plan_apply_batch() - all of them or none: every mount is prepared before any is placed, and if one cannot be placed
- * those that were are taken back. plans and ret_outcomes have an element for each entry of the request, in its order.
+ * plan_apply_batch() - all mounts or none: every mount is prepared before any is placed, and if one cannot be placed the
+ * others are unmounted. plans and ret_outcomes have one element per entry of the request, in its order.
  *
- * Gives:   ret_failed, on failure: the entry that failed, or NULL where it was none in particular.
+ * Gives:   ret_failed, on failure: the entry that failed, or NULL if it was no single entry.
  */
 int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
                      const struct request **ret_failed, struct error *error);

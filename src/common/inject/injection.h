@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * injection.h - the steps that put one mount into a container, and what they hold between them.
+ * injection.h - one mount into one container: its data, and the steps up to the detached mount.
  */
 #ifndef FLEXGRAFT_INJECT_INJECTION_H
 #define FLEXGRAFT_INJECT_INJECTION_H
@@ -12,99 +12,67 @@
 #include "container/container.h"
 #include "inject/request.h"
 #include "inject/session.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/target.h"
 #include "state/mount_record.h"
 
 #define INJECTION_LOCKS_MAX 2
 
-struct injection;
-
-/* What is mounted: how its source is found and how a detached mount of it is made. One constant per sort of mount. */
-struct source_kind {
-        /* find the source; fills directory, record.origin and what make() needs */
-        int (*open)(struct injection *injection, struct error *error);
-        /* fill mount_fd; owned: with a superblock that the container's user namespace owns */
-        int (*make)(struct injection *injection, bool owned, struct error *error);
-        /* open the device to the container, once the record is written; NULL: there is none */
-        int (*allow)(struct injection *injection, struct error *error);
-        /* take back from what was replaced what only that needed, in the node's namespaces; NULL: there is no such
-         * thing */
-        int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
-        /* take back what open() and make() changed for others to see; NULL: nothing. Also when they did nothing yet */
-        int (*undo)(struct injection *injection, struct error *error);
-        bool translatable; /* a translator may show it */
-        bool ownable;      /* whether make() knows how to do that */
-        bool maps;         /* make() itself makes owners right, and says in record.id_mapping how */
-        bool foreign;      /* its content may be a container's own work: nosuid and nodev are locked always */
-};
-
 struct injection {
         const struct request *request;
         const struct source_kind *kind;
-        struct session *session;     /* what it shares with others of the same call */
-        struct container *container; /* the call's */
-        struct container *from;      /* the source's, where that is one; the call's */
+        struct session *session;     /* shared by all mounts of the call */
+        struct container *container; /* in session */
+        struct container *from;      /* in session: the source's container; or NULL */
         struct target target;
-        struct target source; /* in the container it is of, where it is of one */
+        struct target source; /* with from: the source in that container */
         struct block_device device;
-        int layer_fds[REQUEST_LAYERS_MAX + 2]; /* overlay: the lower ones, then upper and work */
+        int layer_fds[REQUEST_LAYERS_MAX + 2]; /* overlay: lower, then upper and work */
         size_t layer_count;
-        char upper_rest[PATH_MAX]; /* below source_fd, which both lie in */
+        char upper_rest[PATH_MAX]; /* overlay: path below source_fd */
         char work_rest[PATH_MAX];
         int source_fd;
         int mount_fd;
-        int old_fd; /* a clone of what is replaced, in case it has to come back */
+        int old_fd; /* a clone of the replaced mount, to restore it on failure */
         struct mount_attributes attributes;
-        bool directory;                      /* the source is one */
-        uint64_t source_digest;              /* of what the source's own keys say, where "source" does not say it all */
-        uint64_t locks[INJECTION_LOCKS_MAX]; /* the keys of the locks it needs, for session_lock() */
+        bool directory;                      /* the source is a directory */
+        uint64_t source_digest;              /* of the keys that name the source besides "source" */
+        uint64_t locks[INJECTION_LOCKS_MAX]; /* keys for session_lock() */
         size_t lock_count;
-        bool already; /* an earlier call did it: the rest of the plan is void */
-        bool recorded;
-        bool placed;
-        bool device_allowed;         /* raw: the control group may let the container have it */
-        bool replacing;              /* a mount of ours is there: its record is replaced */
-        bool atomic;                 /* there was no moment without a mount */
-        unsigned made_before;        /* what an earlier call made of the target for us */
+        bool already;                /* an earlier call did it: the rest of the plan is skipped */
+        bool recorded;               /* the record may have been written */
+        bool placed;                 /* the mount may be in the container */
+        bool device_allowed;         /* raw: the control group may allow the device */
+        bool replacing;              /* a mount of flexgraft's is at the target, and is replaced */
+        bool atomic;                 /* ... with no moment without a mount */
+        unsigned made_before;        /* components of the target that an earlier call created */
         char fs_type[64];            /* for fsopen */
-        struct mount_record earlier; /* of that call; meaningless while made_before is 0 */
+        struct mount_record earlier; /* the record of that call, if made_before > 0 */
         struct mount_record replaced;
-        struct mount_record record; /* filled as the steps learn it; what the reply tells */
+        struct mount_record record; /* filled step by step; the source of the reply */
 };
 
-/* injection_begin() - an empty one, of zeroed memory. */
-void injection_begin(struct injection *injection, struct session *session, const struct request *request,
-                     const struct source_kind *kind);
+/* injection_begin() - set up an injection in zeroed memory. */
+void injection_begin(struct injection *injection, struct session *session, const struct request *request);
 
-/* injection_check_policy() - whether whoever asks may have record.origin, for what they ask to do with it. */
+/* injection_check_policy() - whether the session's policy allows record.origin as a source. Errors: EACCES. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
-/* One step each, named as in inject/plan.h. 0, or negative errno with the error filled. */
+/* Steps of inject/step.h: PIN_CONTAINER; CLAIM; the kind's open_step and make_step. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);
-int injection_look(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);
 int injection_make_mount(struct injection *injection, struct error *error);
-int injection_dress(struct injection *injection, struct error *error);
-int injection_lock(struct injection *injection, struct error *error);
-int injection_record(struct injection *injection, struct error *error);
-int injection_make_target(struct injection *injection, struct error *error);
-int injection_allow_device(struct injection *injection, struct error *error);
-int injection_place(struct injection *injection, struct error *error);
-int injection_confirm(struct injection *injection, struct error *error);
 
-/*
- * injection_translate() - the detached mount made so far is shown through a translator, whose FUSE mount takes its
- * place (inject/remap.h); says so in the record. It is not dressed yet.
- */
-int injection_translate(struct injection *injection, struct error *error);
+/* injection_fail_ids() - EOPNOTSUPP: "ids" of the request is not possible for this source. */
+int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);
 
-/* injection_digest_text() - one more text of the request that makes its source another one. */
+/* injection_digest() - a hash of everything that distinguishes two requests, their resolved sources included. */
+uint64_t injection_digest(const struct injection *injection);
+
+/* injection_digest_text() - add a text to source_digest. */
 void injection_digest_text(struct injection *injection, const char *text);
-
-/* injection_undo() - take back, in reverse, whatever was done; in a worker of its own, in the node's namespaces. */
-int injection_undo(struct injection *injection, struct error *error);
 
 void injection_release(struct injection *injection);
 

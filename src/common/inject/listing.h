@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing.h - what flexgraft put into containers, each held against the kernel.
+ * listing.h - the mounts that flexgraft put into containers, each compared with the kernel's state.
  */
 #ifndef FLEXGRAFT_INJECT_LISTING_H
 #define FLEXGRAFT_INJECT_LISTING_H
@@ -17,22 +17,22 @@
 struct listing_entry {
         struct mount_record record;
         enum placement placement;
-        bool translated;   /* somebody serves it; where nobody has to, false */
-        char problem[192]; /* why the container could not be asked; "" */
+        bool remap_runs;   /* its remap-daemon runs; false where it needs none */
+        char problem[192]; /* why the container could not be looked at; "" */
 };
 
 struct listing {
         struct listing_entry *entries; /* owned */
         size_t count;
-        char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records met on the way */
+        char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records */
         size_t set_aside_count;
-        char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or the disk is failing */
+        char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or unreadable */
         size_t unreadable_count;
 };
 
 /*
- * listing_make() - every record, or those of one container; what hangs is given up on within the request's timeout.
- * Errors: those of the state directory and of pinning the container asked for; a broken record is no error.
+ * listing_make() - every record, or those of one container. A container that hangs is skipped within the request's
+ * timeout. Errors: those of the state directory and of container_pin(); a broken record is not an error.
  */
 int listing_make(struct listing *ret_listing, const struct request *request, struct error *error);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/oci_hook.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -14,18 +13,22 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "inject/apply.h"
+#include "inject/plan.h"
 #include "inject/request_batch.h"
+#include "inject/source.h"
 #include "process/proc.h"
 #include "state/config.h"
 #include "state/mount_record.h"
+#include "state/policy.h"
 #include "state/state_dir.h"
 
 #define ANNOTATION "io.flexgraft.mounts"
-#define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* all annotations of all tools are in it */
+#define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* it has the annotations of all tools */
 #define ANNOTATION_MAX_BYTES ((size_t)256 * 1024)
 #define ANNOTATIONS_MAX 64
 #define DYING_MS 2000
-#define HOOK_TIMEOUT_S 20 /* runtimes kill a hook after a time of their own, which may be long or never */
+#define HOOK_TIMEOUT_S 20 /* runtimes have their own timeouts, perhaps long or none */
 
 bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage)
 {
@@ -97,7 +100,7 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct e
                         ret_hook->asked = true;
         }
         if (!ret_hook->asked)
-                return 0; /* and the rest does not matter */
+                return 0; /* the hook does nothing, whatever else the state has */
         ret_hook->id = json_string_value(json_object_get(state, "id"));
         ret_hook->bundle = json_string_value(json_object_get(state, "bundle"));
         pid = json_integer_value(json_object_get(state, "pid")); /* absent or 0 at poststop */
@@ -115,7 +118,7 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct e
         return 0;
 }
 
-/* Where the runtime furnishes the container's root: the bundle's root.path, beneath the bundle if it is relative. */
+/* The directory where the runtime sets up the container's root: root.path of config.json, relative to the bundle. */
 static int find_root(struct oci_hook *hook, struct error *error)
 {
         cleanup_json json_t *config = NULL;
@@ -143,7 +146,7 @@ static int by_name(const void *one, const void *other)
         return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* The names of our annotations, in order; their count, or negative errno. */
+/* The names of the annotations for flexgraft, sorted; their count, or negative errno. */
 static int list_annotations(const json_t *annotations, const char **ret_names, struct error *error)
 {
         const char *name;
@@ -162,7 +165,7 @@ static int list_annotations(const json_t *annotations, const char **ret_names, s
         return count;
 }
 
-/* One annotation's value, parsed; it is kept with the state, which then owns it. */
+/* Parses an annotation's value; hook->state owns the result. */
 static int parse_annotation(struct oci_hook *hook, const char *name, json_t **ret_mounts, struct error *error)
 {
         const json_t *value = json_object_get(json_object_get(hook->state, "annotations"), name);
@@ -186,12 +189,14 @@ static int parse_annotation(struct oci_hook *hook, const char *name, json_t **re
         return json_array_append_new(parsed, *ret_mounts) < 0 ? fail(error, ENOMEM, OPERATION_PARSE, name) : 0;
 }
 
-/* Each entry is about this container and no other. */
+/* Sets the entry's container: this one, and no other. */
 static int settle_entry(const struct oci_hook *hook, struct request *entry, const char *name, struct error *error)
 {
         if (entry->has_container)
                 return fail_because(error, EINVAL, OPERATION_PARSE, name,
-                                    "annotation %.200s: a mount may not name a container: it is this one's", name);
+                                    "annotation %.200s: \"container\" is not allowed: a mount is for the container "
+                                    "with the annotation",
+                                    name);
         entry->container = (struct container_reference){ .pid = hook->pid,
                                                          .known_as = hook->id,
                                                          .created = hook->stage == HOOK_BEFORE };
@@ -208,6 +213,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
         int r = count;
 
         request_begin(ret_request, REQUEST_MOUNT_BATCH);
+        ret_request->sources = source_kinds;
         ret_request->timeout_seconds = HOOK_TIMEOUT_S;
         for (int i = 0; r >= 0 && i < count; i++) {
                 size_t first = ret_request->entry_count;
@@ -226,7 +232,24 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
         return r < 0 ? r : 0;
 }
 
-/* Whether the container of a record is gone; a runtime may call us while its process is still dying. */
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+                   struct error *error)
+{
+        static struct outcome outcomes[REQUEST_ENTRIES_MAX];
+        static struct plan plans[REQUEST_ENTRIES_MAX];
+        cleanup_policy struct policy policy = {};
+        const struct batch batch = { .request = ret_request, .policy = &policy, .created_root = hook->root };
+        int r;
+
+        if ((r = policy_load(&policy, "annotations", error)) < 0 ||
+            (r = oci_hook_request(hook, ret_request, error)) < 0 ||
+            (r = policy_check_count(&policy, ret_request->entry_count, error)) < 0 || ret_request->entry_count == 0)
+                return r;
+        plan_make_batch(plans, ret_request);
+        return plan_apply_batch(plans, &batch, outcomes, ret_failed, error);
+}
+
+/* Whether the container of a record has ended; a runtime may run the hook while its process still exits. */
 static bool has_ended(const struct mount_record *record, const char *boot_id, int64_t until_ms)
 {
         struct error ignored;
@@ -242,24 +265,42 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
         return false;
 }
 
-static bool is_of_ended(const struct oci_hook *hook, const struct state *state, const char *id, const char *boot_id,
-                        int64_t until_ms)
-{
-        static struct mount_record record;
-        struct error ignored; /* one that cannot be read is not one to forget */
+struct forgetting {
+        const struct oci_hook *hook;
+        struct state *state;
+        const char *boot_id;
+        int64_t until_ms; /* for all records together: a runtime does not wait long */
+};
 
-        return mount_record_read(state, id, &record, &ignored) == 0 && strcmp(record.container_id, hook->id) == 0 &&
-               has_ended(&record, boot_id, until_ms);
+static bool is_of_ended(const struct forgetting *forgetting, const struct mount_record *record)
+{
+        return strcmp(record->container_id, forgetting->hook->id) == 0 &&
+               has_ended(record, forgetting->boot_id, forgetting->until_ms);
+}
+
+/* A record that cannot be read stays. */
+static int forget(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        static struct mount_record again;
+        const struct forgetting *forgetting = argument;
+        struct error ignored;
+
+        if (record == NULL || !is_of_ended(forgetting, record) ||
+            !state_try_lock(forgetting->state, mount_record_key(id)) || /* another call uses it */
+            mount_record_read(forgetting->state, id, &again, &ignored) < 0 ||
+            !is_of_ended(forgetting, &again)) /* again under the lock: the id may be in use again */
+                return 0;
+        return mount_record_remove(forgetting->state, id, error);
 }
 
 int oci_hook_forget(const struct oci_hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        char id[MOUNT_RECORD_ID_MAX];
         struct config config;
-        int64_t until_ms = clock_now_ms() + DYING_MS; /* for all records together: a runtime does not wait long */
-        DIR *directory;
+        struct forgetting forgetting = {
+                .hook = hook, .state = &state, .boot_id = boot_id, .until_ms = clock_now_ms() + DYING_MS
+        };
         int r = proc_boot_id(boot_id);
 
         if (r < 0)
@@ -269,18 +310,9 @@ int oci_hook_forget(const struct oci_hook *hook, struct error *error)
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        directory = mount_record_list(&state, error);
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (r >= 0 && mount_record_next(directory, id)) {
-                if (is_of_ended(hook, &state, id, boot_id, until_ms) &&
-                    state_try_lock(&state, mount_record_key(id)) &&   /* else somebody is at it, who knows better */
-                    is_of_ended(hook, &state, id, boot_id, until_ms)) /* and still is: the id may be in use again */
-                        r = mount_record_remove(&state, id, error);
-        }
-        mount_record_tidy(&state, directory);
-        (void)closedir(directory);
-        return r < 0 ? r : 0;
+        r = mount_record_each(&state, forget, &forgetting, error);
+        mount_record_tidy(&state);
+        return r;
 }
 
 void oci_hook_release(struct oci_hook *hook)

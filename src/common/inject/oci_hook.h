@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oci_hook.h - what a container runtime tells an OCI hook, and what the container's annotations ask for.
+ * oci_hook.h - an OCI hook: the container's state, and the mounts that its annotations ask for.
  */
 #ifndef FLEXGRAFT_INJECT_OCI_HOOK_H
 #define FLEXGRAFT_INJECT_OCI_HOOK_H
@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "inject/request.h"
 
-/* When a hook runs, by its own argument: the state's status does not tell (crun says "created" where runc "creating").
- */
+/* The stage, from the hook's argument: the state's "status" differs between runtimes (crun "created", runc "creating"). */
 enum oci_hook_stage {
         HOOK_BEFORE,  /* createRuntime, prestart: before the container's process has entered its root directory */
         HOOK_RUNNING, /* poststart */
@@ -21,15 +20,15 @@ enum oci_hook_stage {
 
 struct oci_hook {
         enum oci_hook_stage stage;
-        void *state; /* owned: every string below is of it */
+        void *state; /* owned: the JSON object that the strings below point into */
         const char *id;
         pid_t pid; /* 0 at poststop */
         const char *bundle;
-        bool asked;          /* there is an annotation of ours */
-        char root[PATH_MAX]; /* before: the root directory, as the container's mount namespace has it */
+        bool asked;          /* it has an annotation io.flexgraft.mounts */
+        char root[PATH_MAX]; /* HOOK_BEFORE: the path of its root directory in its mount namespace */
 };
 
-/* oci_hook_stage() - the stage that a word of the OCI specification means; false for one that cannot be served. */
+/* oci_hook_stage() - the stage of a word of the OCI specification; false for an unsupported one. */
 bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
 
 /*
@@ -38,14 +37,23 @@ bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
 int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct error *error);
 
 /*
- * oci_hook_request() - the batch that the annotations ask for: io.flexgraft.mounts and io.flexgraft.mounts.NAME, each one
- * mount or an array of them, in the order of their names. The request borrows from the hook.
+ * oci_hook_request() - the batch that the annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME ask for, in the
+ * order of their names; each has one mount or an array of them. The request borrows from the hook.
  *
  * Errors: OPERATION_PARSE, naming the annotation.
  */
 int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error);
 
-/* oci_hook_forget() - remove the records of a container that has ended; those of others of the same id stay. */
+/*
+ * oci_hook_mount() - all mounts that the annotations ask for, or none.
+ *
+ * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: its entry that failed, or NULL.
+ * Errors:  those of oci_hook_request() and plan_apply_batch(); EACCES policy.json does not allow it.
+ */
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+                   struct error *error);
+
+/* oci_hook_forget() - remove the records of a container that has ended, but not those of a new one with the same id. */
 int oci_hook_forget(const struct oci_hook *hook, struct error *error);
 
 void oci_hook_release(struct oci_hook *hook);

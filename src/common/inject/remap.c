@@ -16,27 +16,27 @@
 
 #include "base/fd.h"
 #include "base/fd_pass.h"
+#include "base/json.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
 #include "process/program.h"
 #include "process/sealed_child.h"
-#include "state/policy.h"
 
 #define PROGRAM "remap-daemon"
-#define FIRST_FD 3 /* those that the program gets, in the order of src/translator/shared.h */
+#define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
 
 enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASSED };
 
 struct answer {
-        int errnum; /* 0: it serves */
+        int errnum; /* 0: it runs */
         int pid;
 };
 
-/* ---- in the runner */
+/* ---- in the helper process */
 
-/* The descriptors at their numbers, nothing else open, nobody's session: the program lives on its own. */
-static void become(const char *path, const int fds[PASSED], int report_fd)
+/* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
+static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
         static const char *const arguments[] = { "remap-keeper", "serve", NULL };
@@ -52,7 +52,7 @@ static void become(const char *path, const int fds[PASSED], int report_fd)
         _exit(127);
 }
 
-static void carry_out(const int fds[PASSED], struct answer *ret_answer)
+static void start_daemon(const int fds[PASSED], struct answer *ret_answer)
 {
         char path[PATH_MAX + 64];
         char word = 0;
@@ -70,15 +70,15 @@ static void carry_out(const int fds[PASSED], struct answer *ret_answer)
         }
         pid = fork();
         if (pid == 0)
-                become(path, fds, report[1]);
+                exec_daemon(path, fds, report[1]);
         if (pid < 0)
                 ret_answer->errnum = errno;
-        (void)close(report[1]); /* the program's alone now */
+        (void)close(report[1]); /* now only the daemon's */
         while (pid > 0 && (n = read(report[0], &word, 1)) < 0 && errno == EINTR)
                 ;
         (void)close(report[0]); /* only read from */
         ret_answer->pid = pid;
-        if (pid > 0 && word != 'S') /* it told what is wrong, or ended */
+        if (pid > 0 && word != 'S') /* the daemon reported an error, or exited */
                 ret_answer->errnum = word == 0 ? ECANCELED : (int)(unsigned char)word;
 }
 
@@ -89,23 +89,23 @@ static void run_orders(int socket_fd)
         while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
                 struct answer answer = {};
 
-                carry_out(fds, &answer);
+                start_daemon(fds, &answer);
                 for (int i = 0; i < PASSED; i++)
-                        fd_close(&fds[i]); /* the program's alone */
+                        fd_close(&fds[i]); /* now only the daemon's */
                 if (send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
                         break;
         }
 }
 
-/* ---- in the program */
+/* ---- in the mount helper */
 
-static struct exec_helper runner = {
-        .fd = -EBADF, .name = "the translator's runner", .privileges = &PRIVILEGES, .serve = run_orders
+static struct exec_helper helper = {
+        .fd = -EBADF, .name = "the helper process for remap", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
-static void end_runner(void)
+static void end_helper(void)
 {
-        exec_helper_end(&runner); /* what it started is not its any more */
+        exec_helper_end(&helper); /* a daemon that it started runs on */
 }
 
 int remap_begin(int argc, char **argv, struct error *error)
@@ -114,52 +114,63 @@ int remap_begin(int argc, char **argv, struct error *error)
 
         (void)argc;
         (void)argv;
-        r = exec_helper_begin(&runner, error);
+        r = exec_helper_begin(&helper, error);
         if (r == 0)
-                (void)atexit(end_runner); /* without it somebody else waits for it */
+                (void)atexit(end_helper); /* if that fails, init reaps it */
         return r;
+}
+
+bool remap_read_request(int argc, char **argv, json_t **ret_request)
+{
+        struct error ignored; /* request_parse() parses it again and reports its errors */
+
+        if (argc != 2)
+                return false;
+        if (strcmp(argv[1], "-") == 0)
+                return true;
+        (void)json_text_parse(argv[1], strlen(argv[1]), ret_request, &ignored);
+        return false;
+}
+
+bool remap_asked(const json_t *request)
+{
+        const char *ids = json_string_value(json_object_get(request, "ids"));
+
+        return ids != NULL && strcmp(ids, "remap") == 0;
 }
 
 int remap_begin_for(int argc, char **argv, struct error *error)
 {
-        static const char *const words[] = { "\"remap\"", "\"nfs" };
-        bool asked = argc == 2 && strcmp(argv[1], "-") == 0;
+        cleanup_json json_t *request = NULL;
 
-        /* a word that is written in another way (\u0072emap) has no runner, and is told so */
-        for (size_t i = 0; argc == 2 && i < sizeof words / sizeof words[0]; i++)
-                asked = asked || strstr(argv[1], words[i]) != NULL;
-        return asked ? remap_begin(argc, argv, error) : 0;
-}
-
-int remap_begin_by_policy(int argc, char **argv, struct error *error)
-{
-        return policy_mentions("nfs") ? remap_begin(argc, argv, error) : 0;
+        return remap_read_request(argc, argv, &request) || remap_asked(request) ? remap_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)
 {
         struct answer answer;
         ssize_t n;
-        int r = fd_pass_send_all(runner.fd, fds, PASSED);
+        int r = fd_pass_send_all(helper.fd, fds, PASSED);
 
         if (r < 0)
                 return fail(error, -r, "start remap-daemon", PROGRAM);
         do
-                n = recvfrom(runner.fd, &answer, sizeof answer, 0, NULL, NULL);
+                n = recvfrom(helper.fd, &answer, sizeof answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
-                return fail_because(error, ECANCELED, "start remap-daemon", PROGRAM, "nobody is there to start it");
+                return fail_because(error, ECANCELED, "start remap-daemon", PROGRAM,
+                                    "the helper process that starts it has exited");
         if (answer.errnum == ENOENT)
                 return fail_because(error, ENOENT, "start remap-daemon", PROGRAM,
-                                    PROGRAM " is neither beside this program nor in ../libexec/flexgraft");
+                                    PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
         if (answer.errnum != 0)
-                return fail_because(error, answer.errnum, "start remap-daemon", PROGRAM, "it did not start: %s",
-                                    strerrordesc_np(answer.errnum) ?: "for no known reason");
+                return fail_because(error, answer.errnum, "start remap-daemon", PROGRAM, "it exited at once: %s",
+                                    strerrordesc_np(answer.errnum) ?: "unknown error");
         *ret_pid = answer.pid;
         return 0;
 }
 
-/* The descriptor, with which the kernel knows whose it is, has to be opened in there, and before the ids change. */
+/* In the container's user namespace, before the ids change: the kernel takes the filesystem's owner from the opener. */
 static int open_fuse(void *argument, struct error *error)
 {
         const struct container *container = argument;
@@ -212,19 +223,19 @@ static int make_fuse(void *argument, struct error *error)
         return superblock_mount(context_fd, "fuse", 0, error);
 }
 
-/* A lock that nobody else holds, whose descriptor is the translator's. */
+/* Takes a lock with a new random key; the daemon gets its descriptor. */
 static int take_lock(const struct state *state, uint64_t *ret_key, struct error *error)
 {
         cleanup_state struct state own = STATE_NONE;
 
         if (getrandom(ret_key, sizeof *ret_key, 0) != (ssize_t)sizeof *ret_key)
-                return fail(error, EIO, "getrandom", "a translator's key");
+                return fail(error, EIO, "getrandom", "the key of a remap lock");
         *ret_key >>= 2; /* a JSON number's worth */
         own.dir_fd = fcntl(state->dir_fd, F_DUPFD_CLOEXEC, 0);
         if (own.dir_fd < 0)
                 return fail(error, errno, "lock", "state");
         if (!state_try_lock(&own, *ret_key))
-                return fail(error, EBUSY, "lock", "a translator's key");
+                return fail(error, EBUSY, "lock", "the key of a remap lock");
         return fd_take(&own.lock_fd);
 }
 
@@ -239,10 +250,9 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         struct stat st;
         int r;
 
-        if (runner.fd < 0)
-                return fail_because(
-                        error, ENOSYS, "start remap-daemon", PROGRAM,
-                        "this program starts no translator unless \"remap\" is asked for, in so many letters");
+        if (helper.fd < 0)
+                return fail_because(error, ENOSYS, "start remap-daemon", PROGRAM,
+                                    "this program did not start the helper process for remap");
         if (fstat(mount_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
         lock_fd = take_lock(state, ret_key, error);

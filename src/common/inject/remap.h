@@ -1,39 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap.h - "ids": "remap": a mount that the kernel cannot map is shown through a FUSE filesystem that the
- * container's user namespace owns, by a process on the node that acts with the container's ids (src/translator/).
+ * remap.h - "ids": "remap": for a mount that the kernel cannot id-map, remap-daemon (src/remap/) serves a FUSE
+ * filesystem that the container's user namespace owns, and accesses the mount with the container's ids.
  *
- * A program that may execute nothing cannot start that process. So before it gives its privileges away it starts a
- * runner, which knows one order, executes one program, and passes on what that says.
+ * A mount helper may not execute programs. So before it drops its privileges it starts a helper process, which executes
+ * remap-daemon, and nothing else, when the mount helper orders it to.
  */
 #ifndef FLEXGRAFT_INJECT_REMAP_H
 #define FLEXGRAFT_INJECT_REMAP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "container/container.h"
 #include "state/state_dir.h"
 
-/* remap_begin() - start the runner. Before privileges_drop(); it ends with us. */
+/* remap_begin() - start the helper process, before privileges_drop(). It ends with the program. */
 int remap_begin(int argc, char **argv, struct error *error);
 
-/* remap_begin_for() - only if the words of the request could ask for it; standard input always could. */
+/*
+ * remap_begin_for() - start it if the request has "ids": "remap", or is on standard input, which is read later.
+ *
+ * The argument is parsed here with all privileges, by the parser that parses it again without them. It is root's own:
+ * only root gets this far.
+ */
 int remap_begin_for(int argc, char **argv, struct error *error);
 
-/* remap_begin_by_policy() - only if the node's policy allows of anybody what may need one (NFS). */
-int remap_begin_by_policy(int argc, char **argv, struct error *error);
+/* remap_read_request() - true: the request is on standard input; false: it is *ret_request, NULL if it is not JSON. */
+bool remap_read_request(int argc, char **argv, json_t **ret_request);
+
+/* remap_asked() - whether a request or an entry of one has "ids": "remap". */
+bool remap_asked(const json_t *request);
 
 /*
- * remap_mount() - show a detached mount to a container through a translator.
+ * remap_mount() - start remap-daemon for a detached mount.
  *
- * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the runner.
- * Takes:   mount_fd, borrowed: the translator keeps it; state, where its lock is.
- * Gives:   ret_key, the lock that is held for as long as it lives (mount_record_remap_lives()); ret_pid, its pid.
- * Returns: the detached FUSE mount's descriptor, owned by the caller. When that and every mount made of it are gone,
- * the translator ends. Errors:  ENOSYS nobody started a runner; ENOENT remap-daemon is not installed; ENODEV no FUSE in
- * this kernel. Source:  the kernel wants /dev/fuse opened and the filesystem made in the same user namespace
- * (fuse_fill_super()).
+ * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the helper process.
+ * Takes:   mount_fd, borrowed: the daemon keeps a copy; state, the directory of its lock.
+ * Gives:   ret_key, the lock that the daemon holds while it runs (mount_record_remap_lives()); ret_pid, its pid.
+ * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made of
+ *          it are gone.
+ * Errors:  ENOSYS the helper process was not started; ENOENT remap-daemon is not installed; ENODEV no FUSE in this
+ *          kernel.
+ * Source:  /dev/fuse has to be opened, and the filesystem made, in the same user namespace (fuse_fill_super()).
  */
 int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
                 uint64_t *ret_key, int *ret_pid, struct error *error);

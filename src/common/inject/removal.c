@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/removal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -22,49 +21,57 @@ void removal_begin(struct removal *removal, const struct request *request)
         removal->node_mnt_ns_fd = -EBADF;
 }
 
-/* Whether this record is of what we put at the request's target: 1 and its mount is there, 0 and it is gone, or ENOENT.
- */
-static int match_target(struct removal *removal, const char *id, const char *boot_id, struct mount_record *ret_record)
+/* Whether this record is of a mount at the request's target: 1 and the mount is there, 0 and it is gone, or -ENOENT. */
+static int match_target(struct removal *removal, const struct mount_record *record, const char *boot_id)
 {
         const char *target = removal->request->target;
         enum placement placement;
-        struct error ignored; /* one that cannot be read, or asked about, is not the one */
+        struct error ignored; /* a mount that cannot be looked for is not there */
 
-        if (mount_record_read(&removal->state, id, ret_record, &ignored) < 0 ||
-            (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
-            !mount_record_is_of(ret_record, &removal->container, boot_id))
+        if ((strcmp(record->target, target) != 0 && strcmp(record->mount_point, target) != 0) ||
+            !mount_record_is_of(record, &removal->container, boot_id))
                 return -ENOENT;
-        if (in_container_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement,
-                              &ignored) < 0)
+        if (in_container_find(&removal->container, record->mount_point, &record->identity, &placement, &ignored) < 0)
                 return 0;
         return placement != PLACEMENT_GONE;
 }
 
-/* The record of what we put at this target of this container, called what it may: rather one whose mount is there. */
+struct search {
+        struct removal *removal;
+        const char *boot_id;
+        int there; /* as match_target() has it, of the best so far */
+};
+
+static int match_any(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        struct search *search = argument;
+        int r = record != NULL ? match_target(search->removal, record, search->boot_id) : -ENOENT;
+
+        (void)id;
+        (void)error; /* an unreadable record is not the one */
+        if (r > 0 || (r == 0 && search->there < 0)) {
+                search->removal->record = *record;
+                search->there = r;
+        }
+        return search->there > 0;
+}
+
+/* The record of this target in this container, whatever its id; preferably one whose mount is there. */
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
-        static struct mount_record other;
+        struct search search = { .removal = removal, .boot_id = boot_id, .there = -ENOENT };
         char id[MOUNT_RECORD_ID_MAX];
-        DIR *directory;
-        int there;
+        struct error ignored; /* an unreadable record is not the one */
+        int r = 0;
 
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
-        there = match_target(removal, id, boot_id, &removal->record);
-        if (there > 0)
-                return 0; /* as nearly always */
-        directory = mount_record_list(&removal->state, error);
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (there <= 0 && mount_record_next(directory, id)) {
-                int r = match_target(removal, id, boot_id, &other);
-
-                if (r > 0 || (r == 0 && there < 0)) {
-                        removal->record = other;
-                        there = r;
-                }
-        }
-        (void)closedir(directory);
-        return there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
+        if (mount_record_read(&removal->state, id, &removal->record, &ignored) == 0)
+                search.there = match_target(removal, &removal->record, boot_id);
+        if (search.there <= 0) /* else the usual case */
+                r = mount_record_each(&removal->state, match_any, &search, error);
+        if (r < 0)
+                return r;
+        return search.there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
 }
 
 static int lock_record(struct removal *removal, struct error *error)
@@ -73,7 +80,7 @@ static int lock_record(struct removal *removal, struct error *error)
         uint64_t keys[2];
         int r;
 
-        /* as injection_claim() does */
+        /* as in injection_claim() */
         mount_record_default_id(&removal->record.mnt_ns, removal->record.target, target_id);
         keys[0] = mount_record_key(target_id);
         keys[1] = mount_record_key(removal->record.id);
@@ -83,13 +90,13 @@ static int lock_record(struct removal *removal, struct error *error)
         return r;
 }
 
-/* Now, since it looks into /proc, which is the container's own once that was entered. */
+/* Before the container's mount namespace is entered, which has another /proc. */
 static int find_partner(struct removal *removal, const char *boot_id, struct error *error)
 {
         int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
                                   /* by_root= */ true, removal->record.id, &removal->partner, error);
 
-        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it took the place of */
+        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it replaces */
                 r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.replaces,
                                       /* by_root= */ true, removal->record.id, &removal->partner, error);
         if (r < 0)
@@ -119,8 +126,7 @@ int removal_find_record(struct removal *removal, struct error *error)
         if (r == 0)
                 r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error)
                                         : find_by_target(removal, boot_id, error);
-        if (r == 0 && !request->dry_run &&
-            (r = lock_record(removal, error)) == 0) /* and once more, now that nobody else is at it */
+        if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* read again, under the lock */
                 r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
         if (r == -ENOENT) {
                 removal->already = true;
@@ -130,12 +136,12 @@ int removal_find_record(struct removal *removal, struct error *error)
                 r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
                 removal->reachable = r == 0;
                 if (r == -ESRCH)
-                        return 0; /* its mounts went with it; the record is what is left */
+                        return 0; /* its mounts are gone with it; only the record is left */
         }
         return r < 0 ? r : find_partner(removal, boot_id, error);
 }
 
-/* What lay beneath it, if anything. */
+/* Unmounts the other mount of an interrupted replacement, if there is one. */
 static int unplace_partner(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->partner;
@@ -168,7 +174,7 @@ static int unplace(struct removal *removal, struct error *error)
                         return removal->node_mnt_ns_fd;
         }
         if (record->replaces.id != 0) {
-                /* a swap that was killed on the way: the mount that was to go lies over ours, or is all there is */
+                /* interrupted replacement: the old mount covers the new one, or is the only one */
                 r = in_container_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
                 if (r == 0 && placement == PLACEMENT_PRESENT)
                         r = in_container_remove(&removal->container, record->mount_point, &record->replaces,
@@ -185,8 +191,8 @@ static int unplace(struct removal *removal, struct error *error)
         }
         lazily = removal->request->force;
         if (record->recursive && !lazily) {
-                /* With mounts below, the kernel takes away the whole tree at once or nothing; so all of it must have
-                 * come with ours. */
+                /* With mounts below, the kernel unmounts the whole tree or nothing: so all of them must have come with
+                 * this mount. */
                 unsigned below;
 
                 r = in_container_count_below(&removal->container, record->mount_point, &below, error);
@@ -216,10 +222,11 @@ int removal_forbid_device(struct removal *removal, struct error *error)
                 return r;
         if (!removal->reachable || record->raw_device == 0)
                 return 0;
-        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error); /* the control groups are the node's */
+        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node",
+                                   error); /* whose /sys/fs/cgroup has the container's group */
         if (r < 0)
                 return r;
-        /* in the control group of the process that was named when it was mounted, if that is still there */
+        /* in the control group of the recorded process, if that still runs */
         if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
                 container = &removal->container;
         r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
@@ -235,38 +242,44 @@ int removal_unplace(struct removal *removal, struct error *error)
         return r < 0 || !removal->reachable ? r : unplace_partner(removal, error);
 }
 
+struct inheritance {
+        const struct removal *removal;
+        char kept[PATH_MAX]; /* the directory that is left */
+        unsigned depth;      /* of the part that existed before */
+};
+
+static int inherit(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        const struct inheritance *inheritance = argument;
+        const struct removal *removal = inheritance->removal;
+        const char *kept = inheritance->kept;
+        struct mount_record heir;
+
+        if (record == NULL || strcmp(id, removal->record.id) == 0 ||
+            !container_same_namespace(&record->mnt_ns, &removal->record.mnt_ns) ||
+            strcmp(record->boot_id, removal->record.boot_id) != 0 || !text_starts(record->mount_point, kept) ||
+            record->mount_point[strlen(kept)] != '/')
+                return 0;
+        heir = *record;
+        heir.made = (unsigned)text_count(heir.mount_point, '/') - inheritance->depth;
+        return mount_record_write(&removal->state, &heir, error) == 0;
+}
+
 /*
- * Directories that flexgraft made for this mount, and that others of its mounts in the same container still lie in:
- * one of those takes them over, to remove them in its turn.
+ * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of their records then
+ * takes the directories over, and its removal removes them.
  */
 static void hand_over(struct removal *removal, unsigned left)
 {
         const struct mount_record *record = &removal->record;
-        unsigned depth = (unsigned)text_count(record->mount_point, '/') - record->made; /* of what is not ours */
-        struct error none;
-        DIR *directory = mount_record_list(&removal->state, &none);
-        char id[MOUNT_RECORD_ID_MAX];
-        char kept[PATH_MAX];
-        bool done = false;
+        struct inheritance inheritance = { .removal = removal,
+                                           .depth = (unsigned)text_count(record->mount_point, '/') - record->made };
+        struct error ignored; /* then the directories stay */
 
-        if (directory == NULL)
-                return; /* then they stay */
-        (void)text_copy(kept, sizeof kept, record->mount_point);
+        (void)text_copy(inheritance.kept, sizeof inheritance.kept, record->mount_point);
         for (unsigned cut = record->made - left; cut > 0; cut--)
-                *strrchr(kept, '/') = '\0';
-        while (!done && mount_record_next(directory, id)) {
-                struct mount_record heir;
-                struct error ignored;
-
-                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &heir, &ignored) < 0 ||
-                    !container_same_namespace(&heir.mnt_ns, &record->mnt_ns) ||
-                    strcmp(heir.boot_id, record->boot_id) != 0 || !text_starts(heir.mount_point, kept) ||
-                    heir.mount_point[strlen(kept)] != '/')
-                        continue;
-                heir.made = (unsigned)text_count(heir.mount_point, '/') - depth;
-                done = mount_record_write(&removal->state, &heir, &ignored) == 0;
-        }
-        (void)closedir(directory);
+                *strrchr(inheritance.kept, '/') = '\0';
+        (void)mount_record_each(&removal->state, inherit, &inheritance, &ignored);
 }
 
 int removal_unmake_target(struct removal *removal, struct error *error)
@@ -277,7 +290,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
         if (!removal->reachable)
                 return 0;
-        /* from here on nobody makes or removes mount points in this container; somebody may just have handed us some */
+        /* under this lock no other call creates or removes mount points; another removal may have handed us some before */
         r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
         if (r == 0)
                 r = mount_record_read(&removal->state, record->id, record, error);
@@ -291,12 +304,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
 int removal_forget(struct removal *removal, struct error *error)
 {
-        DIR *directory = mount_record_list(&removal->state, error);
-
-        if (directory != NULL) {
-                mount_record_tidy(&removal->state, directory);
-                (void)closedir(directory);
-        }
+        mount_record_tidy(&removal->state);
         return mount_record_remove(&removal->state, removal->record.id, error);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * removal.h - the steps that take one of our mounts away again, and what they hold between them.
+ * removal.h - one mount removed from a container: its data and its steps.
  */
 #ifndef FLEXGRAFT_INJECT_REMOVAL_H
 #define FLEXGRAFT_INJECT_REMOVAL_H
@@ -18,17 +18,17 @@ struct removal {
         const struct request *request;
         struct state state;
         struct container container;
-        bool already;       /* nothing of it was there any more */
-        int node_mnt_ns_fd; /* for what is the node's again after the container was entered */
-        bool reachable;     /* the container is still there */
+        bool already;       /* the mount was gone already */
+        int node_mnt_ns_fd; /* to return to, for raw devices; or -EBADF */
+        bool reachable;     /* the container still exists */
         struct mount_record record;
-        struct mount_record partner; /* the other one of a replacement that was killed half way; "" as id: none */
+        struct mount_record partner; /* the other record of an interrupted replacement; its id is "" if there is none */
 };
 
-/* removal_begin() - an empty one, of zeroed memory. */
+/* removal_begin() - set up a removal in zeroed memory. */
 void removal_begin(struct removal *removal, const struct request *request);
 
-/* One step each, named as in inject/plan.h. 0, or negative errno with the error filled. */
+/* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET and FORGET of inject/step.h. */
 int removal_find_record(struct removal *removal, struct error *error);
 int removal_unplace(struct removal *removal, struct error *error);
 int removal_forbid_device(struct removal *removal, struct error *error);

@@ -16,7 +16,6 @@
 int inject_reply_mounted(const struct outcome *outcome);
 int inject_reply_removed(const struct outcome *outcome);
 int inject_reply_listed(const struct listing *listing);
-int inject_reply_table(const struct listing *listing); /* many lines, for people */
 int inject_reply_planned(const struct plan *plan, const struct outcome *outcome);
 int inject_reply_mounted_all(const struct outcome *outcomes, size_t count);
 int inject_reply_planned_all(const struct plan *plans, const struct outcome *outcomes, size_t count);

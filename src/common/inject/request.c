@@ -3,38 +3,8 @@
 
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TIMEOUT_DEFAULT_S 30
-
-/* What an entry of a batch calls the sorts of mounts. */
-static const struct {
-        const char *word;
-        enum request_kind kind;
-} kind_words[] = {
-        { "bind", REQUEST_MOUNT_BIND },
-        { "block", REQUEST_MOUNT_BLOCK },
-        { "container-to-container", REQUEST_MOUNT_CONTAINER },
-        { "tmpfs", REQUEST_MOUNT_TMPFS },
-        { "overlay", REQUEST_MOUNT_OVERLAY },
-        { "nfs", REQUEST_MOUNT_NFS },
-};
-
-const char *request_kind_word(enum request_kind kind)
-{
-        for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++)
-                if (kind_words[i].kind == kind)
-                        return kind_words[i].word;
-        return "";
-}
-
-enum request_kind request_kind_of(const char *word)
-{
-        for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++)
-                if (strcmp(kind_words[i].word, word) == 0)
-                        return kind_words[i].kind;
-        return 0;
-}
 
 void request_begin(struct request *ret_request, enum request_kind kind)
 {
@@ -48,11 +18,13 @@ void request_begin(struct request *ret_request, enum request_kind kind)
 void request_release(struct request *request)
 {
         for (size_t i = 0; i < request->entry_count; i++)
-                mount_options_release(&request->entries[i].options);
+                request_release(&request->entries[i]);
         free(request->entries);
         request->entries = NULL;
         request->entry_count = 0;
         json_decref(request->json);
         request->json = NULL;
         mount_options_release(&request->options);
+        free(request->source_text);
+        request->source_text = NULL;
 }

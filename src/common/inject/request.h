@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "container/container.h"
-#include "mount/nfs_export.h"
 #include "mount/options.h"
 
 /* One bit per sort of request: the table of keys says which key belongs to which. */
@@ -39,15 +38,19 @@ enum request_kind {
 /* How owners are made right (DESIGN.md section 2). */
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
+struct source_kind; /* inject/source.h */
+
 struct request {
         enum request_kind kind;
-        void *json; /* owns every string below */
+        const struct source_kind *source_kind;    /* the row of a mount's kind; NULL: it is no mount */
+        const struct source_kind *const *sources; /* the kinds that it, or an entry of a batch, may be of; NULL: none */
+        void *json;                               /* owns every string below */
         struct container_reference container;
         bool has_container;
         const char *source; /* what is mounted, in the helper's own terms; "tmpfs" and "overlay" of themselves */
         const char *server; /* nfs: with share, what else "source" says */
         const char *share;
-        struct nfs_export nfs;                 /* of either; source is its own then */
+        char *source_text;                     /* owned: a source that is put together from other keys; or NULL */
         struct container_reference from;       /* container-to-container: whose source it is */
         char target[PATH_MAX];                 /* normal; "" when not given */
         const char *id;                        /* NULL: derived */
@@ -79,10 +82,6 @@ struct request {
 
 /* request_begin() - an empty request with the defaults. */
 void request_begin(struct request *ret_request, enum request_kind kind);
-
-/* request_kind_word() and request_kind_of() - "bind", "block", ...: what a batch's entry has as "type"; 0 for none. */
-const char *request_kind_word(enum request_kind kind);
-enum request_kind request_kind_of(const char *word);
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))

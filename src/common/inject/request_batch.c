@@ -11,6 +11,7 @@
 #include "container/reference.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
+#include "inject/source.h"
 
 static int fail_entry(const char *key, size_t index, int r, struct error *error)
 {
@@ -32,28 +33,45 @@ static bool has_option(const json_t *options, const char *name)
         return false;
 }
 
-/* The sort of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
+/* The kind with this word, or with this type in an OCI configuration; NULL: none. */
+static const struct source_kind *find_kind(const struct request *request, const char *word, bool oci)
+{
+        for (const struct source_kind *const *kind = request->sources; *kind != NULL; kind++)
+                if (oci ? (*kind)->oci_types != NULL && text_among(word, (*kind)->oci_types)
+                        : strcmp((*kind)->word, word) == 0)
+                        return *kind;
+        return NULL;
+}
+
+static void set_kind(struct request *entry, const struct source_kind *kind)
+{
+        entry->kind = kind->request;
+        entry->source_kind = kind;
+}
+
+/* The kind of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
 static int oci_kind(struct request *entry, const json_t *value, struct error *error)
 {
         const char *type = json_string_value(json_object_get(value, "type"));
         const char *source = json_string_value(json_object_get(value, "source"));
         const json_t *options = json_object_get(value, "options");
+        const struct source_kind *kind = NULL;
 
-        if (has_option(options, "bind") || has_option(options, "rbind") || (type != NULL && strcmp(type, "bind") == 0))
-                entry->kind = REQUEST_MOUNT_BIND;
-        else if (type != NULL && strcmp(type, "tmpfs") == 0)
-                entry->kind = REQUEST_MOUNT_TMPFS;
-        else if (type != NULL && strcmp(type, "overlay") == 0)
-                entry->kind = REQUEST_MOUNT_OVERLAY;
-        else if (type != NULL && (strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0))
-                entry->kind = REQUEST_MOUNT_NFS;
-        else if (type != NULL && source != NULL && (source[0] == '/' || strchr(source, '=') != NULL)) {
-                entry->kind = REQUEST_MOUNT_BLOCK;
-                entry->fs_type = type;
-        } else
+        if (has_option(options, "bind") || has_option(options, "rbind"))
+                type = "bind";
+        if (type != NULL)
+                kind = find_kind(entry, type, /* oci= */ true);
+        for (size_t i = 0; kind == NULL && type != NULL && entry->sources[i] != NULL; i++)
+                if (entry->sources[i]->oci_others && source != NULL &&
+                    (source[0] == '/' || strchr(source, '=') != NULL)) {
+                        kind = entry->sources[i];
+                        entry->fs_type = type;
+                }
+        if (kind == NULL)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "type",
                                     "type: \"%.64s\" cannot be put into a container that is made already",
                                     type != NULL ? type : "");
+        set_kind(entry, kind);
         return 0;
 }
 
@@ -69,7 +87,7 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                         return r;
                 if (strcmp(key, "destination") == 0)
                         r = request_key_target(entry, key, part, error);
-                else if (strcmp(key, "source") == 0 && (entry->kind & (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS)) != 0)
+                else if (strcmp(key, "source") == 0 && entry->source_kind->oci_source)
                         r = request_key_source(entry, key, part, error);
                 else if (strcmp(key, "options") == 0)
                         r = request_key_options(entry, key, part, error);
@@ -82,7 +100,7 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
 static int parse_entry(struct request *entry, const json_t *value, struct error *error)
 {
         const char *word = NULL;
-        enum request_kind kind;
+        const struct source_kind *kind;
         const char *key;
         json_t *part;
         int r = 0;
@@ -95,13 +113,13 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         if ((part = json_object_get(value, "source")) != NULL &&
             (r = json_value_string("source", part, JSON_VALUE_STRING_MAX, &key, error)) < 0)
                 return r;
-        kind = word != NULL ? request_kind_of(word) : 0;
+        kind = word != NULL ? find_kind(entry, word, /* oci= */ false) : NULL;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
-        if (kind == 0)
+        if (kind == NULL)
                 return json_value_refuse(error, "type",
-                                         "must be bind, block, container-to-container, tmpfs or overlay");
-        entry->kind = kind;
+                                         "must be bind, block, container-to-container, tmpfs, overlay or nfs");
+        set_kind(entry, kind);
         json_object_foreach ((json_t *)value, key, part) {
                 if (strcmp(key, "type") == 0)
                         continue;
@@ -132,6 +150,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
                 int r;
 
                 request_begin(entry, 0);
+                entry->sources = request->sources;
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
                 if (r < 0)
                         return fail_entry(key, i, r, error);

@@ -88,14 +88,7 @@ static int take_to(struct request *request, const char *key, const json_t *value
 
 int request_key_source(struct request *request, const char *key, const json_t *value, struct error *error)
 {
-        int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, &request->source, error);
-
-        if (r == 0 && request->kind == REQUEST_MOUNT_BIND && request->source[0] != '/')
-                return json_value_refuse(error, key, "must be an absolute path of the node");
-        if (r == 0 && request->kind == REQUEST_MOUNT_BLOCK && request->source[0] != '/' &&
-            strchr(request->source, '=') == NULL)
-                return json_value_refuse(error, key, "must be a device's absolute path, UUID=... or LABEL=...");
-        return r;
+        return json_value_string(key, value, JSON_VALUE_STRING_MAX, &request->source, error);
 }
 
 int request_key_target(struct request *request, const char *key, const json_t *value, struct error *error)

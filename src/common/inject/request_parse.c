@@ -10,6 +10,7 @@
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
+#include "inject/source.h"
 
 #define TEXT_MAX_BYTES ((size_t)1024 * 1024)
 
@@ -29,7 +30,8 @@ static int finish(struct request *request, struct error *error)
         return 0;
 }
 
-int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error)
+int request_parse(struct request *ret_request, enum request_kind kind, const struct source_kind *const *sources,
+                  int argc, char **argv, struct error *error)
 {
         json_t *json = NULL;
         const char *key;
@@ -37,6 +39,10 @@ int request_parse(struct request *ret_request, enum request_kind kind, int argc,
         int r;
 
         request_begin(ret_request, kind);
+        ret_request->sources = sources;
+        for (; sources != NULL && *sources != NULL; sources++)
+                if ((*sources)->request == kind)
+                        ret_request->source_kind = *sources;
         if (argc != 2)
                 return json_value_refuse(error, "the request",
                                          "one argument is needed: a JSON object, or - for standard input");

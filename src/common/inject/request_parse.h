@@ -12,9 +12,11 @@
 /*
  * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.
  *
+ * Takes:   sources, the kinds of mounts that it may be of, ended by NULL; NULL for a request that mounts nothing.
  * Gives:   ret_request, released by request_release(), also after a failure.
  * Errors:  operation OPERATION_PARSE, the key as subject; the program then exits 2.
  */
-int request_parse(struct request *ret_request, enum request_kind kind, int argc, char **argv, struct error *error);
+int request_parse(struct request *ret_request, enum request_kind kind, const struct source_kind *const *sources,
+                  int argc, char **argv, struct error *error);
 
 #endif

@@ -29,7 +29,7 @@ struct root_job {
         const char *path;
 };
 
-/* In a child of the node's user namespace, in the mount namespace that the runtime is still furnishing. */
+/* In a sealed child: opens the root directory in the mount namespace that the runtime is setting up. */
 static int open_root_in_child(void *argument, struct error *error)
 {
         const struct root_job *job = argument;
@@ -43,9 +43,9 @@ static int open_root_in_child(void *argument, struct error *error)
 }
 
 /*
- * At createRuntime and prestart the container's process has its namespaces, but its root is still the node's: what is
- * put beneath that is lost at pivot_root. What will be its root is mounted at the bundle's root directory, to be looked
- * up within its mount namespace (KERNEL.md section 5).
+ * At createRuntime and prestart the container's process has its namespaces, but its root is still the node's: a mount
+ * beneath that disappears with pivot_root. Its future root is mounted at the bundle's root directory; that path is looked
+ * up in its mount namespace (KERNEL.md section 5).
  */
 static int enter_root(struct container *container, const char *path, struct error *error)
 {
@@ -59,7 +59,7 @@ static int enter_root(struct container *container, const char *path, struct erro
                 return fd;
         fd_close(&container->root_fd);
         container->root_fd = fd;
-        /* as its mount table has it: links resolved, no slash too many */
+        /* as in its mount table: links resolved, slashes normal */
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         n = readlink(link, container->root_prefix, sizeof container->root_prefix - 1);
         if (n < 0)
@@ -129,7 +129,7 @@ int session_lock(struct session *session, uint64_t *keys, size_t count, struct e
         return r;
 }
 
-int session_remember_home(struct session *session, struct error *error)
+int session_save_namespace(struct session *session, struct error *error)
 {
         if (session->node_mnt_ns_fd >= 0)
                 return 0;
@@ -137,7 +137,7 @@ int session_remember_home(struct session *session, struct error *error)
         return session->node_mnt_ns_fd < 0 ? session->node_mnt_ns_fd : 0;
 }
 
-int session_go_home(const struct session *session, struct error *error)
+int session_restore_namespace(const struct session *session, struct error *error)
 {
         return namespace_enter_mounts(session->node_mnt_ns_fd, "node", error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - what the mounts of one call share: its containers, each pinned once, the state and its locks.
+ * session.h - shared by all mounts of one call: its containers, each pinned once, the state directory and its locks.
  */
 #ifndef FLEXGRAFT_INJECT_SESSION_H
 #define FLEXGRAFT_INJECT_SESSION_H
@@ -23,35 +23,35 @@ struct session {
         size_t container_count;
         struct state state;
         char boot_id[PROC_BOOT_ID_SIZE];
-        bool dry_run;                /* only looking: nobody waits for it, and it waits for nobody */
-        const struct policy *policy; /* NULL: root asked, who may do anything */
-        const char *created_root;    /* NULL; else the root directory of a container that has not entered it yet */
-        int node_mnt_ns_fd;          /* -EBADF until session_remember_home() */
+        bool dry_run;                /* it changes nothing, so it takes no locks */
+        const struct policy *policy; /* NULL: root asks, and may do anything */
+        const char *created_root;    /* the root directory of a container that has not entered it yet; or NULL */
+        int node_mnt_ns_fd;          /* -EBADF until session_save_namespace() */
 };
 
-/* session_begin() - an empty one, of zeroed memory. */
+/* session_begin() - set up a session in zeroed memory. */
 void session_begin(struct session *session, bool dry_run, const struct policy *policy, const char *created_root);
 
 /*
- * session_pin() - the container of a reference, pinned when it is first asked for. Borrowed: it lives as long as the call.
+ * session_pin() - the container of a reference, pinned once. Borrowed: the session owns it.
  *
- * Errors: those of container_pin(); E2BIG more containers than a call may have to do with.
+ * Errors: those of container_pin(); E2BIG more than SESSION_CONTAINERS_MAX containers.
  */
 int session_pin(struct session *session, const struct container_reference *reference, struct container **ret_container,
                 struct error *error);
 
-/* session_open_state() - the directory of mount records; absent for a dry run that finds none (state.dir_fd < 0). */
+/* session_open_state() - open the directory of mount records. A dry run does not create it: state.dir_fd may be < 0. */
 int session_open_state(struct session *session, struct error *error);
 
 /*
- * session_lock() - hold all of these keys, taken in ascending order, so that two calls never wait for each other; keys is
- * sorted on the way. A dry run holds nothing.
+ * session_lock() - take the locks of all these keys, in ascending order, so that two calls cannot deadlock; sorts keys. A
+ * dry run takes none.
  */
 int session_lock(struct session *session, uint64_t *keys, size_t count, struct error *error);
 
-/* session_remember_home() and session_go_home() - back to the node's mount namespace after a container's was entered. */
-int session_remember_home(struct session *session, struct error *error);
-int session_go_home(const struct session *session, struct error *error);
+/* session_save_namespace() - keep the node's mount namespace, to return to it after entering a container's. */
+int session_save_namespace(struct session *session, struct error *error);
+int session_restore_namespace(const struct session *session, struct error *error);
 
 void session_release(struct session *session);
 

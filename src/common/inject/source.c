@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/source.h"
 
-#include "inject/source_bind.h"
-#include "inject/source_block.h"
-#include "inject/source_container.h"
-#include "inject/source_nfs.h"
-#include "inject/source_overlay.h"
-#include "inject/source_raw.h"
-#include "inject/source_tmpfs.h"
+#include <stddef.h>
 
-const struct source_kind *source_of(const struct request *request)
-{
-        switch (request->kind) {
-        case REQUEST_MOUNT_BLOCK:
-                return request->raw ? &source_raw : &source_block;
-        case REQUEST_MOUNT_CONTAINER:
-                return &source_container;
-        case REQUEST_MOUNT_NFS:
-                return &source_nfs;
-        case REQUEST_MOUNT_TMPFS:
-                return &source_tmpfs;
-        case REQUEST_MOUNT_OVERLAY:
-                return &source_overlay;
-        default:
-                return &source_bind;
-        }
-}
+const struct source_kind *const source_kinds[] = {
+        &source_bind, &source_block, &source_container, &source_tmpfs, &source_overlay, &source_nfs, NULL,
+};

@@ -1,13 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - the source of any sort of mount, for the programs that take them all.
+ * source.h - the kinds of mounts: how each finds its source and makes a detached mount of it; one row per kind.
  */
 #ifndef FLEXGRAFT_INJECT_SOURCE_H
 #define FLEXGRAFT_INJECT_SOURCE_H
 
-#include "inject/injection.h"
+#include <stdbool.h>
 
-/* source_of() - the sort of source that a request is about. */
-const struct source_kind *source_of(const struct request *request);
+#include "base/error.h"
+#include "inject/request.h"
+#include "inject/step.h"
+
+struct injection;
+struct mount_record;
+struct policy;
+
+/* Whether remap-daemon (inject/remap.h) may serve a kind of mount. */
+enum source_remap {
+        REMAP_NEVER,
+        REMAP_ASKED,    /* with "ids": "remap" */
+        REMAP_FALLBACK, /* also with "ids": "auto", where the kernel cannot map: its program needs the helper process */
+};
+
+/*
+ * A kind of mount: one row, in a file of its own (inject/source_WORD.c). Whatever differs between kinds is in the row; only
+ * the keys of its request are in inject/request_keys.c, and the privileges of its program in
+ * src/privileges/privilege_table.h.
+ */
+struct source_kind {
+        const char *word;          /* "bind": the "type" of an entry of mount-batch, and a word of a policy's "kinds" */
+        enum request_kind request; /* the bit of its keys in request_keys.c */
+
+        /* Entries of an OCI configuration's "mounts": */
+        const char *const *oci_types; /* "type"s that mean this kind, ended by NULL; NULL: none */
+        bool oci_others;              /* a "type" of no kind means this one if "source" is a device */
+        bool oci_source;              /* "source" counts; false: it is ignored, as with tmpfs */
+
+        bool clones;       /* the mount is a clone of an existing one: may be recursive, takes no filesystem options */
+        bool of_container; /* the source is another container's: "from" and "to" */
+        bool foreign;      /* a container may have written its content: nosuid and nodev are always locked */
+        bool maps;         /* make() maps the owners itself, and sets record.id_mapping */
+        bool ownable;      /* make() can create a superblock that the container's user namespace owns */
+        enum source_remap remap;
+        enum step open_step; /* the step that finds the source; STEP_NONE: it has none */
+        enum step make_step; /* the step that makes the detached mount */
+        const char *const
+                *harmless_options; /* filesystem options that a policy need not list, ended by NULL; NULL: none */
+
+        /*
+         * check() - the rules of this kind that need all keys of the request; sets what follows from them, even
+         * request.source_kind. NULL: no such rules. Errors: OPERATION_PARSE.
+         */
+        int (*check)(struct request *request, struct error *error);
+        /* check_policy() - rules besides "kinds", "options" and "sources". NULL: none. Errors: EACCES. */
+        int (*check_policy)(const struct request *request, const struct policy *policy, struct error *error);
+
+        /* open() - find the source; sets directory, record.origin and what make() needs. NULL with STEP_NONE. */
+        int (*open)(struct injection *injection, struct error *error);
+        /* make() - set mount_fd; owned: with a superblock that the container's user namespace owns. */
+        int (*make)(struct injection *injection, bool owned, struct error *error);
+        /* allow() - let the container open the device; runs after the record is written. NULL: there is no device. */
+        int (*allow)(struct injection *injection, struct error *error);
+        /* settle() - take back access that only a replaced mount needed; runs in the node's namespaces. NULL: nothing. */
+        int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
+        /* undo() - undo visible changes of open() and make(); is called even if they changed nothing. NULL: nothing. */
+        int (*undo)(struct injection *injection, struct error *error);
+};
+
+extern const struct source_kind source_bind;      /* a file or directory of the node */
+extern const struct source_kind source_block;     /* a filesystem on a block device of the node */
+extern const struct source_kind source_container; /* a file or directory of another container */
+extern const struct source_kind source_nfs;       /* an export of an NFS server */
+extern const struct source_kind source_overlay;   /* an overlay of directories of the node */
+extern const struct source_kind source_raw;   /* a block device itself: source_block's check() selects it for "raw" */
+extern const struct source_kind source_tmpfs; /* a fresh tmpfs */
+
+/* source_kinds - every kind that a request can name, ended by NULL; it links them all into the program. */
+extern const struct source_kind *const source_kinds[];
 
 #endif

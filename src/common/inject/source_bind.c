@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_bind.h"
-
+/* source_bind.c - a file or directory of the node as the source of a mount: opened once, cloned. */
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/json_value.h"
 #include "base/node_path.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 
 static int open_source(struct injection *injection, struct error *error)
@@ -23,12 +25,31 @@ static int open_source(struct injection *injection, struct error *error)
 
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
-        (void)owned; /* never asked for: not ownable */
+        (void)owned; /* never true: not ownable */
         injection->mount_fd = detached_mount_clone(injection->source_fd, injection->request->source,
                                                    injection->request->recursive, error);
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
+static int check(struct request *request, struct error *error)
+{
+        if (request->source[0] != '/')
+                return json_value_refuse(error, "source", "must be an absolute path of the node");
+        return 0;
+}
+
+static const char *const oci_types[] = { "bind", NULL };
+
 const struct source_kind source_bind = {
-        .open = open_source, .make = make_clone, .translatable = true, .ownable = false
+        .word = "bind",
+        .request = REQUEST_MOUNT_BIND,
+        .oci_types = oci_types,
+        .oci_source = true,
+        .clones = true,
+        .remap = REMAP_ASKED,
+        .open_step = STEP_OPEN_SOURCE,
+        .make_step = STEP_CLONE,
+        .check = check,
+        .open = open_source,
+        .make = make_clone,
 };

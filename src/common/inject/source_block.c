@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_block.h"
-
+/* source_block.c - a filesystem on a block device of the node as the source of a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/json_value.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/identity.h"
 #include "mount/superblock.h"
 
@@ -33,10 +36,10 @@ static int find_device(struct injection *injection, struct error *error)
         return block_device_fs_type(&injection->device, injection->fs_type, error);
 }
 
-/* Filesystems that cannot be written, whatever is asked for. */
+/* Filesystems that are always read-only. */
 static const char *const never_written[] = { "erofs", "squashfs", "cramfs", "iso9660", "romfs", NULL };
 
-/* Whether the kernel takes this type from a block device: a line of /proc/filesystems that does not begin "nodev". */
+/* Whether the kernel mounts this type from a block device: its line in /proc/filesystems has no "nodev". */
 static int check_type(const char *fs_type, struct error *error)
 {
         char text[8192];
@@ -61,7 +64,7 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
 
         if (context_fd < 0)
                 return context_fd;
-        /* asked after fsopen, which loads the module */
+        /* after fsopen, which loads the module */
         if (injection->request->fs_type != NULL && (r = check_type(injection->fs_type, error)) < 0)
                 return r;
         if ((r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
@@ -83,25 +86,55 @@ static int make_filesystem(struct injection *injection, bool owned, struct error
         if (injection->device.read_only && !read_only)
                 return fail_because(error, EROFS, "find device", injection->device.path, "the device is read-only");
         r = create_mount(injection, owned, read_only, error);
-        if (r == -EBUSY && injection->request->read_only) /* mounted for writing elsewhere: share it, read-only here */
+        if (r == -EBUSY && injection->request->read_only) /* mounted read-write elsewhere: share the superblock */
                 r = create_mount(injection, owned, /* read_only= */ false, error);
         if (r == -EBUSY && error->kernel[0] == '\0')
                 (void)text_copy(error->reason, sizeof error->reason,
-                                "the device is in use: mounted in another way, or opened exclusively");
+                                "the device is in use: mounted with other options, or opened exclusively");
         if (r < 0)
                 return r;
 
-        /* the path was looked up again by the kernel: is it the device that was found? (btrfs has numbers of its own)
-         */
+        /* the kernel resolved the path again: check that it is the same device (btrfs has device numbers of its own) */
         r = mount_see(injection->mount_fd, "", &seen);
         if (r < 0)
                 return fail(error, -r, "statx", injection->device.path);
         if (major(seen.device) != 0 && seen.device != injection->device.number)
                 return fail_because(error, ESTALE, "fsconfig", injection->device.path,
-                                    "the device node was replaced meanwhile");
+                                    "the device node was replaced by another");
+        return 0;
+}
+
+static int check(struct request *request, struct error *error)
+{
+        if (request->source[0] != '/' && strchr(request->source, '=') == NULL)
+                return json_value_refuse(error, "source", "must be a device's absolute path, UUID=... or LABEL=...");
+        if (!request->raw)
+                return 0;
+        request->source_kind = &source_raw;
+        if (request->fs_type != NULL)
+                return json_value_refuse(error, "fsType", "a raw device is not mounted as a filesystem");
+        if (request->options.fs_count > 0)
+                return json_value_refuse(error, "options", "a raw device has no options of a filesystem");
+        if ((request->options.attr_set & MOUNT_ATTR_NODEV) != 0)
+                return json_value_refuse(error, "options", "\"nodev\" would make a raw device useless");
+        if (request->ids != IDS_AUTO)
+                return json_value_refuse(error, "ids",
+                                         "a raw device has nothing to map: it belongs to the container's root");
+        request->options.attr_clear |= MOUNT_ATTR_NODEV;
         return 0;
 }
 
 const struct source_kind source_block = {
-        .open = find_device, .make = make_filesystem, .translatable = true, .ownable = true, .foreign = true
+        .word = "block",
+        .request = REQUEST_MOUNT_BLOCK,
+        .oci_others = true,
+        .oci_source = true,
+        .foreign = true,
+        .ownable = true,
+        .remap = REMAP_ASKED,
+        .open_step = STEP_FIND_DEVICE,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .check = check,
+        .open = find_device,
+        .make = make_filesystem,
 };

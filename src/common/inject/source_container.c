@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_container.h"
-
+/* source_container.c - a file or directory of another container as the source of a mount, its owners mapped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,9 +13,10 @@
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/container_owners.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
-#include "mount/idmap.h"
-#include "mount/mountinfo.h"
 #include "mount/options.h"
 #include "mount/scratch_namespace.h"
 #include "mount/superblock.h"
@@ -31,7 +31,7 @@ static int fail_type(const struct injection *injection, mode_t mode, struct erro
         return error_where(error, injection->from->name);
 }
 
-/* The source, beneath its container's root; with mkdirSource it may be missing still. */
+/* Looks the source up beneath its container's root; with mkdirSource it may be missing. */
 static int find_source(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -41,7 +41,7 @@ static int find_source(struct injection *injection, struct error *error)
         if (r == -EPERM) {
                 (void)text_copy(error->operation, sizeof error->operation, "open source");
                 (void)text_copy(error->reason, sizeof error->reason,
-                                "the source is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+                                "the source is in a kernel filesystem (proc, sysfs, cgroup, ...)");
         }
         if (r < 0 || source->missing == 0)
                 return r;
@@ -72,147 +72,7 @@ static int open_source(struct injection *injection, struct error *error)
         return 0;
 }
 
-/*
- * How owners are translated (KERNEL.md section 2). A mapping says what an id of the filesystem is shown as; which ids
- * the filesystem has is the question.
- */
-enum translation {
-        FROM_NODE,   /* it has the ids that the source's container has on the node: its own directories */
-        FROM_INSIDE, /* it has the ids that the source's container counts itself: its own tmpfs; what we mapped for it
-                      */
-        FROM_MOUNT,  /* the source is id-mapped, and the kernel says how */
-};
-
-#define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
-
-/* What a container maps; in the node's own user namespace everything to itself. */
-static int read_ranges(const struct container *container, const char *map, struct id_range *ret_ranges)
-{
-        if (container->own_user_ns)
-                return id_ranges_read(container->proc_fd, map, ret_ranges);
-        ret_ranges[0] = (struct id_range){ .inside = 0, .outside = 0, .count = UINT32_MAX };
-        return 1;
-}
-
-/*
- * The ids of the filesystem -> those of the target's container on the node. mounted: what the source's mount maps, for
- * FROM_MOUNT; its ranges are turned round on the way.
- */
-static int make_ranges(const struct injection *injection, enum translation translation, const char *map,
-                       struct id_range *mounted, int mounted_count, struct id_range *ret_ranges)
-{
-        static struct id_range from[ID_RANGES_MAX];
-        static struct id_range to[ID_RANGES_MAX];
-        static struct id_range between[ID_RANGES_MAX];
-        int from_count = read_ranges(injection->from, map, from);
-        int to_count = read_ranges(injection->container, map, to);
-
-        if (from_count < 0 || to_count < 0)
-                return from_count < 0 ? from_count : to_count;
-        for (int i = 0; translation == FROM_INSIDE && i < from_count; i++)
-                from[i].outside = from[i].inside;
-        if (translation != FROM_MOUNT)
-                return id_ranges_join(from, from_count, to, to_count, ret_ranges);
-        for (int i = 0; i < mounted_count; i++)
-                mounted[i] = (struct id_range){ .inside = mounted[i].outside,
-                                                .outside = mounted[i].inside,
-                                                .count = mounted[i].count };
-        from_count = id_ranges_join(from, from_count, to, to_count, between);
-        return from_count < 0 ? from_count : id_ranges_join(mounted, mounted_count, between, from_count, ret_ranges);
-}
-
-static int open_mapping(const struct injection *injection, enum translation translation, struct error *error)
-{
-        static struct idmap mapping;
-        static struct idmap mounted;
-        int r = 0;
-
-        if (translation == FROM_MOUNT)
-                r = idmap_of_mount(injection->from->mnt_ns.id, injection->source.mount.id, &mounted);
-        if (r < 0)
-                return fail(error, ENOSYS, "statmount", injection->request->source);
-        mapping.user_count =
-                make_ranges(injection, translation, "uid_map", mounted.users, mounted.user_count, mapping.users);
-        mapping.group_count =
-                make_ranges(injection, translation, "gid_map", mounted.groups, mounted.group_count, mapping.groups);
-        if (mapping.user_count < 0 || mapping.group_count < 0)
-                return container_fail(injection->from,
-                                      -(mapping.user_count < 0 ? mapping.user_count : mapping.group_count),
-                                      "read uid_map", injection->from->name, error);
-        if (mapping.user_count == 0 || mapping.group_count == 0)
-                return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
-                                    "the two containers have no id in common");
-        return idmap_open(&mapping, error);
-}
-
-/*
- * Whether what a shows as somebody's is shown as the same one's by b, each as its own container counts. Somebody whom
- * neither knows proves something only where there is no other explanation (strict: it does not).
- */
-static bool same_owner(const struct injection *injection, const struct stat *a, const struct stat *b, bool strict)
-{
-        /* 65534 is also what the kernel shows where there is nothing to show: on the clone it proves nothing */
-        bool overflows[2] = { b->st_uid == OVERFLOW_ID, b->st_gid == OVERFLOW_ID };
-        uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
-        int known[4];
-
-        for (int i = 0; i < 4; i++)
-                known[i] = container_inside_id(i % 2 == 0 ? injection->from : injection->container,
-                                               i < 2 ? "uid_map" : "gid_map", &ids[i]);
-        for (int i = 0; i < 4; i += 2)
-                if ((overflows[i / 2] && known[i + 1] == 0) || (known[i] == 0) != (known[i + 1] == 0) ||
-                    (known[i] == 0 ? ids[i] != ids[i + 1] : strict))
-                        return false;
-        return true;
-}
-
-/* The mounts below the source came with it, and are perhaps of another sort. */
-static int check_below(const struct injection *injection, int clone_fd, bool strict)
-{
-        cleanup_mount_table struct mountinfo table = {};
-        const char *path = injection->source.path;
-        size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
-        int r = mountinfo_open(&table, injection->from->proc_fd);
-
-        while (r == 0 && mountinfo_next(&table)) {
-                cleanup_close int theirs = -EBADF;
-                cleanup_close int ours = -EBADF;
-                struct stat a;
-                struct stat b;
-
-                if (strncmp(table.mount_point, path, length) != 0 || table.mount_point[length] != '/' ||
-                    table.mount_point[length + 1] == '\0')
-                        continue;
-                theirs = sys_openat2(injection->from->root_fd, table.mount_point + 1, O_PATH | O_NOFOLLOW, 0,
-                                     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-                ours = sys_openat2(clone_fd, table.mount_point + length + 1, O_PATH | O_NOFOLLOW, 0,
-                                   RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-                if (theirs < 0 || ours < 0 || fstat(theirs, &a) < 0 || fstat(ours, &b) < 0)
-                        continue; /* covered, or gone meanwhile: nobody sees it */
-                if (!same_owner(injection, &a, &b, strict))
-                        return -EXDEV;
-        }
-        return r;
-}
-
-/*
- * Whether owners come out right: of the source's root, and of the mounts below it. 0, or -EXDEV. A root that the
- * source's container knows no owner of can only be the node's: where that container owns the filesystem itself, it
- * knows everybody on it; strict, for the mounts below, that is no argument.
- */
-static int check_owners(const struct injection *injection, int clone_fd, bool strict)
-{
-        struct stat a;
-        struct stat b;
-
-        if (fstat(injection->source.fd, &a) < 0 || fstat(clone_fd, &b) < 0)
-                return -errno;
-        if (!same_owner(injection, &a, &b, /* strict= */ false))
-                return -EXDEV;
-        return injection->request->recursive ? check_below(injection, clone_fd, strict) : 0;
-}
-
-/* Three ways to get a clone with a mapping; each returns a descriptor or negative errno. */
+/* Three ways to make an id-mapped clone; each returns a descriptor or negative errno. */
 
 static int clone_and_map(struct injection *injection, int user_ns_fd, struct error *error)
 {
@@ -227,38 +87,38 @@ static int clone_and_map(struct injection *injection, int user_ns_fd, struct err
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* What is id-mapped already can be given another mapping since Linux 6.15. */
+/* Since Linux 6.15 a clone of an id-mapped mount can have another mapping. */
 static int clone_mapped(struct injection *injection, int user_ns_fd, struct error *error)
 {
         return detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
                                            injection->request->recursive, user_ns_fd, error);
 }
 
-/* Before: the un-mapped original, where flexgraft itself put the source's mount there and knows what it is of. */
+/* Before 6.15: a clone of the original mount, which is not id-mapped, if flexgraft mounted the source and recorded it. */
 struct origin_job {
         const struct mount_record *record;
         const char *rest; /* of the path, below the mount; "" for its root */
         struct stat source;
 };
 
-/* Beneath the original's root, and the same file still. */
+/* Opens the source beneath the original's root, and checks that it is the same file. */
 static int open_rest(const struct origin_job *job, int root_fd, struct error *error)
 {
         cleanup_close int fd = sys_openat2(root_fd, job->rest[0] == '\0' ? "." : job->rest, O_PATH | O_NOFOLLOW, 0,
                                            RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
         struct stat st;
 
-        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* a file: it is its own root */
+        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* the mount is of a file, which is its own root */
                 fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(error, errno, "open source", job->record->origin);
         if (st.st_dev != job->source.st_dev || st.st_ino != job->source.st_ino)
                 return fail_because(error, ESTALE, "open source", job->record->origin,
-                                    "what the container has there is not what was mounted any more");
+                                    "the file on the node is no longer the one that was mounted");
         return fd_take(&fd);
 }
 
-/* In a sealed child on the node: the device's superblock once more, attached where a part of it can be cloned. */
+/* In a sealed child on the node: mounts the device's superblock again, and clones the part of it that is the source. */
 static int clone_device_in_child(void *argument, struct error *error)
 {
         const struct origin_job *job = argument;
@@ -276,7 +136,7 @@ static int clone_device_in_child(void *argument, struct error *error)
                         return r;
                 r = superblock_create(context_fd, job->record->origin, error);
                 if (r == -EBUSY && !read_only)
-                        continue; /* the superblock that there is is read-only */
+                        continue; /* the existing superblock is read-only */
                 if (r < 0)
                         return r;
                 mount_fd = superblock_mount(context_fd, job->record->origin, 0, error);
@@ -320,7 +180,7 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
                 return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
-                                    "it is id-mapped already, which can be changed only since Linux 6.15");
+                                    "the source is id-mapped already, and mapping it anew needs Linux 6.15");
         length = strlen(record.mount_point);
         if (!text_lies_in(path, record.mount_point))
                 return container_fail(injection->from, ESTALE, "open source", path, error);
@@ -331,29 +191,29 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
                                               : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
-        /* it is the node's mount that was cloned: what the container may not do with its own nobody may with this */
+        /* a clone of the node's mount: it gets the restrictions of the source container's */
         if (fstatfs(injection->source.fd, &fs) < 0)
                 return container_fail(injection->from, errno, "fstatfs", path, error);
         attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
         attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
-        r = detached_mount_dress(fd, injection->request->source, &attributes, user_ns_fd, error);
+        r = detached_mount_set(fd, injection->request->source, &attributes, user_ns_fd, error);
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* One way with one translation. 0 and mount_fd, -EXDEV when owners did not come out right, or the failure. */
+/* Tries one way with one kind of ids. 0 and mount_fd; -EXDEV if the owners are wrong; or the error. */
 static int try_way(struct injection *injection,
-                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error),
-                   enum translation translation, struct error *error)
+                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error), enum owner_ids ids,
+                   struct error *error)
 {
-        cleanup_close int mapping_fd = open_mapping(injection, translation, error);
+        cleanup_close int mapping_fd = container_owners_open(injection, ids, error);
         cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
-        int r = fd < 0 ? fd : check_owners(injection, fd, way != clone_and_map || translation != FROM_NODE);
+        int r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || ids != FROM_NODE);
 
         if (r == 0)
                 injection->mount_fd = fd_take(&fd);
         else if (r == -EXDEV)
                 (void)fail_because(error, EXDEV, "map ids", injection->request->source,
-                                   "no mapping shows its owners, or those of the mounts below it, as they are in "
+                                   "no id mapping shows its owners, or those of the mounts below it, as they are in "
                                    "container %s",
                                    injection->from->name);
         else if (fd >= 0)
@@ -361,7 +221,7 @@ static int try_way(struct injection *injection,
         return r;
 }
 
-static int clone_translated(struct injection *injection, struct error *error)
+static int clone_with_owners(struct injection *injection, struct error *error)
 {
         int r = try_way(injection, clone_and_map, FROM_NODE, error);
 
@@ -369,7 +229,7 @@ static int clone_translated(struct injection *injection, struct error *error)
                 r = try_way(injection, clone_and_map, FROM_INSIDE, error);
         if (r == -EPERM)
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
-        if (r == -ENOSYS && injection->request->recursive) { /* it is not id-mapped itself, but something below is */
+        if (r == -ENOSYS && injection->request->recursive) { /* a mount below it is id-mapped */
                 r = try_way(injection, clone_mapped, FROM_NODE, error);
                 if (r == -EXDEV)
                         r = try_way(injection, clone_mapped, FROM_INSIDE, error);
@@ -389,8 +249,8 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
         int r = container_alive(injection->from, error);
 
-        (void)owned;                                   /* never asked for: not ownable */
-        if (r == 0 && injection->source.missing > 0) { /* as its container's root would make it */
+        (void)owned;                                   /* never true: not ownable */
+        if (r == 0 && injection->source.missing > 0) { /* created as its container's root would */
                 target_release(&injection->source);
                 r = target_look(injection->from, request->source, &injection->source, error);
                 if (r == 0)
@@ -404,14 +264,14 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
                                                                   /* user_ns_fd= */ -1, error);
                 r = injection->mount_fd < 0 ? injection->mount_fd : 0;
         } else
-                r = clone_translated(injection, error);
-        fd_close(&injection->source.fd); /* held, it would make that container's own umount fail with EBUSY */
+                r = clone_with_owners(injection, error);
+        fd_close(&injection->source.fd); /* open, it would make umount in that container fail with EBUSY */
         if (r == 0)
                 (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
         return r;
 }
 
-/* The directories that were made for the source, as far as they are still empty. */
+/* Removes the directories created for the source, if they are still empty. */
 static int unmake_source(struct injection *injection, struct error *error)
 {
         const struct target *source = &injection->source;
@@ -422,6 +282,26 @@ static int unmake_source(struct injection *injection, struct error *error)
         return target_unmake(injection->from, source->path, source->missing - source->made, source->made, &left, error);
 }
 
+static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
+{
+        const char *id = request->from.id;
+
+        if (id != NULL && (policy_lists(policy, "containers", id) || policy_lists(policy, "containers", "*")))
+                return 0;
+        return policy_forbid(policy, id != NULL ? id : "a container not named by its id", "containers", error);
+}
+
 const struct source_kind source_container = {
-        .open = open_source, .make = make_clone, .undo = unmake_source, .maps = true, .foreign = true
+        .word = "container-to-container",
+        .request = REQUEST_MOUNT_CONTAINER,
+        .clones = true,
+        .of_container = true,
+        .foreign = true,
+        .maps = true,
+        .open_step = STEP_OPEN_IN_CONTAINER,
+        .make_step = STEP_CLONE,
+        .check_policy = check_policy,
+        .open = open_source,
+        .make = make_clone,
+        .undo = unmake_source,
 };

@@ -1,34 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_nfs.h"
-
+/* source_nfs.c - an NFS export, reached from the container's network namespace. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "base/text.h"
+#include "inject/attributes.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/nfs.h"
 
-#define RESERVE_MS 5000 /* of the time, or half of it: for what comes after finding the server */
+#define RESERVE_MS 5000 /* of the timeout (at most half of it), for the steps after finding the server */
 
 static int open_source(struct injection *injection, struct error *error)
 {
+        struct nfs_export export;
+        int r;
+
         injection->directory = true;
         if (injection->session->policy == NULL)
                 return 0;
-        return policy_check_server(injection->session->policy, injection->request->nfs.host, /* open= */ false, error);
+        if ((r = nfs_export_parse(injection->request->source, &export)) < 0)
+                return fail(error, -r, "open source", injection->request->source);
+        return policy_check_server(injection->session->policy, export.host, /* open= */ false, error);
 }
 
-/* What the kernel refuses where it cannot do a thing, and not where this server or this export is the matter. */
+/* Errors for what this kernel cannot do, as opposed to errors of this server or export. */
 static bool is_refusal(int r)
 {
         return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
 }
 
 /*
- * Whose the files are: a superblock of the container's own where the kernel lets it have one, and nothing has to be
- * translated; an id-mapped mount; or the translator. Tried, in this order: the kernel is older or newer than it says.
+ * Three ways to show owners, tried in this order, because kernel versions do not tell what works: a superblock that the
+ * container's user namespace owns; an id-mapped mount; remap.
  */
 static int make_owned(struct injection *injection, struct nfs_mount *mount, struct error *error)
 {
@@ -71,7 +79,7 @@ static int make_for(struct injection *injection, struct nfs_mount *mount, struct
                         return r;
         }
         if (ids != IDS_HOST)
-                return injection_translate(injection, error);
+                return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, plain);
         return 0;
 }
@@ -80,7 +88,8 @@ static int make(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
         int64_t time_ms = (int64_t)request->timeout_seconds * 1000;
-        struct nfs_mount mount = { .export = &request->nfs,
+        struct nfs_export export;
+        struct nfs_mount mount = { .export = &export,
                                    .options = &request->options,
                                    .container = injection->container,
                                    .read_only = request->read_only,
@@ -88,7 +97,9 @@ static int make(struct injection *injection, bool owned, struct error *error)
                                                   (time_ms / 2 < RESERVE_MS ? time_ms / 2 : RESERVE_MS) };
         int r;
 
-        (void)owned; /* make_for() knows better */
+        (void)owned; /* make_for() tries it itself */
+        if ((r = nfs_export_parse(request->source, &export)) < 0)
+                return fail(error, -r, "open source", request->source);
         if ((r = nfs_mount_find(&mount, error)) < 0 || (r = make_for(injection, &mount, error)) < 0)
                 return r;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "nfs");
@@ -97,6 +108,52 @@ static int make(struct injection *injection, bool owned, struct error *error)
         return 0;
 }
 
+static int check(struct request *request, struct error *error)
+{
+        static const char *const unmeant[] = { "mounthost=", "bg" };
+        struct nfs_export export;
+        int r;
+
+        if (request->source != NULL && (request->server != NULL || request->share != NULL))
+                return json_value_refuse(error, "source",
+                                         "and \"server\" with \"share\" say the same: give one of them");
+        if (request->source == NULL && (request->server == NULL || request->share == NULL))
+                return json_value_refuse(error, "source", "is missing: \"host:/path\", or \"server\" and \"share\"");
+        r = request->source != NULL ? nfs_export_parse(request->source, &export)
+                                    : nfs_export_join(request->server, request->share, &export);
+        if (r < 0 && request->source != NULL)
+                return json_value_refuse(error, "source", "must be \"host:/path\" or \"[IPv6 address]:/path\"");
+        if (r < 0)
+                return json_value_refuse(error, "server",
+                                         "must be a host's name or address, and \"share\" a path of its");
+        request->source = request->source_text = strdup(export.source);
+        if (request->source == NULL)
+                return fail(error, ENOMEM, OPERATION_PARSE, "source");
+        for (size_t i = 0; i < request->options.fs_count; i++)
+                for (size_t j = 0; j < sizeof unmeant / sizeof unmeant[0]; j++)
+                        if (text_starts(request->options.fs_options[i], unmeant[j]) &&
+                            (j == 0 || request->options.fs_options[i][2] == '\0'))
+                                return json_value_refuse(error, "options",
+                                                         j == 0 ? "\"mounthost\" is a name: give \"mountaddr\""
+                                                                : "\"bg\": nothing goes on in the background here");
+        return 0;
+}
+
+static const char *const oci_types[] = { "nfs", "nfs4", NULL };
+
 const struct source_kind source_nfs = {
-        .open = open_source, .make = make, .translatable = true, .ownable = true, .maps = true, .foreign = true
+        .word = "nfs",
+        .request = REQUEST_MOUNT_NFS,
+        .oci_types = oci_types,
+        .oci_source = true,
+        .foreign = true,
+        .maps = true,
+        .ownable = true,
+        .remap = REMAP_FALLBACK,
+        .open_step = STEP_CHECK_SERVER,
+        .make_step = STEP_MOUNT_EXPORT,
+        .harmless_options = nfs_harmless_options,
+        .check = check,
+        .open = open_source,
+        .make = make,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_overlay.h"
-
+/* source_overlay.c - an overlay of directories of the node as the source of a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,16 +8,19 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json_value.h"
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "mount/superblock.h"
 #include "process/privileges.h"
 #include "process/sealed_child.h"
 
-/* Opens a layer of the node; ret_path holds PATH_MAX bytes. */
+/* Opens a layer on the node; ret_path has PATH_MAX bytes. */
 static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
 {
         const struct policy *policy = injection->session->policy;
@@ -39,7 +41,7 @@ static int open_layer(struct injection *injection, const char *path, bool writes
         return 0;
 }
 
-/* How much of two normal paths is the directory that both lie in: 0 for the root. */
+/* The length of the directory that contains both normal paths; 0 for the root. */
 static size_t common_length(const char *one, const char *other)
 {
         size_t last = 0;
@@ -51,8 +53,8 @@ static size_t common_length(const char *one, const char *other)
 }
 
 /*
- * The kernel wants the upper and the work directory on one and the same mount, so what is cloned and mapped is the
- * directory that both lie in; they are found beneath that again.
+ * The kernel requires the upper and the work directory on the same mount. So the directory that contains both is cloned
+ * and mapped, and they are looked up beneath it.
  */
 static int open_common(struct injection *injection, const char *upper, const char *work, struct error *error)
 {
@@ -108,13 +110,13 @@ static int open_layers(struct injection *injection, struct error *error)
 
 struct overlay_job {
         const struct injection *injection;
-        int layer_fds[REQUEST_LAYERS_MAX]; /* detached clones, the topmost first */
+        int layer_fds[REQUEST_LAYERS_MAX]; /* detached clones, topmost first */
         size_t layer_count;
-        int common_fd; /* likewise, of what upper and work lie in; or -EBADF */
+        int common_fd; /* a clone of the directory that contains upper and work; or -EBADF */
         bool mapped;
 };
 
-/* The upper or the work directory in the clone: "/proc/self/fd/N", which the kernel follows to what was opened. */
+/* Sets the upper or work directory in the clone, as "/proc/self/fd/N". */
 static int set_writable(int context_fd, const struct overlay_job *job, const char *name, const char *rest,
                         int original_fd, int *ret_fd, struct error *error)
 {
@@ -128,7 +130,7 @@ static int set_writable(int context_fd, const struct overlay_job *job, const cha
         if (fd < 0 || fstat(fd, &st) < 0 || fstat(original_fd, &original) < 0)
                 return fail(error, errno, "open source", rest);
         if (st.st_dev != original.st_dev || st.st_ino != original.st_ino)
-                return fail_because(error, ESTALE, "open source", rest, "the directory was replaced meanwhile");
+                return fail_because(error, ESTALE, "open source", rest, "the directory was replaced by another");
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         return superblock_set(context_fd, name, link, error);
 }
@@ -139,7 +141,7 @@ static int configure(int context_fd, const struct overlay_job *job, struct error
         const int *writable = injection->layer_fds + job->layer_count;
         cleanup_close int upper_fd = -EBADF;
         cleanup_close int work_fd = -EBADF;
-        char lower[256] = ""; /* a value is at most that long; hence the short names */
+        char lower[256] = ""; /* fsconfig takes 256 bytes: hence the short names */
         int r;
 
         for (size_t i = 0; i < job->layer_count; i++)
@@ -158,10 +160,10 @@ static int configure(int context_fd, const struct overlay_job *job, struct error
 }
 
 /*
- * In a sealed child on the node. The layers have to be attached somewhere while the overlay is made (before
- * Linux 6.15); afterwards it holds them itself. Made as the container's root (setfsuid), since an overlay on an
- * id-mapped upper layer does what it does there as whoever made it: made by the node's root, whom the mapping does not
- * know, it mounts and then turns read-only (seen on 6.18 and 6.1).
+ * In a sealed child on the node. Before Linux 6.15 the layers have to be attached to a mount tree while the overlay is
+ * made; afterwards it has its own references. An overlay accesses its layers with its creator's ids: made by the node's
+ * root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18 and 6.1). So the creator is the
+ * container's root (setfsuid).
  */
 static int make_in_child(void *argument, struct error *error)
 {
@@ -191,7 +193,7 @@ static int make_in_child(void *argument, struct error *error)
         return superblock_mount(context_fd, "overlay", 0, error);
 }
 
-/* A clone of a layer that shows the container's owners. */
+/* A clone of a layer, id-mapped for the container if mapped. */
 static int clone_layer(const struct injection *injection, int layer_fd, const char *path, bool mapped,
                        struct error *error)
 {
@@ -204,7 +206,7 @@ static int clone_layer(const struct injection *injection, int layer_fd, const ch
             (r = detached_mount_map(fd, path, /* recursive= */ false, injection->container->user_ns_fd, error)) < 0) {
                 if (error->reason[0] == '\0')
                         (void)snprintf(error->reason, sizeof error->reason,
-                                       "the layer's owners cannot be mapped for the container (%s)",
+                                       "the layer's owners cannot be mapped for the container: %s",
                                        strerrordesc_np(error->errnum));
                 return r;
         }
@@ -215,7 +217,7 @@ static int run_job(struct overlay_job *job, struct error *error)
 {
         struct injection *injection = (struct injection *)job->injection;
         const struct request *request = injection->request;
-        int keep[REQUEST_LAYERS_MAX + 4]; /* what the child needs; fewer than sealed_child_run() takes */
+        int keep[REQUEST_LAYERS_MAX + 4]; /* descriptors that the child needs */
         size_t count = 0;
 
         for (; job->layer_count < request->lower_count; job->layer_count++) {
@@ -244,7 +246,7 @@ static bool has_upper(const struct mount_record *record, const void *argument)
         return strcmp(record->type, "overlay") == 0 && strcmp(record->origin, argument) == 0;
 }
 
-/* The kernel lets two overlays write to one upper directory, and calls what comes of it undefined. */
+/* The kernel lets two overlays use one upper directory, with undefined results. */
 static int check_alone(const struct injection *injection, struct error *error)
 {
         const struct mount_record *record = &injection->record;
@@ -255,7 +257,7 @@ static int check_alone(const struct injection *injection, struct error *error)
 
         if (r == 0)
                 return fail_because(error, EBUSY, "open source", record->origin,
-                                    "an overlay in container %s has this upper directory already", name);
+                                    "an overlay in container %s uses this upper directory already", name);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -270,7 +272,7 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
         if (r == 0)
                 r = run_job(&job, error);
 
-        (void)owned; /* never asked for: not ownable */
+        (void)owned; /* never true: not ownable */
         for (size_t i = 0; i < job.layer_count; i++)
                 fd_close(&job.layer_fds[i]);
         fd_close(&job.common_fd);
@@ -289,4 +291,81 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
         return 0;
 }
 
-const struct source_kind source_overlay = { .open = open_layers, .make = make_overlay, .maps = true, .foreign = true };
+/* upperdir=, workdir= and lowerdir=, as in fstab(5), mean the keys "upper", "work" and "lower". */
+static int take_layer_option(struct request *request, char *option, bool *ret_taken, struct error *error)
+{
+        char *value = strchr(option, '=');
+
+        *ret_taken = true;
+        if (value != NULL && text_starts(option, "upperdir="))
+                request->upper = value + 1;
+        else if (value != NULL && text_starts(option, "workdir="))
+                request->work = value + 1;
+        else if (value != NULL && text_starts(option, "lowerdir=")) {
+                char *out = value + 1;
+
+                request->lower_count = 0;
+                request->lower[request->lower_count++] = out;
+                for (const char *in = value + 1; *in != '\0'; in++) {
+                        if (in[0] == '\\' && in[1] != '\0')
+                                *out++ = *++in;
+                        else if (in[0] == ':') {
+                                if (request->lower_count == REQUEST_LAYERS_MAX)
+                                        return json_value_refuse(error, "options", "has more than 64 layers");
+                                *out++ = '\0';
+                                request->lower[request->lower_count++] = out;
+                        } else
+                                *out++ = *in;
+                }
+                *out = '\0';
+        } else if (text_starts(option, "lowerdir+") || text_starts(option, "datadir+"))
+                return json_value_refuse(error, "options", "layers are given as \"lower\"");
+        else
+                *ret_taken = false;
+        return 0;
+}
+
+static int check(struct request *request, struct error *error)
+{
+        int r;
+
+        request->source = "overlay";
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                bool taken;
+
+                if ((r = take_layer_option(request, request->options.fs_options[i], &taken, error)) < 0)
+                        return r;
+                if (taken) /* emptied, not removed: the keys point into it */
+                        request->options.fs_options[i][0] = '\0';
+        }
+        if (request->lower_count == 0)
+                return json_value_refuse(error, "lower", "is missing");
+        for (size_t i = 0; i < request->lower_count; i++)
+                if (request->lower[i][0] != '/')
+                        return json_value_refuse(error, "lower", "must be absolute paths of the node");
+        if (request->upper == NULL && request->lower_count < 2)
+                return json_value_refuse(
+                        error, "lower",
+                        "one layer without \"upper\" is not an overlay; use mount-bind with \"readOnly\"");
+        if ((request->upper == NULL) != (request->work == NULL))
+                return json_value_refuse(error, request->upper == NULL ? "upper" : "work",
+                                         "is missing: \"upper\" and \"work\" are given together");
+        if (request->upper != NULL && (request->upper[0] != '/' || request->work[0] != '/'))
+                return json_value_refuse(error, "upper", "and \"work\" must be absolute paths of the node");
+        return 0;
+}
+
+static const char *const oci_types[] = { "overlay", NULL };
+
+const struct source_kind source_overlay = {
+        .word = "overlay",
+        .request = REQUEST_MOUNT_OVERLAY,
+        .oci_types = oci_types,
+        .foreign = true,
+        .maps = true,
+        .open_step = STEP_OPEN_LAYERS,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .check = check,
+        .open = open_layers,
+        .make = make_overlay,
+};

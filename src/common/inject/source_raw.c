@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_raw.h"
-
+/* source_raw.c - a block device of the node, as a device node in the container. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -10,7 +9,9 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "inject/injection.h"
 #include "inject/raw_grant.h"
+#include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "process/privileges.h"
@@ -31,10 +32,10 @@ static int find_device(struct injection *injection, struct error *error)
         if (request->read_only && !injection->container->own_user_ns)
                 return fail_because(error, EOPNOTSUPP, "find device", device->path,
                                     "the container has no user namespace of its own, so its root can write to any "
-                                    "device it can open: \"readOnly\" would not hold");
+                                    "device that it can open, in spite of \"readOnly\"");
         if (device->read_only && !request->read_only)
                 return fail_because(error, EROFS, "find device", device->path, "the device is read-only");
-        /* two writers who do not know of each other destroy it */
+        /* two writers would destroy its content */
         return request->read_only ? 0 : block_device_check_unused(device, error);
 }
 
@@ -46,8 +47,8 @@ struct node_job {
 };
 
 /*
- * In a sealed child on the node: a device node on a tmpfs that nobody else can see, owned as it was made. The container
- * gets the node alone; nodev is taken off later, from the clone, with the other attributes.
+ * In a sealed child on the node: creates the device node on a private tmpfs, and clones the node alone. nodev is cleared
+ * later, on the clone, with the other attributes.
  */
 static int make_in_child(void *argument, struct error *error)
 {
@@ -57,7 +58,7 @@ static int make_in_child(void *argument, struct error *error)
 
         if (r < 0 || (r = privileges_file_owner(job->uid, job->gid, error)) < 0)
                 return r;
-        (void)umask(0); /* cannot fail; the child makes nothing else */
+        (void)umask(0); /* cannot fail; the child creates nothing else */
         if (mknodat(AT_FDCWD, "node", S_IFBLK | job->mode, (dev_t)job->injection->device.number) < 0)
                 return fail(error, errno, "mknod", job->injection->device.path);
         fd = open_tree(AT_FDCWD, "node", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -65,9 +66,9 @@ static int make_in_child(void *argument, struct error *error)
 }
 
 /*
- * Read-only, the mode has to say it, since a read-only mount does not keep a device from being written: it is the
- * container root's by its group alone. An owner who is nobody in the container leaves its root without the capabilities
- * that would override that (capable_wrt_inode_uidgid() in the kernel wants both ids mapped).
+ * A read-only mount does not prevent writes to a device. So with "readOnly" the node's mode does: the container's root may
+ * read it as its group. Its owner has no mapping in the container, so that the root's capabilities do not override the
+ * mode (capable_wrt_inode_uidgid() in the kernel requires both ids mapped).
  */
 static int make_node(struct injection *injection, bool owned, struct error *error)
 {
@@ -75,7 +76,7 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
         struct node_job job = { .injection = injection, .mode = read_only ? 0040 : 0600 };
         int r = container_root_ids(injection->container, &job.uid, &job.gid, error);
 
-        (void)owned; /* never asked for: not ownable */
+        (void)owned; /* never true: not ownable */
         if (r < 0)
                 return r;
         if (read_only)
@@ -91,12 +92,12 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
 
 static int allow_device(struct injection *injection, struct error *error)
 {
-        injection->device_allowed = true; /* from here on it may be */
+        injection->device_allowed = true; /* from here on it may be allowed */
         return raw_grant_settle(&injection->session->state, injection->container, &injection->record,
                                 /* included= */ true, error);
 }
 
-/* What was there before needs its device no more, or the same device with less. */
+/* The replaced mount no longer needs its device, or needs less access to the same one. */
 static int settle_replaced(struct injection *injection, const struct mount_record *record, struct error *error)
 {
         return raw_grant_settle_replaced(&injection->session->state, injection->container, record, error);
@@ -110,7 +111,7 @@ static int forbid_device(struct injection *injection, struct error *error)
         if (!injection->device_allowed)
                 return 0;
         if (injection->replacing && injection->replaced.raw_device != 0) {
-                /* what was to be replaced stays, and needs what it needed */
+                /* the mount that was to be replaced stays, with its device */
                 r = raw_grant_settle(state, injection->container, &injection->replaced, /* included= */ true, error);
                 if (r < 0 || injection->replaced.raw_device == injection->record.raw_device)
                         return r;
@@ -119,9 +120,22 @@ static int forbid_device(struct injection *injection, struct error *error)
                                 /* included= */ false, error);
 }
 
-const struct source_kind source_raw = { .open = find_device,
-                                        .make = make_node,
-                                        .allow = allow_device,
-                                        .settle = settle_replaced,
-                                        .undo = forbid_device,
-                                        .maps = true };
+static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
+{
+        (void)request;
+        return policy_says(policy, "raw") ? 0 : policy_forbid(policy, "true", "raw", error);
+}
+
+const struct source_kind source_raw = {
+        .word = "block",
+        .request = REQUEST_MOUNT_BLOCK,
+        .maps = true,
+        .open_step = STEP_FIND_DEVICE,
+        .make_step = STEP_MAKE_NODE,
+        .check_policy = check_policy,
+        .open = find_device,
+        .make = make_node,
+        .allow = allow_device,
+        .settle = settle_replaced,
+        .undo = forbid_device,
+};

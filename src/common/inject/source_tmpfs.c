@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/source_tmpfs.h"
-
+/*
+ * source_tmpfs.c - a fresh tmpfs as the source of a mount.
+ *
+ * By default the node's user namespace owns the superblock: if the container's owned it, its root could raise the size
+ * (seen on 6.18 and 6.1). The ids stored are the node's, and the container's root owns the root directory.
+ */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "base/text.h"
+#include "inject/injection.h"
+#include "inject/source.h"
 #include "mount/superblock.h"
 
-/* The owner of its root directory: the ids asked for or the container's root, as the filesystem is to store them. */
+/* Sets the owner of the root directory, uid or gid: the one requested, or the container's root. */
 static int set_owner(int context_fd, const struct injection *injection, const char *name, uint32_t id, bool node_ids,
                      struct error *error)
 {
@@ -16,7 +25,7 @@ static int set_owner(int context_fd, const struct injection *injection, const ch
         uint32_t stored = id == REQUEST_ID_NONE ? 0 : id;
         int r = 0;
 
-        if (injection->request->ids != IDS_HOST) /* it has to be somebody in there, also where that is mapped later */
+        if (injection->request->ids != IDS_HOST) /* the container has to map it, also if the mount is id-mapped later */
                 r = container_node_id(injection->container, name[0] == 'u' ? "uid_map" : "gid_map", stored,
                                       node_ids ? &stored : &ignored, error);
         (void)snprintf(text, sizeof text, "%u", stored);
@@ -63,4 +72,72 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         return 0;
 }
 
-const struct source_kind source_tmpfs = { .make = make_tmpfs, .ownable = true, .maps = true };
+/*
+ * Replaces a limit among the options by a plain number: the kernel's parser overflows silently, and 0 means no limit.
+ */
+static int settle_limit(char **option, struct error *error)
+{
+        static const char *const names[] = { "size", "nr_inodes", "nr_blocks" };
+        char text[32];
+        char *settled;
+        json_t *value;
+        int r;
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                size_t length = strlen(names[i]);
+
+                if (strncmp(*option, names[i], length) != 0 || (*option)[length] != '=')
+                        continue;
+                value = json_string(*option + length + 1);
+                r = json_value_size("options", value, /* percent= */ i == 0, text, sizeof text, error);
+                json_decref(value);
+                if (r < 0)
+                        return r;
+                if (asprintf(&settled, "%s=%s", names[i], text) < 0)
+                        return fail(error, ENOMEM, OPERATION_PARSE, "options");
+                free(*option);
+                *option = settled;
+                return 0;
+        }
+        return 0;
+}
+
+/* The options uid= and gid= mean the keys: ids as the container sees them. */
+static int check(struct request *request, struct error *error)
+{
+        request->source = "tmpfs";
+        for (size_t i = 0; i < request->options.fs_count; i++) {
+                int r = settle_limit(&request->options.fs_options[i], error);
+                char *option = request->options.fs_options[i];
+                uint32_t *id = text_starts(option, "uid=")   ? &request->uid
+                               : text_starts(option, "gid=") ? &request->gid
+                                                             : NULL;
+                uint64_t number;
+
+                if (r < 0)
+                        return r;
+                if (id == NULL)
+                        continue;
+                if (!text_number(option + 4, UINT32_MAX - 1, &number))
+                        return json_value_refuse(error, "options",
+                                                 "uid and gid must be ids as the container sees them");
+                if (*id == REQUEST_ID_NONE)
+                        *id = (uint32_t)number;
+                option[0] = '\0';
+        }
+        return 0;
+}
+
+static const char *const oci_types[] = { "tmpfs", NULL };
+
+const struct source_kind source_tmpfs = {
+        .word = "tmpfs",
+        .request = REQUEST_MOUNT_TMPFS,
+        .oci_types = oci_types,
+        .maps = true,
+        .ownable = true,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .harmless_options = mount_options_tmpfs_harmless,
+        .check = check,
+        .make = make_tmpfs,
+};

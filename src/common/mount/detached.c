@@ -22,8 +22,8 @@ int detached_mount_clone(int source_fd, const char *source, bool recursive, stru
         return fd < 0 ? fail(error, errno, "open_tree", source) : fd;
 }
 
-int detached_mount_dress(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
-                         struct error *error)
+int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
+                       struct error *error)
 {
         unsigned flags = AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0);
         struct mount_attr attr = { .attr_set = attributes->set,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * detached.h - mounts nobody can see yet: cloned, dressed, locked; alive while their descriptor is open.
+ * detached.h - detached mounts: cloned, their attributes set, locked. They exist while their descriptor is open.
  */
 #ifndef FLEXGRAFT_MOUNT_DETACHED_H
 #define FLEXGRAFT_MOUNT_DETACHED_H
@@ -11,17 +11,17 @@
 #include "base/error.h"
 #include "container/container.h"
 
-/* What a mount shall look like: mount_setattr(2)'s own values. */
+/* The attributes of a mount, in mount_setattr(2)'s values. */
 struct mount_attributes {
         uint64_t set;
         uint64_t clear;
         uint64_t propagation; /* MS_PRIVATE, MS_SLAVE, MS_SHARED, MS_UNBINDABLE */
         bool recursive;       /* the mounts below it, too */
-        bool apart;           /* never a peer of the node's mounts: for a container with a user namespace of its own */
+        bool apart;           /* no peer of the node's mounts: for a container with its own user namespace */
 };
 
 /*
- * detached_mount_clone() - a second mount of what source_fd is on, detached.
+ * detached_mount_clone() - a detached clone of the mount that source_fd is on, from source_fd down.
  *
  * Needs:   CAP_SYS_ADMIN; the source in our own mount namespace.
  * Errors:  EINVAL the source is unbindable, or in another mount namespace.
@@ -29,26 +29,26 @@ struct mount_attributes {
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error);
 
 /*
- * detached_mount_dress() - set attributes and propagation, and with user_ns_fd >= 0 map ids: who owns what on the
- * filesystem as 0..n is shown as the node's ids of that user namespace's 0..n. All or nothing, in one system call.
+ * detached_mount_set() - set attributes and propagation, and with user_ns_fd >= 0 the id mapping: an owner 0..n on the
+ * filesystem is shown as the id that this user namespace maps 0..n to on the node. All or nothing, in one system call.
  *
  * Needs:   CAP_SYS_ADMIN in the user namespace that owns the filesystem.
  * Errors:  with user_ns_fd: EINVAL the filesystem, or a mount below it, cannot be id-mapped; EPERM it is already.
  */
-int detached_mount_dress(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
-                         struct error *error);
+int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
+                       struct error *error);
 
-/* detached_mount_map() - only the ids of that, on a mount nobody sees; errors as there. */
+/* detached_mount_map() - set only the id mapping; errors as there. */
 int detached_mount_map(int mount_fd, const char *source, bool recursive, int user_ns_fd, struct error *error);
 
 /*
- * detached_mount_clone_inside() - a clone of what source_fd is on in a container's mount namespace, where alone it can
- * be cloned; made by a sealed child that enters that namespace and stays in the node's user namespace.
+ * detached_mount_clone_inside() - the same for a source in a container's mount namespace, by a sealed child that enters
+ * that namespace, the only one in which it can be cloned, and stays in the node's user namespace.
  *
  * Takes:   user_ns_fd, or -1: with it the clone gets this id mapping, also where the source has another (Linux 6.15,
  *          open_tree_attr).
  * Errors:  ENOSYS no open_tree_attr; EINVAL unbindable, or without recursive a mount below that is locked there;
- *          those of detached_mount_dress().
+ *          those of detached_mount_set().
  */
 int detached_mount_clone_inside(int source_fd, const struct container *container, const char *source, bool recursive,
                                 int user_ns_fd, struct error *error);

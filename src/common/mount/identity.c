@@ -10,8 +10,8 @@
 #include "base/syscalls.h"
 
 /*
- * A FUSE filesystem of another user namespace tells the node's root nothing but which mount it is (EACCES to whoever
- * asks for more: fuse_getattr(), seen on 6.18 and 6.1). A directory may not be searched then; a file is none.
+ * A FUSE filesystem of another user namespace tells the node's root nothing but which mount it is (EACCES for
+ * anything more: fuse_getattr(), seen on 6.18 and 6.1). A directory may not be searched then; a file is none.
  */
 static int see_foreign(int dirfd, const char *path, struct statx *ret_stx)
 {

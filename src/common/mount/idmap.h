@@ -16,7 +16,7 @@ struct idmap {
 };
 
 /*
- * idmap_open() - a user namespace with these maps, in which nobody is: a child makes it, we write its maps, and it
+ * idmap_open() - a user namespace with these maps and no process: a child makes it, we write its maps, and it
  * ends.
  *
  * Needs:   CAP_SETUID and CAP_SETGID; CAP_SETFCAP when the node's id 0 is among the outside ones (Linux 5.12);

@@ -16,7 +16,7 @@
 #include "mount/options.h"
 #include "process/namespace.h"
 
-/* How many mounts put over ours in the meantime we take away with it. The container's root can only annoy itself. */
+/* How many mounts that the container put over ours are unmounted with it. */
 #define COVERS_MAX 16
 
 int in_container_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
@@ -31,7 +31,7 @@ int in_container_place(int mount_fd, const struct container *container, const st
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
         if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
                 return container_fail(container, errno, "move_mount", target->path, error);
-        /* beneath a shared mount it became shared, and by being locked private: once more what was asked for */
+        /* moving beneath a shared mount made it shared, and locking made it private: set the propagation again */
         if (again.propagation != 0 &&
             mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
@@ -143,7 +143,7 @@ int in_container_take_back(int mount_fd, const struct container *container, stru
                 return fail(error, errno, "fchdir", "/proc/self/fd");
         (void)snprintf(name, sizeof name, "%d", mount_fd);
         for (int i = 0; i < COVERS_MAX; i++) {
-                /* until the kernel says that ours is in no tree any more */
+                /* until our mount is in no mount tree */
                 if (umount2(name, MNT_DETACH) < 0)
                         return errno == EINVAL ? 0
                                                : container_fail(container, errno, "umount2", "what was placed", error);
@@ -157,7 +157,7 @@ static int locate(const struct container *container, const struct mount_identity
         cleanup_mount_table struct mountinfo table = {};
         int r = mountinfo_open(&table, container->proc_fd);
 
-        /* the ids in there are the reusable ones, so each place is looked at */
+        /* mountinfo has the reusable ids: check each candidate */
         while (r == 0 && mountinfo_next(&table)) {
                 struct mount_seen seen;
                 struct error ignored;

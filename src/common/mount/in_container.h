@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * in_container.h - put a detached mount into a container's tree; find it there again; take it away.
+ * in_container.h - move a detached mount into a container's mount tree; find it there; unmount it.
  */
 #ifndef FLEXGRAFT_MOUNT_IN_CONTAINER_H
 #define FLEXGRAFT_MOUNT_IN_CONTAINER_H
@@ -30,7 +30,7 @@ int in_container_place(int mount_fd, const struct container *container, const st
 int in_container_count_below(const struct container *container, const char *path, unsigned *ret_count,
                              struct error *error);
 
-/* Where one of our mounts is, as the container sees it. */
+/* Where a mount of flexgraft's is, as the container sees it. */
 enum placement {
         PLACEMENT_PRESENT, /* on top at its target */
         PLACEMENT_COVERED, /* in the container's tree, but not on top at its target: something covers it, or it moved */

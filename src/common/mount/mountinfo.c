@@ -28,14 +28,15 @@ int mountinfo_open_own(struct mountinfo *ret_table)
         return proc_fd < 0 ? -errno : mountinfo_open(ret_table, proc_fd);
 }
 
-/* Blanks and backslashes stand as \ooo (proc(5)); undone in place. */
+/* Blanks and backslashes stand as \ooo, three octal digits (proc(5)); undone in place. Anything else stays as it is. */
 static void unescape(char *text)
 {
         char *out = text;
 
         for (const char *in = text; *in != '\0'; out++)
-                if (in[0] == '\\' && in[1] != '\0' && in[2] != '\0' && in[3] != '\0') {
-                        *out = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+                if (in[0] == '\\' && strspn(in + 1, "01234567") >= 3) {
+                        *out = (char)((unsigned)(in[1] - '0') << 6 | (unsigned)(in[2] - '0') << 3 |
+                                      (unsigned)(in[3] - '0'));
                         in += 4;
                 } else
                         *out = *in++;

@@ -17,9 +17,22 @@
 
 #define NFS_PORT 2049
 
-static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* in the order they are tried */
+static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* tried in this order */
 
-/* The value of "name=value" among the options; the last one counts. NULL: it is not there. */
+/* Parameters of the connection to a server that is allowed; not the server (mountaddr) or the client (clientaddr). */
+const char *const nfs_harmless_options[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
+                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
+                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
+                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
+                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
+                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
+                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
+                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
+                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
+                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
+                                             "intr",       "nointr",       "retry",        NULL };
+
+/* The value of the last "name=value" among the options; NULL: none. */
 static const char *option_value(const struct nfs_mount *mount, const char *name)
 {
         const char *found = NULL;
@@ -34,7 +47,7 @@ static const char *option_value(const struct nfs_mount *mount, const char *name)
         return found;
 }
 
-/* What is for mount.nfs(8), and not for the kernel. */
+/* Options of mount.nfs(8) that the kernel does not know. */
 static bool is_for_mount(const char *option)
 {
         static const char *const words[] = { "fg", "bg", "intr", "nointr", NULL };
@@ -42,7 +55,7 @@ static bool is_for_mount(const char *option)
         return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "clientaddr=");
 }
 
-/* Which of these words is an option; NULL: none. */
+/* The first option that is one of these words; NULL: none. */
 static const char *option_among(const struct nfs_mount *mount, const char *const *words)
 {
         for (size_t i = 0; i < mount->options->fs_count; i++)
@@ -100,9 +113,9 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
                 return fail(error, errno, "open", "/");
         if (option_value(mount, "addr") != NULL)
                 return fail_because(error, EINVAL, "check options", "addr",
-                                    "addr: the server's address is found by its name, and goes nowhere else");
+                                    "addr: not allowed: the server's address is looked up by its name");
         if (port != NULL && !text_number(port, UINT16_MAX, &number))
-                return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is no port", port);
+                return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is not a port", port);
         if (number == 0)
                 number = NFS_PORT;
         return nfs_server_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount), mount->deadline_ms,
@@ -117,7 +130,7 @@ struct begin_job {
         bool owned;
 };
 
-/* What is mounted is reached from the network namespace in which the context was opened (seen on 6.1 for 3 and 4.2). */
+/* The mount uses the network namespace in which its context is opened (seen on 6.1 for 3 and 4.2). */
 static int begin_in_child(void *argument, struct error *error)
 {
         const struct begin_job *job = argument;
@@ -154,9 +167,8 @@ struct create_job {
 };
 
 /*
- * A client of NFS 4 calls itself by its host name. Each network namespace is a client of its own to the kernel; were
- * two to have one name, the server would take the one for the other after a reboot, and drop what it has open and
- * locked.
+ * An NFS 4 client identifies itself by its host name, and each network namespace is a client of its own. With the same
+ * name for two, the server would take one for a rebooted other, and drop that one's open files and locks.
  */
 static int create_in_child(void *argument, struct error *error)
 {
@@ -168,7 +180,7 @@ static int create_in_child(void *argument, struct error *error)
         return r < 0 ? r : job->context_fd;
 }
 
-/* As a client whose name tells the node and the network namespace. */
+/* Creates the superblock; in a container, with a client name of the node's and the network namespace's. */
 static int create(const struct nfs_mount *mount, int context_fd, bool owned, struct error *error)
 {
         struct create_job job = { .context_fd = context_fd, .source = mount->export->source };
@@ -182,11 +194,11 @@ static int create(const struct nfs_mount *mount, int context_fd, bool owned, str
             uname(&node) < 0)
                 return superblock_create(context_fd, mount->export->source, error);
         (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx%s", node.nodename, (unsigned long long)st.st_ino,
-                       owned ? "u" : ""); /* with other credentials it is another client, too */
+                       owned ? "u" : ""); /* other credentials, another client */
         fd = sealed_child_run(create_in_child, &job, &context_fd, 1, error);
         if (fd < 0)
                 return fd;
-        fd_close(&fd); /* the context, which is the caller's */
+        fd_close(&fd); /* a copy of the context's, which the caller owns */
         return 0;
 }
 
@@ -205,8 +217,7 @@ static int configure(const struct nfs_mount *mount, int context_fd, bool owned, 
                 if (!is_for_mount(option) && (r = superblock_option(context_fd, option, error)) < 0)
                         return r;
         }
-        /* in a container's network there is neither rpcbind nor statd, which locks of version 3 want on the client, too
-         */
+        /* locks of version 3 need rpcbind and statd on the client; a container's network has neither */
         if ((mount->container != NULL || mount->no_locks) && !says_locks(mount) &&
             (strcmp(version != NULL ? version : mount->version, "3") == 0) &&
             (r = superblock_set(context_fd, "nolock", NULL, error)) < 0)
@@ -219,7 +230,7 @@ static int configure(const struct nfs_mount *mount, int context_fd, bool owned, 
         return create(mount, context_fd, owned, error);
 }
 
-/* What the number means here. */
+/* Puts the errno of a failed mount into words. */
 static int explain(const struct nfs_mount *mount, const char *version, struct error *error)
 {
         const char *export = mount->export->path;
@@ -265,8 +276,7 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
         return fd;
 }
 
-/* Whether the options name one; as it is told then: "4" and a minorversion of its own are the kernel's to put together.
- */
+/* Whether the options name a version; sets mount->version. The kernel combines "vers=4" with minorversion. */
 static bool note_version(struct nfs_mount *mount)
 {
         const char *version = named_version(mount);
@@ -292,7 +302,7 @@ int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
         for (size_t i = 0; i <= last; i++) {
                 fd = make_version(mount, owned, versions[i], error);
                 if (fd == -ENOENT && i < last) {
-                        /* a server of old may export to version 3 alone what has no place below a root */
+                        /* an old server may export a path to version 3 alone */
                         missing = *error;
                         is_missing = true;
                         i = last - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nfs.h - an export of an NFS server as a detached mount: where it is, which version it speaks.
+ * nfs.h - an export of an NFS server as a detached mount: the server's address, the NFS version, the mount.
  */
 #ifndef FLEXGRAFT_MOUNT_NFS_H
 #define FLEXGRAFT_MOUNT_NFS_H
@@ -13,30 +13,32 @@
 
 #define NFS_VERSION_SIZE 8
 
+/* nfs_harmless_options - options of nfs(5) that a policy need not list, ended by NULL. */
+extern const char *const nfs_harmless_options[];
+
 struct nfs_mount {
         const struct nfs_export *export;
         const struct mount_options *options; /* those of nfs(5) go to the kernel as they are */
-        const struct container *container;   /* whose network namespace and names; NULL: the node's */
+        const struct container *container;   /* its network namespace and resolver; NULL: the node's */
         bool read_only;
-        bool no_locks;       /* of version 3, unless the options say something of locks: as always in a container */
+        bool no_locks;       /* version 3 without locks, unless the options name locks; always so in a container */
         int64_t deadline_ms; /* on clock_now_ms()'s clock, for finding the server */
-        struct nfs_server address; /* found out */
+        struct nfs_server address; /* by nfs_mount_find() */
         char version[NFS_VERSION_SIZE];
 };
 
 /*
- * nfs_mount_find() - the server's address. Errors: those of nfs_server_find(); EINVAL an option that makes no
- * sense.
+ * nfs_mount_find() - the server's address. Errors: those of nfs_server_find(); EINVAL a wrong option.
  */
 int nfs_mount_find(struct nfs_mount *mount, struct error *error);
 
 /*
- * nfs_mount_make() - mount it, of the version that the options name, else of the newest that both speak.
+ * nfs_mount_make() - mount it, with the version in the options, else the newest that server and kernel speak.
  *
- * Takes:   owned: the superblock is to belong to the container's user namespace; most kernels refuse that with EPERM.
+ * Takes:   owned: the container's user namespace is to own the superblock; most kernels refuse that with EPERM.
  * Returns: the detached mount's descriptor, owned by the caller.
- * Errors:  operation "fsconfig": ENOENT no such export, EACCES or EPERM not for us, EPROTONOSUPPORT version not spoken.
- *          A server that is silent is waited for until a signal comes: run it in a worker.
+ * Errors:  operation "fsconfig": ENOENT no such export, EACCES or EPERM not allowed, EPROTONOSUPPORT no such version.
+ *          It waits for a silent server until a signal: run it in a worker.
  */
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error);
 

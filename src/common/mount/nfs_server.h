@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nfs_server.h - a server's name -> an address that answers, as a container would find it.
+ * nfs_server.h - the address of a server, looked up and reached as from a container.
  */
 #ifndef FLEXGRAFT_MOUNT_NFS_SERVER_H
 #define FLEXGRAFT_MOUNT_NFS_SERVER_H
@@ -9,30 +9,29 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "mount/address.h"
 
-#define SERVER_ADDRESS_SIZE 64 /* an address as text, with its interface, terminated */
-
-/* From where it is looked for. */
+/* Where the server is looked up from. */
 struct nfs_server_view {
         int net_ns_fd;    /* -EBADF: our own */
-        int root_fd;      /* whose /etc/hosts and /etc/resolv.conf say where names lead */
-        const char *name; /* for people: the container, or "node" */
+        int root_fd;      /* of /etc/hosts and /etc/resolv.conf */
+        const char *name; /* in messages: the container, or "node" */
 };
 
 struct nfs_server {
-        char server[SERVER_ADDRESS_SIZE];
-        char client[SERVER_ADDRESS_SIZE]; /* ours, on the way there */
+        char server[ADDRESS_SIZE];
+        char client[ADDRESS_SIZE]; /* the local address of the connection */
 };
 
 /*
  * nfs_server_find() - an address of the host that takes connections to this port.
  *
- * Runs in: the node's namespaces; the work in a sealed child that enters the network namespace alone, and has given its
- *          capabilities away before it reads a byte of the container's or of the network's. Nothing is loaded: no NSS.
+ * Runs in: the node's namespaces. A sealed child enters the network namespace, drops all capabilities, and only then
+ *          parses the container's files and talks to the network. No NSS, no loaded modules.
  * Takes:   host, a name or a literal address; connects: false only looks the name up (UDP).
  * Order:   the hosts file; else the name servers of resolv.conf (nameserver, search, domain, options ndots, timeout,
- *          attempts), by c-ares. All addresses are tried at once, and the first that answers is it.
- * Errors:  operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN the name servers' troubles;
+ *          attempts), by c-ares. All addresses are tried at once; the first that answers is taken.
+ * Errors:  operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN a failure of the name servers;
  *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
  */
 int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,

@@ -14,7 +14,7 @@ enum sort {
         ATTRIBUTE,
         PROPAGATION,
         RECURSION,
-        IGNORED, /* for whoever reads fstab, not for the kernel */
+        IGNORED, /* for programs that read fstab(5), not for the kernel */
         REFUSED,
 };
 
@@ -216,3 +216,5 @@ void mount_options_release(struct mount_options *options)
         options->fs_options = NULL;
         options->fs_count = 0;
 }
+
+const char *const mount_options_tmpfs_harmless[] = { "size", "mode", "nr_inodes", NULL };

@@ -49,4 +49,7 @@ uint64_t mount_options_attributes(unsigned long statfs_flags);
 
 void mount_options_release(struct mount_options *options);
 
+/* mount_options_tmpfs_harmless - options of tmpfs(5) that a policy need not list, ended by NULL. */
+extern const char *const mount_options_tmpfs_harmless[];
+
 #endif

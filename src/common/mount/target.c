@@ -19,7 +19,7 @@
 #define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 #define RETRIES_MAX 256 /* openat2 answers EAGAIN when a rename raced with ".." of the path */
 
-/* Filesystems that are an interface of the kernel's: a mount over a part of them hides it from the container's root. */
+/* Kernel interfaces: a mount over a part of one would hide it from the container's root. */
 static const unsigned kernel_filesystems[] = {
         PROC_SUPER_MAGIC,
         SYSFS_MAGIC,
@@ -109,7 +109,7 @@ int target_look(const struct container *container, const char *path, struct targ
                 char *slash = strrchr(existing, '/');
 
                 if (strcmp(slash, "/..") == 0)
-                        return container_fail(container, ENOENT, "openat2", path, error); /* nobody can make ".." */
+                        return container_fail(container, ENOENT, "openat2", path, error); /* ".." cannot be created */
                 slash[slash == existing ? 1 : 0] = '\0';
                 target.missing++;
                 fd = open_inside(container, existing, 0, 0);
@@ -120,7 +120,7 @@ int target_look(const struct container *container, const char *path, struct targ
 
         if (is_kernel_filesystem(fd)) {
                 (void)fail_because(error, EPERM, "find target", path,
-                                   "the target is in a filesystem of the kernel's own (proc, sysfs, cgroup, ...)");
+                                   "the target is in a kernel filesystem (proc, sysfs, cgroup, ...)");
                 return error_where(error, container->name);
         }
         r = mount_see(fd, "", &seen);
@@ -163,7 +163,7 @@ int target_see(const struct container *container, const char *path, struct mount
         return 0;
 }
 
-/* One component, made and opened without following anything. Somebody else's directory of that name will do. */
+/* Creates and opens one component without following links. An existing directory will do. */
 static int make_directory(int dirfd, const char *name, bool *ret_made)
 {
         int fd;
@@ -206,7 +206,7 @@ static int make_component(const struct container *container, int dirfd, const ch
         int r;
 
         *ret_made = false;
-        /* our capability is the node's; the container's root could not do this where its own does not reach */
+        /* we have the node's capabilities: check that the container's root could do this */
         if (fstat(dirfd, &st) < 0)
                 return container_fail(container, errno, "fstat", name, error);
         r = container_may_change(container, st.st_uid, st.st_gid, error);
@@ -235,7 +235,7 @@ static int make_components(const struct container *container, struct target *tar
                 if (made || target->made > 0)
                         target->made++;
                 else if (next >= 0)
-                        target->missing--; /* somebody else just made it, and it is theirs */
+                        target->missing--; /* another process created it just now, and owns it */
                 if (next < 0)
                         return next;
                 fd_close(&fd);
@@ -290,14 +290,14 @@ int target_open_parent(const struct container *container, const char *path, cons
         return fd;
 }
 
-/* What may stand in the way of removing something of ours that others have come to use, for good and all. */
+/* Errors of removing a path that is in use, or cannot be removed. */
 static bool is_in_use(int errnum)
 {
         return errnum == ENOTEMPTY || errnum == EEXIST || errnum == EBUSY || errnum == ENOTDIR || errnum == EISDIR ||
                errnum == ELOOP || errnum == EROFS || errnum == EPERM || errnum == EACCES;
 }
 
-/* Remove one path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
+/* Removes a path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
 static int remove_unused(const struct container *container, const char *path, struct error *error)
 {
         const char *name = last_components(path, 1);
@@ -313,8 +313,7 @@ static int remove_unused(const struct container *container, const char *path, st
                 return dirfd == -ENOENT ? 0 : is_in_use(-dirfd) ? 1 : dirfd;
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
                 return errno == ENOENT ? 0 : container_fail(container, errno, "stat", path, error);
-        /* The kernel lets us remove what is a mount point in other mount namespaces only, and the mount with it (since
-         * Linux 3.18); we are in the node's, so it is for us to see. */
+        /* Since Linux 3.18 the kernel removes a mount point of another mount namespace, and unmounts it: so look first. */
         r = mount_see(dirfd, name, &seen);
         if (r < 0)
                 return container_fail(container, -r, "statx", path, error);
@@ -327,7 +326,7 @@ static int remove_unused(const struct container *container, const char *path, st
                 r = container_may_change(container, parent.st_uid, parent.st_gid, error);
         if (r == -EACCES || (r == 0 && st.st_uid != uid))
                 return 1;
-        if (r < 0 && r != -ESRCH) /* it just ended, and with it whoever could have put another there */
+        if (r < 0 && r != -ESRCH) /* it has ended, with every process that could replace the path */
                 return r;
         if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;
@@ -345,9 +344,9 @@ int target_unmake(const struct container *container, const char *path, unsigned 
         *ret_left = count;
         if (count == 0)
                 return 0;
-        /* as the container's root, for directories that are sticky; as the node's where the container just died */
+        /* as the container's root, for sticky directories; as the node's if the container has just ended */
         if (container_root_ids(container, &uid, &gid, error) == 0)
-                (void)privileges_file_owner(uid, gid, error); /* the node's root can remove most of it, too */
+                (void)privileges_file_owner(uid, gid, error); /* the node's root can remove most, too */
         (void)text_copy(rest, sizeof rest, path);
         if (skip > 0)
                 rest[last_components(rest, skip) - rest - 1] = '\0';

@@ -55,7 +55,7 @@ int target_see(const struct container *container, const char *path, struct mount
  * file of mode 0644, owned by the container's root. Counts in target->made what it made, also when it fails half way.
  *
  * Needs:   CAP_SETUID and CAP_SETGID (setfsuid), CAP_DAC_OVERRIDE.
- * Errors:  EROFS, EACCES, ENOSPC, ...; EEXIST when somebody else just made something that is not a plain directory.
+ * Errors:  EROFS, EACCES, ENOSPC, ...; EEXIST another process just created something that is not a directory.
  */
 int target_make(const struct container *container, struct target *target, bool directory, struct error *error);
 

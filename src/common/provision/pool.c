@@ -19,12 +19,41 @@
 #define DEFAULT_POOLS "pools"
 #define SUFFIX ".json"
 #define POOLS_MAX 256
-#define POOL_GROUP_PREFIX "flexgraft-" /* before the region's name */
 
-/* Every key that a pool's file may have; those that are not for images belong to the other types. */
-static const char *const keys[] = { "name", "type", "path", "volumeGroup", "region", "mode", "maxPercent", NULL };
+/* Where there is none of this mode, the first of the type, whose key "mode" says so; NULL: there is no such type. */
+static const struct pool_kind *find_kind(const char *type, const char *mode)
+{
+        const struct pool_kind *first = NULL;
 
-static const char *const types[] = { "loop", "lvm", "pmem", NULL };
+        for (size_t i = 0; pool_kinds[i] != NULL; i++) {
+                const struct pool_kind *kind = pool_kinds[i];
+
+                if (strcmp(kind->type, type) != 0)
+                        continue;
+                if (kind->mode == NULL || mode == NULL || strcmp(kind->mode, mode) == 0)
+                        return kind;
+                first = first != NULL ? first : kind;
+        }
+        return first;
+}
+
+static bool is_type(const json_t *value)
+{
+        return json_is_string(value) && find_kind(json_string_value(value), /* mode= */ NULL) != NULL;
+}
+
+static bool is_percent(const json_t *value)
+{
+        return json_is_integer(value) && json_integer_value(value) >= 1 && json_integer_value(value) <= 100;
+}
+
+const struct file_key pool_keys[] = {
+        { "name", "the file's name without \".json\"", file_key_is_text, false, NULL, "Name of the pool.", NULL },
+        { "type", "\"loop\", \"lvm\" or \"pmem\"", is_type, true, NULL, "What the pool is made of.", NULL },
+        { "maxPercent", "a number from 1 to 100", is_percent, false, "100",
+          "Largest share of the filesystem, volume group or region that the pool may use.", NULL },
+        {},
+};
 
 static int check_owner(const char *path, const struct stat *st, struct error *error)
 {
@@ -39,67 +68,41 @@ static int fail_file(const char *file, const char *complaint, struct error *erro
         return fail_because(error, EBADMSG, "read pool", file, "%s: %s", file, complaint);
 }
 
-static bool take_group(const char *name, struct pool *pool)
+/* A key of any kind is known: a file may keep those of the type that it had before. */
+static bool is_known(const char *name)
 {
-        return name != NULL && name[0] != '\0' && name[0] != '-' && strchr(name, '/') == NULL &&
-               text_copy(pool->volume_group, sizeof pool->volume_group, name);
-}
+        bool known = file_key_find(pool_keys, name) != NULL;
 
-/* In mode direct each volume is a namespace; in mode lvm it is a part of a volume group, which is the region's. */
-static int take_region(const char *file, const json_t *object, struct pool *pool, struct error *error)
-{
-        const char *region = json_string_value(json_object_get(object, "region"));
-        const char *mode = json_string_value(json_object_get(object, "mode")) ?: "direct";
-        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
-        char usual[sizeof pool->region + sizeof POOL_GROUP_PREFIX];
-
-        if (region == NULL || !text_starts(region, "region") || strchr(region, '/') != NULL ||
-            !text_copy(pool->region, sizeof pool->region, region))
-                return fail_file(file, "\"region\" is no region's name, as region0", error);
-        if (strcmp(mode, "lvm") != 0)
-                return strcmp(mode, "direct") == 0 && group == NULL
-                               ? 0
-                               : fail_file(file,
-                                           "\"mode\" is neither \"direct\" nor \"lvm\", which alone has a "
-                                           "\"volumeGroup\"",
-                                           error);
-        (void)snprintf(usual, sizeof usual, POOL_GROUP_PREFIX "%s", region);
-        return take_group(group != NULL ? group : usual, pool)
-                       ? 0
-                       : fail_file(file, "\"volumeGroup\" is no volume group's name", error);
+        for (size_t i = 0; !known && pool_kinds[i] != NULL; i++)
+                known = file_key_find(pool_kinds[i]->keys, name) != NULL;
+        return known;
 }
 
 static int take_file(const char *file, const json_t *object, struct pool *pool, struct error *error)
 {
-        const char *given = json_string_value(json_object_get(object, "name"));
-        const char *type = json_string_value(json_object_get(object, "type"));
-        const char *path = json_string_value(json_object_get(object, "path"));
-        const char *group = json_string_value(json_object_get(object, "volumeGroup"));
-        const json_t *percent = json_object_get(object, "maxPercent");
+        const char *name = json_string_value(json_object_get(object, "name"));
+        char complaint[FILE_KEY_COMPLAINT_SIZE] = "";
+        const struct pool_kind *kind;
+        const char *wrong;
         const char *key;
         const json_t *value;
-        int r;
 
         json_object_foreach ((json_t *)object, key, value)
-                if (!text_among(key, keys))
+                if (!is_known(key))
                         return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
-        if (given != NULL && strcmp(given, pool->name) != 0)
-                return fail_file(file, "\"name\" is not the file's", error);
-        for (size_t i = 0; type != NULL && types[i] != NULL; i++)
-                if (strcmp(types[i], type) == 0)
-                        pool->type = types[i];
-        if (pool->type == NULL)
-                return fail_file(file, "\"type\" is none of \"loop\", \"lvm\" and \"pmem\"", error);
-        if (strcmp(pool->type, "loop") == 0 && (path == NULL || text_path_normal(path, pool->path) < 0))
-                return fail_file(file, "\"path\" is not an absolute path", error);
-        if (strcmp(pool->type, "lvm") == 0 && !take_group(group, pool))
-                return fail_file(file, "\"volumeGroup\" is no volume group's name", error);
-        if (strcmp(pool->type, "pmem") == 0 && (r = take_region(file, object, pool, error)) < 0)
-                return r;
-        if (percent != NULL &&
-            (!json_is_integer(percent) || json_integer_value(percent) < 1 || json_integer_value(percent) > 100))
-                return fail_file(file, "\"maxPercent\" is not a number from 1 to 100", error);
-        pool->max_percent = percent != NULL ? (unsigned)json_integer_value(percent) : 100;
+        if (!file_keys_check(pool_keys, object, /* strict= */ false, complaint))
+                return fail_file(file, complaint, error);
+        if (name != NULL && strcmp(name, pool->name) != 0)
+                return fail_file(file, "\"name\" must be the file's name without \".json\"", error);
+        kind = find_kind(json_string_value(json_object_get(object, "type")),
+                         json_string_value(json_object_get(object, "mode")));
+        if (kind == NULL || !file_keys_check(kind->keys, object, /* strict= */ false, complaint))
+                return fail_file(file, complaint, error);
+        wrong = kind->read(object, pool);
+        if (wrong != NULL)
+                return fail_file(file, wrong, error);
+        pool->max_percent = (unsigned)file_key_number(pool_keys, object, "maxPercent");
+        pool->kind = kind;
         return 0;
 }
 
@@ -138,7 +141,7 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
                 return r;
         if (strcmp(name, POOL_DEFAULT) != 0)
                 return fail_because(error, ENOENT, "open pool", name, "there is no pool \"%.200s\"", name);
-        ret_pool->type = "loop";
+        ret_pool->kind = &pool_loop;
         ret_pool->max_percent = 100;
         if (snprintf(ret_pool->path, sizeof ret_pool->path, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir) >=
             (int)sizeof ret_pool->path)
@@ -201,7 +204,7 @@ int pool_each(const struct config *config, pool_function *function, void *argume
                 struct pool pool;
 
                 if (pool_find(config, list[i], &pool, error) < 0)
-                        pool.type = NULL;
+                        pool.kind = NULL;
                 r = function(&pool, argument, error);
         }
         return r;
@@ -227,9 +230,9 @@ int pool_open(const struct config *config, const struct pool *pool, struct error
         struct stat st;
         int r;
 
-        if (strcmp(pool->type, "loop") != 0)
+        if (pool->kind != &pool_loop)
                 return fail_because(error, EINVAL, "open pool", pool->name,
-                                    "the pool \"%s\" is of type %s, not one of images", pool->name, pool->type);
+                                    "the pool \"%s\" is of type %s, not one of images", pool->name, pool->kind->type);
         (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
         if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
                 return r;

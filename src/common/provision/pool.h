@@ -12,23 +12,17 @@
 #ifndef FLEXGRAFT_PROVISION_POOL_H
 #define FLEXGRAFT_PROVISION_POOL_H
 
-#include <limits.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "provision/pool_kind.h"
 #include "state/config.h"
+#include "state/file_key.h"
 
 #define POOL_DEFAULT "default"
-#define POOL_NAME_MAX 129 /* terminated */
 
-struct pool {
-        char name[POOL_NAME_MAX];
-        const char *type;       /* "loop", "lvm" or "pmem" */
-        char path[PATH_MAX];    /* loop: the directory of its images */
-        char region[64];        /* pmem */
-        char volume_group[128]; /* lvm, and pmem in lvm mode; "" */
-        unsigned max_percent;   /* how much of what it is made of it may use */
-};
+/* pool_keys - those that the file of any pool may have, besides its kind's own. */
+extern const struct file_key pool_keys[];
 
 /*
  * pool_find() - a pool by its name.
@@ -40,7 +34,7 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
 
 /*
  * pool_each() - every pool, by name, until function() answers other than 0, which is the result. One whose file is
- * broken has a name alone, its type is NULL, and error says why.
+ * broken has a name alone, its kind is NULL, and error says why.
  */
 typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);

@@ -10,9 +10,18 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
 #include "provision/record.h"
 #include "state/config.h"
+#include "state/file_key.h"
+
+struct pool {
+        char name[POOL_NAME_MAX];
+        const struct pool_kind *kind; /* NULL: its file is broken */
+        char path[PATH_MAX];          /* loop: the directory of its images */
+        char region[64];              /* pmem */
+        char volume_group[128];       /* lvm, and pmem in lvm mode; "" */
+        unsigned max_percent;         /* how much of what it is made of it may use */
+};
 
 struct pool_measure {
         uint64_t total_bytes;
@@ -39,10 +48,19 @@ typedef int pool_item_function(const struct pool_item *item, void *argument, str
 
 /* Functions return 0 or negative errno. Whoever calls one that changes a pool holds the pool's lock. */
 struct pool_kind {
-        const char *type;
+        const char *type;            /* the word of its files */
+        const char *mode;            /* of kinds that share a type: the word of this one; NULL: it does not share */
+        const struct file_key *keys; /* of its files, besides those of every pool */
+        /* start what runs its programs, before privileges_drop(), and end it; NULL: another kind's does, or none */
+        int (*begin)(int argc, char **argv, struct error *error);
+        void (*end)(void);
+        /* take what its own keys say, each of which was checked; in words what is wrong with them together, or NULL */
+        const char *(*read)(const json_t *file, struct pool *pool);
         bool unmarked; /* nothing there tells whether flexgraft made it: item.ours is always true */
         /* what tells the pool from others, whatever their names: two of one directory are one; POOL_PLACE_SIZE bytes */
         int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+        /* what tells its disks from others'; NULL: as place */
+        int (*place_disks)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
         /* how much is left for volumes with such parameters (an object of strings, or NULL) */
         int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
                        struct pool_measure *ret_measure, struct error *error);
@@ -77,5 +95,45 @@ struct pool_kind {
         int (*each)(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
                     struct error *error);
 };
+
+/*
+ * pool_loop - image files in a directory. Parameters: "preallocate": "true" (the default: what a volume was promised is
+ * its own) or "false" (a sparse file, counted as if it were full).
+ */
+extern const struct pool_kind pool_loop;
+
+/*
+ * pool_lvm - logical volumes in a volume group. What is made carries the tag "flexgraft".
+ *
+ * Parameters, as lvcreate(8) has them: "type" linear (default), striped, mirror, raid1, raid5, raid6, raid10 or thin;
+ * "stripes", "mirrors", "stripesize" (KiB); "thinpool", for thin: thin volumes together never get more than their thin
+ * pool has.
+ */
+extern const struct pool_kind pool_lvm;
+
+/*
+ * pool_pmem - namespaces of persistent memory, one per volume and named after it.
+ *
+ * Parameters: "usage" AppDirect (default: mode fsdax, what is mapped with DAX is the memory itself) or FileIO (mode
+ * sector: no torn sectors, and no DAX).
+ */
+extern const struct pool_kind pool_pmem;
+
+/* What the kinds of type pmem have in common: keys, place and check_parameters. */
+extern const struct file_key pool_pmem_keys[];
+int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+int pool_pmem_check_parameters(const json_t *parameters, struct error *error);
+
+/*
+ * pool_pmem_lvm - type pmem in mode lvm: namespaces named "flexgraft" are the disks of one volume group, the region's,
+ * and each volume is a logical volume of it.
+ *
+ * The group is made, and grows to "maxPercent" of the region, when a volume is made. Parameters: "usage", as in mode
+ * direct. Other namespaces of the region, and other volume groups, are left alone.
+ */
+extern const struct pool_kind pool_pmem_lvm;
+
+/* pool_kinds - all of them; NULL ends it. The first of a type is the one without a mode. */
+extern const struct pool_kind *const pool_kinds[];
 
 #endif

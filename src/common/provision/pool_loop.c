@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_loop.h"
+#include "provision/pool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +21,17 @@
 #define ALIGNMENT_BYTES 4096U
 #define BLOCK_BYTES 512U /* of st_blocks */
 #define RECORDS_BYTES ((uint64_t)1024 * 1024)
+
+static const struct file_key keys[] = {
+        { "path", "an absolute path", file_key_is_path, true, NULL, "Directory of the images.", NULL },
+        {},
+};
+
+static const char *read_keys(const json_t *file, struct pool *pool)
+{
+        (void)text_path_normal(json_string_value(json_object_get(file, "path")), pool->path); /* it is one */
+        return NULL;
+}
 
 static uint64_t round_down(uint64_t bytes)
 {
@@ -314,6 +325,8 @@ static int remove_image(const struct config *config, const struct pool *pool, co
 }
 
 const struct pool_kind pool_loop = { .type = "loop",
+                                     .keys = keys,
+                                     .read = read_keys,
                                      .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,

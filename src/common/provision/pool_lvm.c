@@ -11,222 +11,35 @@
 #include "block/lvm.h"
 #include "state/volume_record.h"
 
-#define DISKS_MAX 64
-#define STRIPE_MIN_KIB 4 /* a page; powers of two only (lvcreate(8)) */
-#define STRIPE_MAX_KIB (1 << 20)
 #define MAPPER_NAME_MAX 100 /* of group and volume; DM_NAME_LEN is 128, and parts of volumes have suffixes */
 
-/* How volumes of some type lie on disks. */
-struct layout {
-        const char *type;
-        unsigned stripes; /* that hold data */
-        unsigned copies;  /* of each */
-        unsigned parity;  /* disks with neither */
-        bool keeps_notes; /* an extent of metadata on each disk */
-        const char *thin_pool;
-        const char *stripe_size; /* NULL: lvm's own choice */
+bool pool_lvm_is_group(const json_t *value)
+{
+        const char *group = json_string_value(value);
+
+        return group != NULL && group[0] != '\0' && group[0] != '-' && strchr(group, '/') == NULL &&
+               strlen(group) < sizeof((struct pool *)0)->volume_group;
+}
+
+static const struct file_key keys[] = {
+        { "volumeGroup", "a volume group's name", pool_lvm_is_group, true, NULL, "Volume group that has the volumes.",
+          NULL },
+        {},
 };
 
-static unsigned number_of(const json_t *parameters, const char *key, unsigned otherwise)
+/* The name is checked, and fits. */
+static const char *read_keys(const json_t *file, struct pool *pool)
 {
-        uint64_t number;
-        const char *text = json_string_value(json_object_get(parameters, key));
-
-        return text != NULL && text_number(text, DISKS_MAX, &number) && number > 0 ? (unsigned)number : otherwise;
+        (void)text_copy(pool->volume_group, sizeof pool->volume_group,
+                        json_string_value(json_object_get(file, "volumeGroup")));
+        return NULL;
 }
 
-static struct layout layout_of(const json_t *parameters)
-{
-        const char *type = json_string_value(json_object_get(parameters, "type")) ?: "linear";
-        struct layout layout = { .type = type,
-                                 .stripes = number_of(parameters, "stripes", 1),
-                                 .copies = 1,
-                                 .thin_pool = json_string_value(json_object_get(parameters, "thinpool")),
-                                 .stripe_size = json_string_value(json_object_get(parameters, "stripesize")) };
-
-        layout.keeps_notes = text_starts(type, "raid");
-        if (strcmp(type, "striped") == 0)
-                layout.stripes = number_of(parameters, "stripes", 2);
-        else if (strcmp(type, "raid1") == 0 || strcmp(type, "mirror") == 0)
-                layout.copies = 1 + number_of(parameters, "mirrors", 1);
-        else if (strcmp(type, "raid5") == 0 || strcmp(type, "raid6") == 0) {
-                layout.parity = type[4] == '5' ? 1 : 2;
-                layout.stripes = number_of(parameters, "stripes", layout.parity + 1);
-        } else if (strcmp(type, "raid10") == 0) {
-                layout.stripes = number_of(parameters, "stripes", 2);
-                layout.copies = 1 + number_of(parameters, "mirrors", 1);
-        }
-        return layout;
-}
-
-static int check_parameters(const json_t *parameters, struct error *error)
-{
-        static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5",
-                                             "raid6",  "raid10",  "thin",   NULL };
-        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
-        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
-        const struct layout layout = layout_of(parameters);
-        const char *key;
-        const json_t *value;
-        uint64_t number;
-
-        json_object_foreach ((json_t *)parameters, key, value) {
-                const char *text = json_string_value(value) ?: "";
-                bool good =
-                        (strcmp(key, "type") == 0 && text_among(text, types)) ||
-                        (strcmp(key, "stripes") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "mirrors") == 0 && text_among(layout.type, mirrored) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "stripesize") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
-                         (number & (number - 1)) == 0) ||
-                        (strcmp(key, "thinpool") == 0 && strcmp(layout.type, "thin") == 0 && lvm_name_is_valid(text));
-
-                if (!good)
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a volume of type %s in a pool of type lvm has no parameter \"%.64s\": "
-                                            "\"%.64s\"",
-                                            layout.type, key, text);
-        }
-        if (strcmp(layout.type, "thin") == 0 && layout.thin_pool == NULL)
-                return fail_because(error, EINVAL, "check parameters", "thinpool",
-                                    "a thin volume needs \"thinpool\", the name of a thin pool of the volume group");
-        return 0;
-}
-
-/* The type, and over how many images it lies, or in which thin pool. POOL_LAYOUT_SIZE bytes. */
-static void describe(const char *type, unsigned images, const char *thin_pool, char *ret_layout)
-{
-        if (thin_pool != NULL && thin_pool[0] != '\0')
-                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s in %s", type, thin_pool);
-        else if (images > 1)
-                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s of %u", type, images);
-        else
-                (void)snprintf(ret_layout, POOL_LAYOUT_SIZE, "%s", type);
-}
-
-static bool fits(const struct pool_item *item, const json_t *parameters)
-{
-        const struct layout layout = layout_of(parameters);
-        char wanted[POOL_LAYOUT_SIZE];
-
-        describe(layout.type, (layout.stripes * layout.copies) + layout.parity, layout.thin_pool, wanted);
-        return strcmp(item->layout, wanted) == 0;
-}
-
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+int pool_lvm_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
 {
         (void)config;
         (void)error;
         (void)snprintf(ret_place, POOL_PLACE_SIZE, "lvm:%s", pool->volume_group);
-        return 0;
-}
-
-static uint64_t round_down(uint64_t bytes, uint64_t step)
-{
-        return bytes / step * step;
-}
-
-/* What a volume takes of its group: copies, parity, and what is noted of them (an extent for each image, or a log). */
-static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
-{
-        uint64_t bytes = volume->size_bytes;
-
-        if (strcmp(volume->type, "mirror") == 0)
-                return (bytes * volume->stripes) + extent_bytes;
-        if (!text_starts(volume->type, "raid") || volume->data_stripes == 0)
-                return bytes;
-        bytes = volume->copies > 1 ? bytes * volume->copies : bytes / volume->data_stripes * volume->stripes;
-        return bytes + (volume->stripes * extent_bytes);
-}
-
-struct use {
-        uint64_t extent_bytes;
-        const char *thin_pool;
-        uint64_t ours_bytes; /* what our volumes take of the group */
-        uint64_t thin_pool_bytes;
-        uint64_t thin_bytes; /* promised to volumes in that thin pool */
-};
-
-static int add_use(const struct lvm_volume *volume, void *argument, struct error *error)
-{
-        struct use *use = argument;
-
-        (void)error;
-        if (volume->ours && volume->thin_pool[0] == '\0')
-                use->ours_bytes += taken_by(volume, use->extent_bytes);
-        if (use->thin_pool != NULL && strcmp(volume->name, use->thin_pool) == 0 &&
-            strcmp(volume->type, "thin-pool") == 0)
-                use->thin_pool_bytes = volume->size_bytes;
-        if (use->thin_pool != NULL && strcmp(volume->thin_pool, use->thin_pool) == 0)
-                use->thin_bytes += volume->size_bytes;
-        return 0;
-}
-
-/* Of one volume, which lies on as many disks at once as its layout says: the fullest of those is the limit. */
-static int find_largest(const struct pool *pool, const struct layout *layout, const struct lvm_group *group,
-                        uint64_t *ret_bytes, struct error *error)
-{
-        uint64_t free_bytes[DISKS_MAX] = {};
-        unsigned disks = (layout->stripes * layout->copies) + layout->parity;
-        uint64_t each_bytes;
-        int count;
-
-        if (disks == 1) {
-                *ret_bytes = group->free_bytes;
-                return 0;
-        }
-        count = lvm_free_bytes(pool->volume_group, free_bytes, DISKS_MAX, error);
-        if (count < 0)
-                return count;
-        each_bytes = disks <= DISKS_MAX && (unsigned)count >= disks ? free_bytes[disks - 1] : 0;
-        if (layout->keeps_notes)
-                each_bytes = each_bytes > group->extent_bytes ? each_bytes - group->extent_bytes : 0;
-        *ret_bytes = round_down(each_bytes, group->extent_bytes) * layout->stripes;
-        return 0;
-}
-
-static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
-                   struct pool_measure *ret_measure, struct error *error)
-{
-        const struct layout layout = layout_of(parameters);
-        struct use use = { .thin_pool = layout.thin_pool };
-        struct lvm_group group;
-        uint64_t budget;
-        uint64_t left;
-        uint64_t notes;
-        uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
-        int r;
-
-        (void)config;
-        if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0)
-                return r;
-        use.extent_bytes = group.extent_bytes;
-        if ((r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
-                return r;
-        budget = pool_share(pool, group.size_bytes);
-        left = budget > use.ours_bytes ? budget - use.ours_bytes : 0;
-        ret_measure->total_bytes = round_down(budget, group.extent_bytes);
-        ret_measure->alignment_bytes = group.extent_bytes * layout.stripes;
-        if (layout.thin_pool != NULL) {
-                ret_measure->available_bytes =
-                        use.thin_pool_bytes > use.thin_bytes ? use.thin_pool_bytes - use.thin_bytes : 0;
-                ret_measure->available_bytes = round_down(ret_measure->available_bytes, group.extent_bytes);
-                ret_measure->largest_bytes = ret_measure->available_bytes;
-                return 0;
-        }
-        if ((r = find_largest(pool, &layout, &group, &ret_measure->largest_bytes, error)) < 0)
-                return r;
-        if (group.free_bytes < left)
-                left = group.free_bytes;
-        /* of what is there, as much as is data */
-        ret_measure->available_bytes = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
-        notes = layout.keeps_notes ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
-        left = left > notes ? left - notes : 0;
-        left = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
-        if (ret_measure->largest_bytes > left)
-                ret_measure->largest_bytes = left;
         return 0;
 }
 
@@ -241,7 +54,7 @@ static size_t doubled_length(const char *name)
 }
 
 /* The volume's own name, where lvm takes it. */
-static void choose_id(const struct pool *pool, const char *name, char *ret_id)
+void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         static const char *const parts[] = { "_cdata",  "_cmeta",  "_corig", "_mlog",  "_mimage",  "_pmspare",
                                              "_rimage", "_rmeta",  "_tdata", "_tmeta", "_vorigin", "_vdata",
@@ -284,7 +97,7 @@ static int find_ours(const struct pool *pool, const char *id, struct lvm_volume 
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
                   struct error *error)
 {
-        const struct layout layout = layout_of(record->parameters);
+        const struct pool_lvm_layout layout = pool_lvm_layout_of(record->parameters);
         const bool thin = layout.thin_pool != NULL;
         char size[32];
         char stripes[16];
@@ -328,7 +141,7 @@ static void item_of(const struct pool *pool, const struct lvm_volume *volume, st
         *ret_item = (struct pool_item){ .size_bytes = volume->size_bytes };
         (void)text_copy(ret_item->id, sizeof ret_item->id, volume->name);
         (void)text_copy(ret_item->identity, sizeof ret_item->identity, volume->uuid);
-        describe(volume->type, volume->stripes, volume->thin_pool, ret_item->layout);
+        pool_lvm_layout_describe(volume->type, volume->stripes, volume->thin_pool, ret_item->layout);
         ret_item->ours = volume->ours;
         lvm_path(pool->volume_group, volume->name, ret_item->path);
 }
@@ -346,8 +159,8 @@ static int check_group(const struct pool *pool, struct error *error)
                             : -ENOENT;
 }
 
-static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
-                struct error *error)
+int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                  struct error *error)
 {
         struct lvm_volume volume;
         int r = check_id(pool, id, error);
@@ -363,7 +176,7 @@ static int look(const struct config *config, const struct pool *pool, const char
         return r;
 }
 
-static int check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         int r = lvm_find(pool->volume_group, id, &volume, error);
@@ -380,7 +193,7 @@ static int check_unused(const struct config *config, const struct pool *pool, co
         return 0;
 }
 
-static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
         struct error ignored; /* the first failure is the one to tell */
@@ -398,7 +211,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 }
 
 /* One that was never active, or was cut short, is read the same way. */
-static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
         struct lvm_volume volume;
@@ -420,7 +233,8 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
 }
 
 /* Most thin pools give their blocks to others zeroed. */
-static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
+int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                   struct error *error)
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
@@ -431,10 +245,10 @@ static int erase(const struct config *config, const struct pool *pool, const cha
                 return r == -ENOENT ? 0 : r;
         if (volume.thin_pool[0] != '\0' && (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
-        return thin_pool.zeroes ? 0 : wipe(config, pool, id, error);
+        return thin_pool.zeroes ? 0 : pool_lvm_wipe(config, pool, id, error);
 }
 
-static int remove_volume(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         int r = check_id(pool, id, error);
@@ -465,8 +279,8 @@ static int pass_on(const struct lvm_volume *volume, void *argument, struct error
         return walk->function(&item, walk->argument, error);
 }
 
-static int each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
-                struct error *error)
+int pool_lvm_each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                  struct error *error)
 {
         struct walk walk = { .pool = pool, .function = function, .argument = argument };
 
@@ -475,16 +289,20 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 const struct pool_kind pool_lvm = { .type = "lvm",
-                                    .place = place,
-                                    .measure = measure,
-                                    .choose_id = choose_id,
-                                    .check_parameters = check_parameters,
-                                    .fits = fits,
+                                    .keys = keys,
+                                    .begin = lvm_begin,
+                                    .end = lvm_end,
+                                    .read = read_keys,
+                                    .place = pool_lvm_place,
+                                    .measure = pool_lvm_layout_measure,
+                                    .choose_id = pool_lvm_choose_id,
+                                    .check_parameters = pool_lvm_layout_check,
+                                    .fits = pool_lvm_layout_fits,
                                     .create = create,
-                                    .look = look,
-                                    .check_unused = check_unused,
-                                    .is_blank = is_blank,
-                                    .wipe = wipe,
-                                    .erase = erase,
-                                    .remove = remove_volume,
-                                    .each = each };
+                                    .look = pool_lvm_look,
+                                    .check_unused = pool_lvm_check_unused,
+                                    .is_blank = pool_lvm_is_blank,
+                                    .wipe = pool_lvm_wipe,
+                                    .erase = pool_lvm_erase,
+                                    .remove = pool_lvm_remove,
+                                    .each = pool_lvm_each };

@@ -1,16 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool_lvm.h - a pool of logical volumes in a volume group. What is made carries the tag "flexgraft".
- *
- * Parameters, as lvcreate(8) has them: "type" linear (default), striped, mirror, raid1, raid5, raid6, raid10 or thin;
- * "stripes", "mirrors", "stripesize" (KiB); "thinpool", for thin: thin volumes together never get more than their thin
- * pool has.
+ * pool_lvm.h - logical volumes, for the kinds of pool that consist of them: how they lie on the disks of their group, how
+ * much room is left for such, and what can be done with one.
  */
 #ifndef FLEXGRAFT_PROVISION_POOL_LVM_H
 #define FLEXGRAFT_PROVISION_POOL_LVM_H
 
 #include "provision/pool_kind.h"
 
-extern const struct pool_kind pool_lvm;
+/* How volumes of some type lie on disks. */
+struct pool_lvm_layout {
+        const char *type;
+        unsigned stripes; /* that hold data */
+        unsigned copies;  /* of each */
+        unsigned parity;  /* disks with neither */
+        bool keeps_notes; /* an extent of metadata on each disk */
+        const char *thin_pool;
+        const char *stripe_size; /* NULL: lvm's own choice */
+};
+
+/* pool_lvm_layout_of() - the layout that parameters ask for; its texts are borrowed from them. */
+struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters);
+
+/* pool_lvm_layout_describe() - its type, and over how many images it lies, or in which thin pool. Gives: ret_layout, of
+ * POOL_LAYOUT_SIZE bytes. */
+void pool_lvm_layout_describe(const char *type, unsigned images, const char *thin_pool, char *ret_layout);
+
+/* As struct pool_kind has them: check_parameters, fits and measure. */
+int pool_lvm_layout_check(const json_t *parameters, struct error *error);
+bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters);
+int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,
+                            struct pool_measure *ret_measure, struct error *error);
+
+/* Likewise: choose_id, look, check_unused, is_blank, wipe, erase, remove and each. */
+void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id);
+int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
+                  struct error *error);
+int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                   struct error *error);
+int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+int pool_lvm_each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
+                  struct error *error);
+
+/* pool_lvm_place() - as place; where the group is a region's, as place_disks. */
+int pool_lvm_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+
+/* pool_lvm_is_group() - whether a key's value is a volume group's name. */
+bool pool_lvm_is_group(const json_t *value);
 
 #endif

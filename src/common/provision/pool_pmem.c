@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_pmem.h"
+#include "provision/pool_lvm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +11,45 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "block/pmem.h"
+#include "provision/pool.h"
 
 #define SECTOR_MIN_BYTES                                                                                               \
         (((uint64_t)16 << 20) +                                                                                        \
          8192) /* drivers/nvdimm/btt.h, ARENA_MIN_SIZE, and what is before it                   \
                                        */
 
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+static bool is_region(const json_t *value)
+{
+        const char *region = json_string_value(value);
+
+        return region != NULL && text_starts(region, "region") && strchr(region, '/') == NULL &&
+               strlen(region) < sizeof((struct pool *)0)->region;
+}
+
+static bool is_mode(const json_t *value)
+{
+        static const char *const modes[] = { "direct", "lvm", NULL };
+
+        return json_is_string(value) && text_among(json_string_value(value), modes);
+}
+
+const struct file_key pool_pmem_keys[] = {
+        { "region", "a region's name, as \"region0\"", is_region, true, NULL, "Region of persistent memory.", NULL },
+        { "mode", "\"direct\" or \"lvm\"", is_mode, false, "direct",
+          "Whether each volume is a namespace of its own, or a logical volume on namespaces.", NULL },
+        { "volumeGroup", "a volume group's name", pool_lvm_is_group, false, "flexgraft-REGION",
+          "In mode \"lvm\": volume group of the region's namespaces.", NULL },
+        {},
+};
+
+/* The name of a region is checked, and fits. */
+static const char *read_keys(const json_t *file, struct pool *pool)
+{
+        (void)text_copy(pool->region, sizeof pool->region, json_string_value(json_object_get(file, "region")));
+        return json_object_get(file, "volumeGroup") != NULL ? "\"volumeGroup\" is for \"mode\" \"lvm\" alone" : NULL;
+}
+
+int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
 {
         (void)config;
         (void)error;
@@ -32,7 +64,7 @@ static bool is_file_io(const json_t *parameters)
         return usage != NULL && strcmp(usage, "FileIO") == 0;
 }
 
-static int check_parameters(const json_t *parameters, struct error *error)
+int pool_pmem_check_parameters(const json_t *parameters, struct error *error)
 {
         static const char *const usages[] = { "AppDirect", "FileIO", NULL };
         const char *key;
@@ -260,12 +292,17 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 const struct pool_kind pool_pmem = { .type = "pmem",
+                                     .mode = "direct",
+                                     .keys = pool_pmem_keys,
+                                     .begin = pmem_begin,
+                                     .end = pmem_end,
+                                     .read = read_keys,
                                      .unmarked = true,
-                                     .place = place,
+                                     .place = pool_pmem_place,
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .choose_identity = choose_identity,
-                                     .check_parameters = check_parameters,
+                                     .check_parameters = pool_pmem_check_parameters,
                                      .fits = fits,
                                      .create = create,
                                      .look = look,

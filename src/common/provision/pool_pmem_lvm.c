@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/pool_pmem_lvm.h"
+#include "provision/pool_lvm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -9,10 +10,22 @@
 #include "block/lvm.h"
 #include "block/pmem.h"
 #include "process/log.h"
-#include "provision/pool_lvm.h"
-#include "provision/pool_pmem.h"
+#include "provision/pool.h"
 
 #define DISK_MIN_BYTES ((uint64_t)16 << 20) /* below, too much of it is notes */
+
+/* Both names are checked, and fit. */
+static const char *read_keys(const json_t *file, struct pool *pool)
+{
+        const char *group = json_string_value(json_object_get(file, "volumeGroup"));
+
+        (void)text_copy(pool->region, sizeof pool->region, json_string_value(json_object_get(file, "region")));
+        if (group != NULL)
+                (void)text_copy(pool->volume_group, sizeof pool->volume_group, group);
+        else
+                (void)snprintf(pool->volume_group, sizeof pool->volume_group, "flexgraft-%s", pool->region);
+        return NULL;
+}
 
 /* The group, if it is there; one that somebody else made is not ours to fill. */
 static int find_group(const struct pool *pool, struct lvm_group *ret_group, struct error *error)
@@ -243,15 +256,22 @@ static int create(const struct config *config, const struct pool *pool, const st
         return r < 0 ? r : pool_lvm.create(config, pool, record, error);
 }
 
-const struct pool_kind *pool_pmem_lvm(void)
-{
-        static struct pool_kind kind;
-
-        kind = pool_lvm; /* but for */
-        kind.type = "pmem";
-        kind.place = pool_pmem.place; /* as others of its region, of either mode */
-        kind.measure = measure;
-        kind.check_parameters = pool_pmem.check_parameters;
-        kind.create = create;
-        return &kind;
-}
+/* Its programs are started by the kinds that it consists of. */
+const struct pool_kind pool_pmem_lvm = { .type = "pmem",
+                                         .mode = "lvm",
+                                         .keys = pool_pmem_keys,
+                                         .read = read_keys,
+                                         .place = pool_pmem_place, /* as others of its region, of either mode */
+                                         .place_disks = pool_lvm_place,
+                                         .measure = measure,
+                                         .choose_id = pool_lvm_choose_id,
+                                         .check_parameters = pool_pmem_check_parameters,
+                                         .fits = pool_lvm_layout_fits,
+                                         .create = create,
+                                         .look = pool_lvm_look,
+                                         .check_unused = pool_lvm_check_unused,
+                                         .is_blank = pool_lvm_is_blank,
+                                         .wipe = pool_lvm_wipe,
+                                         .erase = pool_lvm_erase,
+                                         .remove = pool_lvm_remove,
+                                         .each = pool_lvm_each };

@@ -24,6 +24,9 @@ struct config {
         unsigned unmount_seconds;             /* until what is busy, or hangs, is detached lazily */
 };
 
+/* The keys of the file (state/file_key.h). */
+extern const struct file_key *const config_keys;
+
 /* config_load() - read it. Errors: EBADMSG for a broken file, with its line or key. */
 int config_load(struct config *ret_config, struct error *error);
 

@@ -10,29 +10,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "state/file_key.h"
 
-#define MENTION_SIZE ((size_t)64 * 1024) /* of a longer policy anything may be said */
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
-#define MAX_MOUNTS_DEFAULT 32
-
-static int fail_policy(const struct policy *policy, const char *subject, const char *complaint, struct error *error)
-{
-        return fail_because(error, EBADMSG, "read policy", policy->path, "%.200s: %s", subject, complaint);
-}
-
-static bool all_strings(const json_t *value)
-{
-        const json_t *item;
-        size_t i;
-
-        json_array_foreach (value, i, item)
-                if (!json_is_string(item))
-                        return false;
-        return json_is_array(value);
-}
 
 /* Paths, or {"path":..., "readOnly": true}. */
 static bool all_sources(const json_t *value)
@@ -54,36 +36,38 @@ static bool all_sources(const json_t *value)
         return json_is_array(value);
 }
 
-/* A policy with a word that nobody understands could mean less, or more, than whoever wrote it believes. */
-static int check_section(const struct policy *policy, const json_t *section, struct error *error)
-{
-        const char *key;
-        const json_t *value;
+/* A policy with a key that is not known could allow less, or more, than its author believes: it is refused. */
+static const struct file_key section_keys[] = {
+        { "kinds", "an array of strings", file_key_is_texts, false,
+          "in \"volumes\": all but \"bind\"; in \"annotations\": none",
+          "Kinds of mounts, or of volumes, that are allowed.", NULL },
+        { "sources", "an array of absolute paths without \"..\", or of {\"path\": ..., \"readOnly\": true}",
+          all_sources, false, NULL, "Directories of the node that sources may be in.", NULL },
+        { "containers", "an array of strings", file_key_is_texts, false, NULL,
+          "Ids of containers that sources may be in; \"*\": any.", NULL },
+        { "options", "an array of strings", file_key_is_texts, false, NULL,
+          "Mount options that are allowed besides those that only take rights away.", NULL },
+        { "devices", "an array of strings", file_key_is_texts, false, "any",
+          "In \"volumes\": devices, or directories of devices, that are allowed.", NULL },
+        { "nfsServers", "an array of strings", file_key_is_texts, false,
+          "in \"volumes\": any; in \"annotations\": none", "Hosts of NFS servers, with wildcards as in fnmatch(3).",
+          NULL },
+        { "raw", "true or false", file_key_is_boolean, false, "false",
+          "In \"annotations\": whether block devices themselves are allowed.", NULL },
+        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32",
+          "In \"annotations\": how many mounts one container may have.", NULL },
+        {},
+};
 
-        if (!json_is_object(section))
-                return fail_policy(policy, "a section", "must be an object", error);
-        json_object_foreach ((json_t *)section, key, value) {
-                if (strcmp(key, "kinds") == 0 || strcmp(key, "containers") == 0 || strcmp(key, "options") == 0 ||
-                    strcmp(key, "nfsServers") == 0 || strcmp(key, "devices") == 0) {
-                        if (!all_strings(value))
-                                return fail_policy(policy, key, "must be an array of strings", error);
-                } else if (strcmp(key, "sources") == 0) {
-                        if (!all_sources(value))
-                                return fail_policy(policy, key,
-                                                   "must be an array of absolute paths without \"..\", or of "
-                                                   "{\"path\": ..., \"readOnly\": true}",
-                                                   error);
-                } else if (strcmp(key, "raw") == 0) {
-                        if (!json_is_boolean(value))
-                                return fail_policy(policy, key, "must be true or false", error);
-                } else if (strcmp(key, "maxMounts") == 0) {
-                        if (!json_is_integer(value) || json_integer_value(value) < 0)
-                                return fail_policy(policy, key, "must be a number", error);
-                } else
-                        return fail_policy(policy, key, "unknown key", error);
-        }
-        return 0;
-}
+static const struct file_key keys[] = {
+        { "annotations", "an object", file_key_is_object, false, NULL,
+          "What annotations of containers may ask mount-hook for; without it nothing.", section_keys },
+        { "volumes", "an object", file_key_is_object, false, NULL,
+          "What volumes of pods may ask the driver for; without it what needs no permission.", section_keys },
+        {},
+};
+
+const struct file_key *const policy_keys = keys;
 
 /* Of the environment only where nobody less privileged has a say in it. */
 static const char *policy_path(void)
@@ -91,19 +75,10 @@ static const char *policy_path(void)
         return secure_getenv("FLEXGRAFT_POLICY") ?: DEFAULT_PATH;
 }
 
-bool policy_mentions(const char *word)
-{
-        static char text[MENTION_SIZE];
-        ssize_t n = file_read(AT_FDCWD, policy_path(), text, sizeof text);
-
-        return n == -EFBIG || (n > 0 && strstr(text, word) != NULL);
-}
-
 int policy_load(struct policy *ret_policy, const char *section, struct error *error)
 {
+        char complaint[FILE_KEY_COMPLAINT_SIZE];
         json_t *file = NULL;
-        const json_t *value;
-        const char *key;
         struct stat st;
         int r;
 
@@ -117,12 +92,8 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 return fail_because(error, EPERM, "read policy", ret_policy->path,
                                     "the file belongs to somebody else or others may write to it");
-        json_object_foreach (file, key, value) {
-                if (strcmp(key, "annotations") != 0 && strcmp(key, "volumes") != 0)
-                        return fail_policy(ret_policy, key, "unknown section", error);
-                if ((r = check_section(ret_policy, value, error)) < 0)
-                        return r;
-        }
+        if (!file_keys_check(keys, file, /* strict= */ true, complaint))
+                return fail_because(error, EBADMSG, "read policy", ret_policy->path, "%s", complaint);
         ret_policy->section = json_object_get(file, section);
         return 0;
 }
@@ -138,6 +109,11 @@ bool policy_lists(const struct policy *policy, const char *key, const char *word
         return false;
 }
 
+bool policy_says(const struct policy *policy, const char *key)
+{
+        return json_is_true(json_object_get(policy->section, key));
+}
+
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
 {
         if (policy->file == NULL)
@@ -149,8 +125,7 @@ int policy_forbid(const struct policy *policy, const char *word, const char *key
 
 int policy_check_count(const struct policy *policy, size_t count, struct error *error)
 {
-        const json_t *maximum = json_object_get(policy->section, "maxMounts");
-        size_t allowed = maximum != NULL ? (size_t)json_integer_value(maximum) : MAX_MOUNTS_DEFAULT;
+        size_t allowed = file_key_number(section_keys, policy->section, "maxMounts");
 
         if (count <= allowed)
                 return 0;
@@ -158,31 +133,7 @@ int policy_check_count(const struct policy *policy, size_t count, struct error *
                             policy->path, allowed);
 }
 
-/* What a tmpfs takes, and harms nobody. */
-static bool is_tmpfs_option(const char *option)
-{
-        return text_starts(option, "size=") || text_starts(option, "mode=") || text_starts(option, "nr_inodes=");
-}
-
-/* How a server that is allowed anyway is talked to; not to whom (mountaddr), nor in whose name (clientaddr). */
-static bool is_nfs_option(const char *name)
-{
-        static const char *const names[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
-                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
-                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
-                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
-                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
-                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
-                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
-                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
-                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
-                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
-                                             "intr",       "nointr",       "retry",        NULL };
-
-        return text_among(name, names);
-}
-
-int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *const *harmless,
                          bool device_file, struct error *error)
 {
         static const struct {
@@ -206,26 +157,20 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                 const char *option = options->fs_options[i];
                 char name[64];
 
-                if (option[0] == '\0' || (strcmp(kind, "tmpfs") == 0 && is_tmpfs_option(option)))
-                        continue;
                 (void)text_copy(name, sizeof name, option);
                 name[strcspn(name, "=")] = '\0';
-                if (strcmp(kind, "nfs") == 0 && is_nfs_option(name))
-                        continue;
-                if (!policy_lists(policy, "options", name))
+                if (name[0] != '\0' && (harmless == NULL || !text_among(name, harmless)) &&
+                    !policy_lists(policy, "options", name))
                         return policy_forbid(policy, name, "options", error);
         }
         return 0;
 }
 
-int policy_check_volume(const struct policy *policy, const char *kind, struct error *error)
+int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error)
 {
-        /* what takes nothing of the node's that was not made for volumes, or that nobody uses */
-        static const char *const open[] = { "loop", "block", "tmpfs", "nfs", "lvm", "pmem", "ephemeral", NULL };
-
-        if (json_object_get(policy->section, "kinds") != NULL)
-                return policy_lists(policy, "kinds", kind) ? 0 : policy_forbid(policy, kind, "kinds", error);
-        return text_among(kind, open) ? 0 : policy_forbid(policy, kind, "kinds", error);
+        if (json_object_get(policy->section, "kinds") == NULL ? !needs_policy : policy_lists(policy, "kinds", kind))
+                return 0;
+        return policy_forbid(policy, kind, "kinds", error);
 }
 
 int policy_check_device(const struct policy *policy, const char *path, struct error *error)

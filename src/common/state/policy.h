@@ -25,6 +25,9 @@ struct policy {
         const char *path;    /* of the file, for errors */
 };
 
+/* The keys of the file (state/file_key.h). */
+extern const struct file_key *const policy_keys;
+
 /*
  * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
  * nothing is allowed.
@@ -33,11 +36,11 @@ struct policy {
  */
 int policy_load(struct policy *ret_policy, const char *section, struct error *error);
 
-/* policy_mentions() - whether a word is anywhere in the file: false is certain, true is worth a closer look. */
-bool policy_mentions(const char *word);
-
 /* policy_lists() - whether a word is in one of the section's lists. */
 bool policy_lists(const struct policy *policy, const char *key, const char *word);
+
+/* policy_says() - whether a key of the section is true. */
+bool policy_says(const struct policy *policy, const char *key);
 
 /* policy_forbid() - EACCES for a word, naming the key of policy.json that would allow it. */
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error);
@@ -53,17 +56,17 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
 
 /*
  * policy_check_options() - whether these mount options are allowed: those that only take rights away are, others must
- * be named. A tmpfs' size and mode are allowed, too, and how an NFS server is talked to; device_file: "dev" is what it
- * is for. Errors: EACCES.
+ * be named. harmless: names of options of its filesystem that are allowed, too, ended by NULL; NULL: none.
+ * device_file: "dev" is what it is for. Errors: EACCES.
  */
-int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *kind,
+int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *const *harmless,
                          bool device_file, struct error *error);
 
 /*
- * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it loop,
- * block, tmpfs and nfs. Errors: EACCES.
+ * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it every one
+ * that does not need to be listed (needs_policy). Errors: EACCES.
  */
-int policy_check_volume(const struct policy *policy, const char *kind, struct error *error);
+int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error);
 
 /* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
 int policy_check_device(const struct policy *policy, const char *path, struct error *error);

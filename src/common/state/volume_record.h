@@ -18,9 +18,11 @@
 #include "mount/identity.h"
 #include "process/proc.h"
 #include "state/config.h"
+#include "state/record.h"
 #include "state/state_dir.h"
-#include "state/volume_name.h"
 
+#define VOLUME_NAME_MAX 1024    /* terminated */
+#define VOLUME_DRIVER_MAX 256   /* "vendor~driver", terminated */
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
 /* A directory that the volume was put on, or was about to be. */
@@ -47,15 +49,14 @@ struct volume_record {
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
 
+extern const struct record_table volume_record_table;
+
 /*
  * volume_record_stem() - a name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the
  * whole. Gives: ret_stem, of VOLUME_RECORD_STEM_SIZE bytes.
  */
 #define VOLUME_RECORD_STEM_SIZE 181 /* terminated; leaves room for what is put around it */
 void volume_record_stem(const char *name, char *ret_stem);
-
-/* volume_record_mentions() - whether a text is in the record of a driver's volume, be it torn or not ours. */
-bool volume_record_mentions(const char *state_dir, const char *name, const char *driver, const char *text);
 
 /* volume_record_key() - the lock of all volumes of this name, whatever their driver. */
 uint64_t volume_record_key(const char *name);
@@ -70,6 +71,12 @@ uint64_t volume_record_key(const char *name);
  */
 int volume_record_read(const struct state *state, const char *name, const char *driver,
                        struct volume_record *ret_record, struct error *error);
+
+/*
+ * volume_record_peek() - the same without a lock, for a first look: nothing is set aside. Errors: EBADMSG, too.
+ */
+int volume_record_peek(const char *state_dir, const char *name, const char *driver, struct volume_record *ret_record,
+                       struct error *error);
 
 /*
  * volume_record_write() - replace it, whole. That a volume is attached, and that it is being formatted, has to survive

@@ -6,7 +6,8 @@
 #include <strings.h>
 
 #include "process/log.h"
-#include "volume/kind.h"
+#include "volume/choose.h"
+#include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
 
 static int attach_here(struct volume_call *call, struct error *error)
@@ -14,11 +15,11 @@ static int attach_here(struct volume_call *call, struct error *error)
         int r;
 
         call->answer.device = "";
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        if (call->kind->attach == NULL)
-                return 0; /* it has no device, and nothing to be done before it is mounted */
+        if (!call->kind->has_device)
+                return 0; /* without a device there is nothing to do before mount */
         if ((r = call->kind->attach(call, error)) < 0)
                 return r;
         call->answer.device = call->record.device;
@@ -32,7 +33,7 @@ int volume_attach(struct volume_call *call, struct error *error)
         if (volume_call_is_here(call))
                 return attach_here(call, error);
         call->answer.device = "";
-        if ((r = volume_kind_choose(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->predict == NULL)
                 return 0;
@@ -54,8 +55,8 @@ int volume_is_attached(struct volume_call *call, struct error *error)
         call->answer.tells_attached = true;
         call->answer.attached = true;
         if (!volume_call_is_here(call))
-                return 0; /* as attach says: the node itself does it when it is needed */
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0)
+                return 0; /* as attach answers for another node: waitforattach attaches it there */
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
                 return 0;
@@ -72,7 +73,7 @@ static bool is_mount(const struct volume_call *call, const char *dir)
         return mount_dir_look(call, dir, &missing, &ignored) == PLACE_OURS;
 }
 
-/* What the node still has mounted, kubelet has not unmounted: then detaching is a mistake. */
+/* kubelet unmounts before it detaches: what is still mounted must not be detached. */
 static int check_unmounted(const struct volume_call *call, struct error *error)
 {
         const struct volume_record *record = &call->record;
@@ -89,7 +90,7 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
                                           "the volume is still mounted on %s; unmount it first", dir);
 }
 
-/* Directories that a killed call made, and that nobody will ask to unmount. */
+/* Directories that a killed call made; no unmount will follow for them. */
 static void unmake_places(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -101,12 +102,12 @@ static void unmake_places(struct volume_call *call)
 }
 
 /*
- * mkfs was killed, and what it left half made would be taken for a filesystem: on a device that is gone, or that cannot
- * be written, only the record tells it from one.
+ * A killed mkfs leaves something that looks like a filesystem. Where the device is gone or cannot be written, only the
+ * record tells that it is none.
  */
 static int keep_record(struct volume_call *call, struct error *error)
 {
-        log_say("the record is kept: the filesystem was not finished");
+        log_say("kept the record: its filesystem is unfinished");
         call->record.device[0] = '\0';
         call->record.device_number = 0;
         return volume_call_save(call, FILE_DURABLE, error);
@@ -118,16 +119,16 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
 
         if ((r = check_unmounted(call, error)) < 0)
                 return r;
-        r = volume_call_unformat(call, error);
+        r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
-                return r; /* a mkfs that is dying still: again in a moment */
+                return r; /* mkfs has not ended yet: kubelet tries again */
         *ret_unformatted = r == 0;
         return call->kind->detach(call, error);
 }
 
 /*
- * Whether the node that detach names is this one. Where nobody told us how kubelet calls the node, a volume that was
- * attached without being told for whom (waitforattach) is taken to be meant.
+ * Whether detach names this node. Where config.json does not say how kubelet calls the node, a volume that was attached
+ * by waitforattach, which gets no node, counts as attached for any node.
  */
 static bool is_meant(const struct volume_call *call)
 {
@@ -137,13 +138,13 @@ static bool is_meant(const struct volume_call *call)
                (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
 }
 
-/* The record was lost, or there never was one: an attached loop device tells by itself whose it is. */
+/* Without a record: the tag of a loop device still tells which volume it belongs to. */
 static int detach_lost(struct volume_call *call, struct error *error)
 {
         char dir[PATH_MAX];
         int r;
 
-        call->kind = volume_kind_of_lost_record();
+        volume_choose_lost(call);
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
         if (r > 0 && mount_dir_find(call, dir, error) == 0)
@@ -166,7 +167,7 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return 0;
         if (!call->recorded)
                 return detach_lost(call, error);
-        if ((r = volume_kind_choose(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look != NULL)
                 attached = call->kind->look(call, error);

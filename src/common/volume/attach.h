@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach.h - a volume's device on this node: ensure that it is there, say whether it is, let it go.
+ * attach.h - a volume's device on this node: attach, waitforattach, isattached, detach.
  *
- * Attach may be asked for another node, by whoever runs the cluster: then nothing is changed here, and the device is
- * what it will be called there; waitforattach, on the node, does the work.
+ * The controller may call attach for another node. Then nothing is changed here, and the answer is the path that the
+ * device will have there; waitforattach, on that node, attaches it.
  */
 #ifndef FLEXGRAFT_VOLUME_ATTACH_H
 #define FLEXGRAFT_VOLUME_ATTACH_H

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "block/filesystem.h"
 #include "process/log.h"
 #include "process/proc.h"
 #include "process/worker.h"
@@ -35,7 +34,7 @@ static int run_in_worker(void *argument, struct error *error)
         return job->function(job->call, error);
 }
 
-/* Verbs that may have to wait for commands have that much more time. */
+/* Verbs that wait for other programs have more time. */
 static unsigned seconds_of(const struct volume_call *call)
 {
         switch (call->request->verb) {
@@ -49,7 +48,7 @@ static unsigned seconds_of(const struct volume_call *call)
         case VERB_ATTACH:
         case VERB_WAITFORATTACH:
                 return call->config.call_seconds + call->config.device_seconds;
-        default: /* what is overwritten takes as long as it takes */
+        default: /* overwriting takes long */
                 return call->provisions ? ERASE_SECONDS : call->config.call_seconds + call->config.unmount_seconds;
         }
 }
@@ -62,8 +61,9 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
 
         ret_call->request = ret_request;
         ret_call->state = (struct state)STATE_NONE;
+        ret_call->provisions = (verb == VERB_MOUNT || verb == VERB_UNMOUNT) && volume_exec_helpers_begun();
         ret_request->verb = verb;
-        (void)umask(022); /* whatever our caller's is */
+        (void)umask(022); /* whatever the caller's is */
         r = config_load(&ret_call->config, error);
         log_begin(volume_verb_word(verb), r == 0 ? ret_call->config.log : "syslog");
         if (r < 0)
@@ -87,36 +87,34 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
 
         if (r == -ETIMEDOUT && call->waits)
                 r = fail_because(error, EAGAIN, "lock", call->request->name,
-                                 "another call for this volume has been at it for %u s, and is not done",
-                                 seconds_of(call));
+                                 "another call for this volume has not ended within %u s; try again", seconds_of(call));
         volume_exec_helpers_end();
         policy_release(&call->policy);
-        state_release(&call->state); /* also for a worker that hangs and shares our descriptors */
+        state_release(&call->state); /* a worker that hangs shares its descriptors */
         return r;
 }
 
-void volume_call_begin_within(const struct volume_call *outer, struct volume_request *ret_request,
-                              struct volume_call *ret_call)
+void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer)
 {
-        *ret_request = (struct volume_request){ .verb = outer->request->verb };
-        *ret_call = (struct volume_call){
-                .request = ret_request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
+        ret_inner->request = (struct volume_request){ .verb = outer->request->verb };
+        ret_inner->call = (struct volume_call){
+                .request = &ret_inner->request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
         };
-        (void)text_copy(ret_call->boot_id, sizeof ret_call->boot_id, outer->boot_id);
-        (void)text_copy(ret_call->driver, sizeof ret_call->driver, outer->driver);
+        (void)text_copy(ret_inner->call.boot_id, sizeof ret_inner->call.boot_id, outer->boot_id);
+        (void)text_copy(ret_inner->call.driver, sizeof ret_inner->call.driver, outer->driver);
 }
 
-void volume_call_end_within(struct volume_request *request, struct volume_call *call)
+void volume_inner_end(struct volume_inner *inner)
 {
-        volume_record_release(&call->record);
-        state_release(&call->state);
-        json_decref(request->options);
-        request->options = NULL;
+        volume_record_release(&inner->call.record);
+        state_release(&inner->call.state);
+        json_decref(inner->request.options);
+        inner->request.options = NULL;
 }
 
 int volume_call_name(struct volume_call *call, struct error *error)
 {
-        (void)error; /* nothing can fail, and nothing may: kubelet would not go on */
+        (void)error; /* it cannot fail: kubelet would not go on */
         call->answer.volume_name = call->request->name;
         return 0;
 }
@@ -130,14 +128,14 @@ bool volume_call_is_here(const struct volume_call *call)
         return uname(&names) == 0 && strcasecmp(names.nodename, call->request->node) == 0;
 }
 
-/* What was true before a reboot is not any more, but for a filesystem that was being made. */
+/* After a reboot only an unfinished filesystem is still as the record says. */
 static void renew_record(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
 
         if (!call->recorded || strcmp(record->boot_id, call->boot_id) == 0)
                 return;
-        log_say("the record is of before a reboot");
+        log_say("the record is from before a reboot");
         while (record->published_count > 0)
                 volume_record_forget(record, record->published[0].dir);
         if (record->staged.dir != NULL)
@@ -197,7 +195,7 @@ static int match_place(struct volume_record *record, const char *file, void *arg
         return 1;
 }
 
-/* Whose directory it is: as kubelet has it, the last part is the volume's name; the records know better. */
+/* The volume of a directory: kubelet names its last component after it; where a record names the directory, that wins. */
 static int find_name(struct volume_call *call, char *ret_name, struct error *error)
 {
         const char *dir = call->request->dir;
@@ -229,7 +227,7 @@ static int open_place(void *argument, struct error *error)
 
 int volume_call_open_place(struct volume_call *call, struct error *error)
 {
-        /* a part of the time, so that some is left for what matters, if the disk of the records hangs */
+        /* half of the time: the rest is for unmounting, if the disk of the records hangs */
         int64_t deadline_ms = clock_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
         int r = worker_run(open_place, call, deadline_ms, error);
 
@@ -238,7 +236,7 @@ int volume_call_open_place(struct volume_call *call, struct error *error)
         if (r != -ENOENT && r != -EROFS && r != -EPERM && r != -EACCES && r != -EIO && r != -ETIMEDOUT)
                 return r;
         if (r != -ENOENT)
-                log_say("going on without records: %s: %s", error->subject, error_why(error));
+                log_say("continuing without records: %s: %s", error->subject, error_why(error));
         call->recorded = false;
         return 0;
 }
@@ -248,7 +246,7 @@ void volume_call_begin_record(struct volume_call *call)
         struct volume_record *record = &call->record;
 
         (void)text_copy(record->name, sizeof record->name, call->request->name);
-        if (!call->recorded) /* a record stays whose it is, whoever asks */
+        if (!call->recorded) /* a record keeps its driver */
                 (void)text_copy(record->driver, sizeof record->driver, call->driver);
         (void)text_copy(record->kind, sizeof record->kind, call->kind->word);
         (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
@@ -263,20 +261,11 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
         if (r < 0 && !call->recorded) {
                 struct error ignored;
 
-                /* it may be there, and only its directory not be synced */
+                /* it may be there, with only its directory not synced */
                 (void)volume_record_remove(&call->state, &call->record, &ignored);
         }
         call->recorded = call->recorded || r == 0;
         return r;
-}
-
-bool volume_call_shares_disk(const struct volume_call *call)
-{
-        struct stat image;
-        struct stat record;
-
-        return !call->kind->foreign && stat(call->record.source, &image) == 0 &&
-               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
 }
 
 int volume_call_drop(struct volume_call *call, struct error *error)
@@ -296,9 +285,9 @@ int volume_call_load_policy(struct volume_call *call, struct error *error)
 {
         int r = policy_load(&call->policy, "volumes", error);
 
-        if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, error)) < 0)
+        if (r < 0 || (r = policy_check_volume(&call->policy, call->kind->word, call->kind->needs_policy, error)) < 0)
                 return r;
-        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->word,
+        return policy_check_options(&call->policy, &call->request->mount_options, call->kind->harmless_options,
                                     /* device_file= */ false, error);
 }
 
@@ -306,18 +295,4 @@ void volume_call_device(const struct volume_call *call, struct block_device *ret
 {
         *ret_device = (struct block_device){ .number = call->record.device_number };
         (void)text_copy(ret_device->path, sizeof ret_device->path, call->record.device);
-}
-
-int volume_call_unformat(const struct volume_call *call, struct error *error)
-{
-        char identity[VOLUME_IDENTITY_SIZE];
-        struct block_device device;
-        int r;
-
-        if (call->record.formatting[0] == '\0')
-                return 0;
-        volume_call_device(call, &device);
-        if ((r = call->kind->identify(call, identity, error)) < 0)
-                return r;
-        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -13,17 +14,26 @@
 #include "process/log.h"
 
 /*
- * How well the record must be written that a filesystem is being made, or was. What mkfs, or a pod, writes into an
- * image is on the disk for sure when the journal of the image's filesystem is; where the record is in the same one it
- * was there first.
+ * Whether the image behind the device is on the same filesystem as the records: then a record that is written before the
+ * image reaches the disk before it, too.
  */
-static enum file_durability durability(const struct volume_call *call)
+static bool shares_disk(const struct volume_call *call)
 {
-        return volume_call_shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
+        struct stat image;
+        struct stat record;
+
+        return !call->kind->node_device && stat(call->record.source, &image) == 0 &&
+               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
 }
 
-/* Killed half way, mkfs leaves what looks like a filesystem or like nothing known. So it is remembered that it runs,
- * also over a power cut, until what it made is whole. */
+/* How durable the record must be that says whether mkfs runs, before mkfs or a pod writes to the device. */
+static enum file_durability durability(const struct volume_call *call)
+{
+        return shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
+}
+
+/* A killed mkfs may leave something that looks like a filesystem. So the record says that it runs, also over a power cut,
+ * until it has ended. */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
         const char *preallocate;
@@ -31,27 +41,41 @@ static int format(struct volume_call *call, const struct block_device *device, c
 
         if (call->request->read_only)
                 return fail_because(error, EROFS, "make filesystem", device->path,
-                                    "the device is blank, and a read-only volume is not formatted");
+                                    "the device is blank; a read-only volume is not formatted");
         if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
                 return r;
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, durability(call), error)) < 0)
                 return r;
-        /* a virtual machine maps what is in an image for it */
+        /* a virtual machine maps its image */
         if (call->kind->offset_bytes > 0 || (call->kind->direct && block_device_is_dax(device)))
                 return filesystem_make_direct(device, type, call->config.command_seconds, error);
         return filesystem_make(device, type, preallocate != NULL && strcmp(preallocate, "true") == 0,
                                call->config.command_seconds, error);
 }
 
-/* Gives: ret_type, and ret_formatted: the record has to say so, durably, before the filesystem is used. */
+int device_filesystem_unmake(const struct volume_call *call, struct error *error)
+{
+        char identity[VOLUME_IDENTITY_SIZE];
+        struct block_device device;
+        int r;
+
+        if (call->record.formatting[0] == '\0')
+                return 0;
+        volume_call_device(call, &device);
+        if ((r = call->kind->identify(call, identity, error)) < 0)
+                return r;
+        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
+}
+
+/* Gives: ret_type, and ret_formatted: the record must say so, durably, before the filesystem is used. */
 static int prepare(struct volume_call *call, const struct block_device *device, char *ret_type, bool *ret_formatted,
                    struct error *error)
 {
         int r;
 
         *ret_formatted = call->record.formatting[0] != '\0';
-        if ((r = volume_call_unformat(call, error)) < 0)
+        if ((r = device_filesystem_unmake(call, error)) < 0)
                 return r;
         if (call->kind->is_untouched != NULL && call->kind->is_untouched(call) > 0)
                 r = filesystem_choose(device, call->request->fs_type, ret_type, error);
@@ -70,7 +94,7 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         return 0;
 }
 
-/* ext4 and xfs take the option, and it is not said otherwise ("usage": "FileIO", or a dax option). */
+/* ext4 and xfs support it, unless "usage" is "FileIO" or there is a dax option. */
 static bool is_direct(const struct volume_call *call, const struct block_device *device, const char *type)
 {
         static const char *const types[] = { "ext4", "xfs", NULL };
@@ -104,11 +128,11 @@ static int make_mount(const struct volume_call *call, const struct block_device 
 
 static bool mend(const struct volume_call *call, const struct block_device *device, const char *type)
 {
-        struct error ignored; /* that it cannot be mounted is the one to tell */
+        struct error ignored; /* the failure to mount is the one to report */
         int r = filesystem_mend(device, type, call->config.command_seconds, &ignored);
 
         if (r < 0)
-                log_say("%s cannot be mended: %s", device->path, error_why(&ignored));
+                log_say("%s cannot be repaired: %s", device->path, error_why(&ignored));
         return r == 0;
 }
 
@@ -122,9 +146,9 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         int r;
 
         volume_call_device(call, &device);
-        /* as long as somebody has it open, what was read of it is not read again */
+        /* while it is open, the kernel keeps the pages that were read of it */
         held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (call->kind->foreign && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
+        if (call->kind->node_device && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
                 return r;
         if ((r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
@@ -132,9 +156,9 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         if (mount_fd == -EBADMSG && !call->request->read_only && mend(call, &device, type))
                 mount_fd = make_mount(call, &device, type, error);
         if (mount_fd < 0) {
-                struct error ignored; /* the first failure is the one to tell */
+                struct error ignored; /* the first failure is the one to report */
 
-                if (formatted) /* it is made, whatever kept it from being mounted */
+                if (formatted) /* it is made, though it cannot be mounted */
                         (void)volume_call_save(call, FILE_DURABLE, &ignored);
                 return mount_fd;
         }

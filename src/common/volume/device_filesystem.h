@@ -8,11 +8,17 @@
 #include "volume/call.h"
 
 /*
- * device_filesystem_mount() - of the record's device. Needs who runs mkfs (block/fs_tools.h).
+ * device_filesystem_mount() - of the record's device. Needs the helper that runs mkfs (block/fs_tools.h).
  *
- * Gives:   ret_durability, how well the record has to be written before pods write to it.
+ * Gives:   ret_durability, how durable the record must be before pods write to it.
  * Returns: a detached mount, owned by the caller.
  */
 int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
+
+/*
+ * device_filesystem_unmake() - where the record says that its filesystem is unfinished, make the device blank again,
+ * unless it is another device by now. The record stays as it is.
+ */
+int device_filesystem_unmake(const struct volume_call *call, struct error *error);
 
 #endif

@@ -1,57 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/exec_helpers.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "block/fs_tools.h"
 #include "block/lvm.h"
 #include "block/pmem.h"
+#include "process/unprivileged.h"
 #include "state/config.h"
 #include "state/volume_record.h"
-#include "volume/verbs.h"
+#include "volume/kinds.h"
+#include "volume/request.h"
 
-static bool speaks_of(int argc, char **argv, const char *const *words)
+struct words {
+        enum verb verb;
+        int argc;
+        char **argv;
+        const struct volume_kind *of_driver;
+};
+
+static unsigned begun; /* VOLUME_RUNS_* */
+
+/* mount and unmount do the work of kinds without a device, the other verbs that of kinds with one. */
+static unsigned runs_of(const struct volume_kind *kind, enum verb verb)
 {
-        for (int i = 0; i < argc; i++)
-                for (size_t j = 0; words[j] != NULL; j++)
-                        if (strstr(argv[i], words[j]) != NULL || (i > 0 && strcmp(argv[i], "-") == 0))
-                                return true;
+        bool of_mount = verb == VERB_MOUNT || verb == VERB_UNMOUNT;
+
+        return kind->has_device != of_mount ? kind->runs : 0;
+}
+
+static unsigned runs_of_any(enum verb verb)
+{
+        unsigned runs = 0;
+
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                runs |= runs_of(volume_kinds[i], verb);
+        return runs;
+}
+
+/* In the process without privileges. A request that is refused here the verb refuses, too, with the reason. */
+static unsigned ask_options(void *argument)
+{
+        static struct volume_request request; /* static, for its size */
+        const struct words *words = argument;
+        const struct volume_kind *kind;
+        struct error ignored;
+
+        if (volume_request_parse(&request, words->verb, words->argc, words->argv, &ignored) < 0 ||
+            volume_kind_requested(&request, words->of_driver, &kind, &ignored) < 0)
+                return 0;
+        if (kind == NULL)
+                kind = words->of_driver != NULL ? words->of_driver : volume_kind_guess(&request);
+        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
+}
+
+static bool reads_stdin(const struct words *words)
+{
+        for (int i = 1; i < words->argc; i++)
+                if (strcmp(words->argv[i], "-") == 0)
+                        return true;
         return false;
 }
 
-/* For a verb that gets a name alone. Nothing is made of a record here but whether a word is in it. */
-static bool record_speaks_of(int argc, char **argv, const char *word)
+static unsigned of_options(struct words *words)
 {
+        int answer;
+
+        /* its volumes are of this kind, or ephemeral, which only mount acts on */
+        if (words->of_driver != NULL && (words->verb != VERB_MOUNT || words->of_driver->pool_types == NULL))
+                return runs_of(words->of_driver, words->verb);
+        if (reads_stdin(words))
+                return runs_of_any(words->verb); /* what is read once cannot be read again */
+        answer = unprivileged_ask(ask_options, words);
+        return answer < 0 ? runs_of_any(words->verb) : (unsigned)answer;
+}
+
+/* detach gets a name alone. */
+static unsigned of_record(const struct words *words)
+{
+        cleanup_volume_record struct volume_record record = {};
+        const struct volume_kind *kind;
         char driver[VOLUME_DRIVER_MAX];
         struct config config;
-        struct error ignored;
+        struct error ignored; /* the verb meets it again */
+        int r;
 
-        if (argc < 2 || argv[1][0] == '{' || argv[1][0] == '/' || config_load(&config, &ignored) < 0)
-                return false;
-        volume_driver_name(argv[0], driver);
-        return volume_record_mentions(config.state_dir, argv[1], driver, word);
+        if (words->argc < 2 || config_load(&config, &ignored) < 0)
+                return 0;
+        volume_driver_name(words->argv[0], driver);
+        r = volume_record_peek(config.state_dir, words->argv[1], driver, &record, &ignored);
+        if (r == -ENOENT)
+                return words->of_driver != NULL ? runs_of(words->of_driver, words->verb) : 0;
+        kind = r == 0 ? volume_kind_find(record.kind) : NULL;
+        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
+}
+
+/* unmount gets a directory alone. */
+static unsigned of_dir(const struct words *words)
+{
+        struct config config;
+        struct error ignored; /* the verb meets it again */
+        char dir[PATH_MAX];
+        unsigned runs = 0;
+
+        if (words->argc < 2 || text_path_normal(words->argv[1], dir) < 0 || config_load(&config, &ignored) < 0)
+                return 0;
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->has_made != NULL && volume_kinds[i]->has_made(config.state_dir, dir))
+                        runs |= runs_of(volume_kinds[i], words->verb) & ~VOLUME_RUNS_FS_TOOLS;
+        return runs;
+}
+
+static unsigned runs_for(struct words *words)
+{
+        switch (words->verb) {
+        case VERB_DETACH:
+                return of_record(words) & ~VOLUME_RUNS_FS_TOOLS;
+        case VERB_UNMOUNT:
+                return of_dir(words);
+        case VERB_MOUNT:
+        case VERB_ATTACH:
+        case VERB_WAITFORATTACH:
+        case VERB_EXPANDVOLUME:
+                return of_options(words);
+        case VERB_MOUNTDEVICE:
+        case VERB_EXPANDFS:
+                return of_options(words) | VOLUME_RUNS_FS_TOOLS;
+        default: /* a program by another name */
+                return VOLUME_RUNS_ALL;
+        }
 }
 
 int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
 {
-        static const char *const of_lvm[] = { "lvm", "volumegroup", NULL };
-        static const char *const of_pmem[] = { "pmem", NULL };
-        /* which may be a logical volume, too: then its record is about both */
-        bool pmem = speaks_of(argc, argv, of_pmem) || record_speaks_of(argc, argv, "\"pmem\"");
+        static const struct {
+                unsigned runs;
+                int (*begin)(int argc, char **argv, struct error *error);
+        } helpers[] = { { VOLUME_RUNS_FS_TOOLS, fs_tool_begin },
+                        { VOLUME_RUNS_LVM, lvm_begin },
+                        { VOLUME_RUNS_PMEM, pmem_begin } };
+        const char *slash = strrchr(argv[0], '/');
+        struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
+                               .argc = argc,
+                               .argv = argv };
+        char driver[VOLUME_DRIVER_MAX];
         int r = 0;
 
-        if (pmem || speaks_of(argc, argv, of_lvm) || record_speaks_of(argc, argv, "\"lvm\""))
-                r = lvm_begin(argc, argv, error);
-        return r == 0 && pmem ? pmem_begin(argc, argv, error) : r;
+        volume_driver_name(argv[0], driver);
+        words.of_driver = volume_kind_of_driver(driver);
+        begun = runs_for(&words);
+        for (size_t i = 0; r == 0 && i < sizeof helpers / sizeof helpers[0]; i++)
+                if ((begun & helpers[i].runs) != 0)
+                        r = helpers[i].begin(argc, argv, error);
+        return r;
 }
 
-int volume_exec_helpers_begin_with_tools(int argc, char **argv, struct error *error)
+bool volume_exec_helpers_begun(void)
 {
-        int r = fs_tool_begin(argc, argv, error);
-
-        return r < 0 ? r : volume_exec_helpers_begin(argc, argv, error);
+        return begun != 0;
 }
 
 void volume_exec_helpers_end(void)

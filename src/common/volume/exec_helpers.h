@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_helpers.h - who a verb may need to run commands for it, started before it gives its privileges away: only where
- * the words of the call, or the volume's record, speak of it.
+ * exec_helpers.h - the processes that run other programs for a verb: mkfs and the like, lvm, pmem-namespaces.
+ *
+ * They are started before the verb drops its privileges, and only those that the volume's kind needs. What the request
+ * says is read by a process without privileges (process/unprivileged.h). Where the kind cannot be known before the work
+ * begins, those of all kinds are started.
  */
 #ifndef FLEXGRAFT_VOLUME_EXEC_HELPERS_H
 #define FLEXGRAFT_VOLUME_EXEC_HELPERS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
-/* volume_exec_helpers_begin() - of lvm, and of persistent memory. */
+/* volume_exec_helpers_begin() - start them, for the verb that argv[0] ends in. Before privileges_drop(). */
 int volume_exec_helpers_begin(int argc, char **argv, struct error *error);
 
-/* volume_exec_helpers_begin_with_tools() - the same, and always who runs mkfs and its like (block/fs_tools.h). */
-int volume_exec_helpers_begin_with_tools(int argc, char **argv, struct error *error);
+/* volume_exec_helpers_begun() - whether there are any. */
+bool volume_exec_helpers_begun(void);
 
-/* volume_exec_helpers_end() - they end, all of them. */
+/* volume_exec_helpers_end() - end them, with the programs that they run. */
 void volume_exec_helpers_end(void);
 
 #endif

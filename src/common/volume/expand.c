@@ -5,7 +5,7 @@
 
 #include "block/filesystem.h"
 #include "provision/provision.h"
-#include "volume/kind.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
 
@@ -22,12 +22,12 @@ static int grow_device(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_kind_choose(call, error)) < 0 ||
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
-                                    "volumes of type %s are not expanded", call->kind->word);
+                                    "volumes of type %s cannot grow", call->kind->word);
         if (provisioned_is_by_name(call))
                 return provision_grow(&call->config, call->request->name, call->request->new_size_bytes, grow, call,
                                       error);
@@ -53,7 +53,7 @@ int volume_expand_fs(struct volume_call *call, struct error *error)
                 return r;
         if (r != PLACE_OURS)
                 return fail_because(error, ENODEV, "grow filesystem", call->request->dir,
-                                    "the volume is not mounted on %s", call->request->dir);
+                                    "the volume is not mounted on %s; call mountdevice first", call->request->dir);
         volume_call_device(call, &device);
         if ((r = block_device_fs_type(&device, type, error)) < 0)
                 return r;

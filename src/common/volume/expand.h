@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expand.h - a volume made larger: its image or device, and the filesystem on it while it is in use.
+ * expand.h - expandvolume and expandfs: grow a volume's image or device, and the mounted filesystem on it.
  */
 #ifndef FLEXGRAFT_VOLUME_EXPAND_H
 #define FLEXGRAFT_VOLUME_EXPAND_H
 
 #include "volume/call.h"
 
-/* volume_expand() - expandvolume: the device. Never smaller. Where the volume is not on this node, expandfs does it. */
+/* volume_expand() - grow the device; it never shrinks. A volume that is on another node is grown there, by expandfs. */
 int volume_expand(struct volume_call *call, struct error *error);
 
-/* volume_expand_fs() - expandfs: the device, if that was not done, and the filesystem mounted on request->dir. */
+/* volume_expand_fs() - grow the device, unless it is large enough, and the filesystem mounted on request->dir. */
 int volume_expand_fs(struct volume_call *call, struct error *error);
 
 #endif

@@ -18,12 +18,12 @@
 #define NEW_NAME KATA_IMAGE_NAME ".new"
 #define ALIGN_BYTES ((uint64_t)2 << 20) /* of the machine's mapping */
 #define MIN_BYTES ((uint64_t)16 << 20)
-#define MAX_BYTES ((uint64_t)2 << 40) /* a partition table of this sort counts sectors in 32 bits */
+#define MAX_BYTES ((uint64_t)2 << 40) /* an MBR counts sectors in 32 bits */
 #define SECTOR_BYTES 512U
 #define PAGE_BYTES 4096U
 #define NOTES_AT PAGE_BYTES
 #define UUID_BYTES 16
-#define MODE_RAM 1 /* PFN_MODE_RAM: the machine keeps what it notes of pages in its own memory */
+#define MODE_RAM 1 /* PFN_MODE_RAM: the guest keeps its struct pages in its own memory */
 
 /* drivers/nvdimm/pfn.h, version 1.4; all of it little-endian. */
 struct notes {
@@ -92,7 +92,7 @@ static void put_number(uint8_t *at, uint64_t number)
         (void)memcpy(at, &word, sizeof word);
 }
 
-/* One partition, to the end; a table says sectors from where it is itself. */
+/* One partition, to the end; sectors count from the table itself. */
 static int write_table(int fd, uint64_t at, uint64_t size_bytes, struct error *error)
 {
         uint8_t sector[SECTOR_BYTES] = {};
@@ -143,25 +143,25 @@ int kata_image_make(const char *dir, struct error *error)
         if (fstatat(dir_fd, KATA_IMAGE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 return S_ISREG(st.st_mode) ? 0
                                            : fail_because(error, EINVAL, "open image", KATA_IMAGE_NAME,
-                                                          KATA_IMAGE_NAME " of the volume is no regular file");
+                                                          KATA_IMAGE_NAME " of the volume is not a regular file");
         if (unlinkat(dir_fd, NEW_NAME, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "unlink", NEW_NAME);
         if (fstatfs(dir_fd, &space) < 0)
                 return fail(error, errno, "statfs", dir);
-        /* a little is left for what the filesystem notes of the file */
+        /* the filesystem needs some room for its own data about the file */
         size_bytes = (uint64_t)space.f_bavail * (uint64_t)space.f_bsize;
         size_bytes = (size_bytes - size_bytes / 100) / ALIGN_BYTES * ALIGN_BYTES;
         if (size_bytes > MAX_BYTES)
                 size_bytes = MAX_BYTES;
         if (size_bytes < MIN_BYTES)
                 return fail_because(error, ENOSPC, "make image", KATA_IMAGE_NAME,
-                                    "the volume has room for an image of %llu bytes, and %llu are needed",
+                                    "the volume has room for an image of %llu bytes; it needs %llu",
                                     (unsigned long long)size_bytes, (unsigned long long)MIN_BYTES);
         r = make_in(dir_fd, size_bytes, error);
         if (r < 0) {
-                (void)unlinkat(dir_fd, NEW_NAME, 0); /* the first failure is the one to tell */
+                (void)unlinkat(dir_fd, NEW_NAME, 0); /* the first failure is the one to report */
                 return r;
         }
-        log_say("made an image of %llu bytes for a virtual machine, in %s", (unsigned long long)size_bytes, dir);
+        log_say("made an image of %llu bytes for a virtual machine in %s", (unsigned long long)size_bytes, dir);
         return 0;
 }

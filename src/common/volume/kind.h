@@ -1,25 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kind.h - which kind a volume is of, and what a driver of some name can do at all.
+ * kind.h - a kind of volume: everything that the driver knows about it, in one row.
  */
 #ifndef FLEXGRAFT_VOLUME_KIND_H
 #define FLEXGRAFT_VOLUME_KIND_H
 
-#include "volume/call.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/*
- * volume_kind_choose() - set the call's kind: "type" in the options; else what the record says; else the driver's own
- * name; else a guess from the options. Errors: EINVAL it cannot be told, or two of these contradict each other.
- */
-int volume_kind_choose(struct volume_call *call, struct error *error);
+#include "base/error.h"
+#include "volume/kind_words.h"
 
-/*
- * volume_kind_open() - what mountdevice and mount begin with: the volume's lock and record, its kind, whether that is
- * allowed, and what volume-create promised of it.
- */
-int volume_kind_open(struct volume_call *call, struct error *error);
+struct volume_call;
+struct volume_request;
 
-/* volume_kind_of_lost_record() - the kind whose devices can be found by the volume's name alone. */
-const struct volume_kind *volume_kind_of_lost_record(void);
+/* How the value of an option is written. Numbers and booleans may be strings, too: kubelet passes only strings. */
+enum volume_option_type {
+        VOLUME_OPTION_STRING,
+        VOLUME_OPTION_BOOLEAN,
+        VOLUME_OPTION_NUMBER,
+        VOLUME_OPTION_SIZE, /* bytes, or with k, m, g, t (Ki, Mi, Gi, Ti) */
+};
+
+/* An array of these ends with one whose key is NULL. */
+struct volume_option {
+        const char *key;
+        enum volume_option_type type;
+        const char *fallback; /* what holds without it; NULL: nothing */
+        const char *help;     /* one line */
+        bool locates;         /* it says which volume of a pool is meant; without it the volume's name does */
+};
+
+/* Programs that run for a volume, each by a helper process that is started before privileges are dropped. */
+enum {
+        VOLUME_RUNS_FS_TOOLS = 1 << 0, /* mkfs, fsck, ... (block/fs_tools.h) */
+        VOLUME_RUNS_LVM = 1 << 1,      /* (block/lvm.h) */
+        VOLUME_RUNS_PMEM = 1 << 2,     /* (block/pmem.h) */
+        VOLUME_RUNS_ALL = VOLUME_RUNS_FS_TOOLS | VOLUME_RUNS_LVM | VOLUME_RUNS_PMEM,
+};
+
+/* Functions return 0 or negative errno; those that are NULL do not apply. */
+struct volume_kind {
+        const char *word;
+        bool has_device;
+        const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
+        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
+        /* whether options without a "type" can mean this kind alone; NULL: they never do */
+        bool (*guess)(const struct volume_request *request);
+        /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
+        const char *const *pool_types;
+        const char *const *harmless_options; /* of its filesystem: a policy need not list them; NULL: none */
+        unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
+
+        bool needs_policy;     /* policy.json must allow it: without a word there it is forbidden */
+        bool node_device;      /* the device is the node's: any process of the node may use it at any time */
+        bool direct;           /* a filesystem that supports DAX is mounted with it */
+        bool wakes;            /* attach may be killed with the device active and not yet in the record */
+        bool tagged;           /* the kernel knows whose the device is: it is found without a record */
+        uint64_t offset_bytes; /* where in its image the device begins */
+
+        /* ensure that the device is on this node, and that the record names it */
+        int (*attach)(struct volume_call *call, struct error *error);
+        /* whether it is: 1 or 0, by the kernel; only the record in memory is changed */
+        int (*look)(struct volume_call *call, struct error *error);
+        /* ensure that it is not; the record is removed afterwards */
+        int (*detach)(struct volume_call *call, struct error *error);
+        /* what tells the device, or what is behind it, from others; VOLUME_IDENTITY_SIZE bytes */
+        int (*identify)(const struct volume_call *call, char *ret_identity, struct error *error);
+        /* whether the device was certainly never written to: 1. NULL, or 0: its content must be read */
+        int (*is_untouched)(const struct volume_call *call);
+        /* the path of the device on another node */
+        int (*predict)(struct volume_call *call, struct error *error);
+        /* ensure that the device is at least this large; gives its size */
+        int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
+
+        /* without a device: a detached mount for request->dir; returns its fd, owned by the caller */
+        int (*make)(struct volume_call *call, struct error *error);
+        /* ensure that what make() made for a directory is gone; nothing is mounted there any more */
+        int (*unmake)(const struct volume_call *call, const char *dir, struct error *error);
+        /* whether make() may have made something for a directory */
+        bool (*has_made)(const char *state_dir, const char *dir);
+
+        /* the boolean option that makes a volume of another kind one of this kind, in place of "type" */
+        const char *flag;
+        /* a kind that wraps others: mountdevice, mount and unmountdevice, in place of volume_stage_attached() and
+         * volume_publish_attached(), and after volume_take_off() */
+        int (*stage)(struct volume_call *call, struct error *error);
+        int (*publish)(struct volume_call *call, struct error *error);
+        int (*unstage)(struct volume_call *call, struct error *error);
+};
+
+/* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
+#define VOLUME_KIND_DECLARATION(word, has_device, owned)                                                               \
+        extern const struct volume_kind kind_##word;                                                                   \
+        enum { VOLUME_HAS_DEVICE_##word = has_device }
+VOLUME_TYPES(VOLUME_KIND_DECLARATION, ;);
+VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;);
+#undef VOLUME_KIND_DECLARATION
+#define VOLUME_KIND(name) .word = #name, .has_device = VOLUME_HAS_DEVICE_##name
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_bind.h"
-
+/* kind_bind.c - a directory of the node, as far as policy.json allows it. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +7,8 @@
 #include "base/node_path.h"
 #include "mount/detached.h"
 #include "mount/identity.h"
+#include "volume/call.h"
+#include "volume/kind.h"
 
 static int make(struct volume_call *call, struct error *error)
 {
@@ -25,9 +26,9 @@ static int make(struct volume_call *call, struct error *error)
                 return r;
         if (source == NULL || source[0] != '/')
                 return fail_because(error, EINVAL, "open source", request->name,
-                                    "the volume does not say its \"source\", an absolute path of the node");
+                                    "the volume has no \"source\"; set it to an absolute path of the node");
         source_fd = node_path_open(source, path, error);
-        /* held against the policy before anybody is told whether it is there */
+        /* policy first: a forbidden path is refused whether it exists or not */
         if ((source_fd >= 0 || source_fd == -ENOENT || source_fd == -ENOTDIR || source_fd == -EACCES) &&
             (r = policy_check_source(&call->policy, path, !request->read_only, error)) < 0)
                 return r;
@@ -36,11 +37,21 @@ static int make(struct volume_call *call, struct error *error)
         if ((r = mount_see(source_fd, "", &seen)) < 0)
                 return fail(error, -r, "statx", source);
         if (!seen.directory)
-                return fail_because(error, ENOTDIR, "open source", source, "%s is not a directory, as a volume must be",
-                                    source);
+                return fail_because(error, ENOTDIR, "open source", source,
+                                    "%s is not a directory; a volume must be one", source);
         return detached_mount_clone(
                 source_fd, source,
                 request->mount_options.recursive || (recursive != NULL && strcmp(recursive, "true") == 0), error);
 }
 
-const struct volume_kind kind_bind = { .word = "bind", .make = make };
+static const struct volume_option options[] = {
+        { .key = "source", .help = "directory of the node, an absolute path" },
+        { .key = "path", .help = "the same as \"source\"" },
+        { .key = "recursive",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: with the mounts below it" },
+        {},
+};
+
+const struct volume_kind kind_bind = { VOLUME_KIND(bind), .options = options, .needs_policy = true, .make = make };

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_block.h"
-
+/* kind_block.c - a block device of the node. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "process/log.h"
+#include "volume/call.h"
+#include "volume/device.h"
+#include "volume/kind.h"
 #include "volume/mount_dir.h"
 
-#define RETRY_NS (200L * 1000 * 1000)
-
-/* What the options say, or what the record does where they say nothing. */
+/* The source in the options, else the record's. */
 static int source_of(const struct volume_call *call, const char **ret_source, struct error *error)
 {
         int r;
@@ -26,62 +23,12 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
                 *ret_source = call->record.source;
         if (*ret_source == NULL)
                 return fail_because(error, EINVAL, "find device", call->request->name,
-                                    "the volume does not say its \"source\": a device's path, UUID= or LABEL=");
+                                    "the volume has no \"source\"; set it to a device's path, UUID= or LABEL=");
         if ((*ret_source)[0] != '/' && strchr(*ret_source, '=') == NULL)
                 return fail_because(error, EINVAL, "find device", *ret_source,
                                     "\"%.200s\" is neither an absolute path nor UUID=, LABEL=, PARTUUID= or PARTLABEL=",
                                     *ret_source);
         return 0;
-}
-
-int block_volume_wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device,
-                          struct error *error)
-{
-        static const struct timespec pause = { .tv_nsec = RETRY_NS };
-        int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
-        int r;
-
-        while ((r = block_device_find(source, ret_device, error)) == -ENOENT || r == -ENXIO) {
-                if (clock_now_ms() >= deadline_ms)
-                        return fail_because(error, -r, "find device", source,
-                                            "the device %s did not appear within %u seconds", source, timeout_seconds);
-                (void)nanosleep(&pause, NULL);
-        }
-        return r;
-}
-
-struct claim {
-        const struct volume_call *call;
-        uint64_t number;
-        char name[VOLUME_NAME_MAX];
-};
-
-static int match_claim(struct volume_record *record, const char *file, void *argument, struct error *error)
-{
-        struct claim *claim = argument;
-        const struct volume_call *call = claim->call;
-
-        (void)file;
-        (void)error;
-        if (record == NULL || record->device_number != claim->number || strcmp(record->boot_id, call->boot_id) != 0 ||
-            (strcmp(record->name, call->request->name) == 0 && strcmp(record->driver, call->record.driver) == 0) ||
-            (record->read_only && call->request->read_only))
-                return 0;
-        (void)text_copy(claim->name, sizeof claim->name, record->name);
-        return 1;
-}
-
-int block_volume_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
-{
-        struct claim claim = { .call = call, .number = device->number };
-        int r = state_lock(&call->state, hash_bytes(HASH_SEED, &device->number, sizeof device->number), error);
-
-        if (r < 0 || (r = volume_record_each(&call->state, /* set_aside= */ false, match_claim, &claim, error)) < 0)
-                return r;
-        if (r > 0)
-                return fail_because(error, EBUSY, "find device", device->path, "the device is volume %.200s's already",
-                                    claim.name);
-        return call->request->read_only ? 0 : block_device_check_unused(device, error);
 }
 
 static int look(struct volume_call *call, struct error *error)
@@ -102,13 +49,13 @@ static int attach(struct volume_call *call, struct error *error)
 
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
-        /* while it is mounted nothing is found anew: a second device may carry its label by now */
+        /* a mounted volume keeps its device: another may have the same label by now */
         if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call)) {
                 if (strcmp(source, call->record.source) != 0)
-                        log_say("%s stays: the volume is mounted; %s is passed over", call->record.device, source);
+                        log_say("the volume is mounted and keeps %s; %s is ignored", call->record.device, source);
                 return 0;
         }
-        if ((r = block_volume_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
+        if ((r = volume_device_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
             (r = block_device_check_place(&device, error)) < 0 ||
             (r = policy_check_device(&call->policy, device.path, error)) < 0)
                 return r;
@@ -118,7 +65,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (strcmp(source, call->record.source) != 0)
                 call->record.formatting[0] = '\0'; /* of another device */
         volume_call_begin_record(call);
-        if ((r = block_volume_check_alone(call, &device, error)) < 0)
+        if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
                 return fail_because(error, EROFS, "find device", source, "the device %s is read-only", device.path);
@@ -137,10 +84,7 @@ static int detach(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/*
- * Numbers of devices are used again. That of a disk is not, as long as the machine is up (BLKGETDISKSEQ, Linux 5.15);
- * what was on which disk before that, nobody here can tell.
- */
+/* The kernel reuses device numbers, but within a boot no disk sequence number (BLKGETDISKSEQ, Linux 5.15). */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         struct block_device device;
@@ -180,13 +124,13 @@ static int predict(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/* What is behind it grows it, a storage array or a partition; here is only seen whether that happened. */
+/* The device grows by other means, as a storage array or a partition table; only the result is checked here. */
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
         struct block_device device;
         int r = look(call, error);
 
-        if (r == 0) { /* another node's */
+        if (r == 0) { /* it is on another node */
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
@@ -197,16 +141,17 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
                 return r;
         if (*ret_size_bytes < size_bytes)
                 return fail_because(error, ENOSPC, "grow device", device.path,
-                                    "the device %s has %llu bytes, fewer than asked for: grow what is behind it first",
-                                    device.path, (unsigned long long)*ret_size_bytes);
+                                    "the device %s has only %llu bytes; grow the device itself first", device.path,
+                                    (unsigned long long)*ret_size_bytes);
         return 0;
 }
 
-const struct volume_kind kind_block = { .word = "block",
-                                        .foreign = true,
-                                        .attach = attach,
-                                        .look = look,
-                                        .detach = detach,
-                                        .identify = identify,
-                                        .predict = predict,
-                                        .grow = grow };
+static const struct volume_option options[] = {
+        { .key = "source", .help = "path in /dev, or UUID=, LABEL=, PARTUUID=, PARTLABEL=" },
+        { .key = "device", .help = "the same as \"source\"" },
+        {},
+};
+
+const struct volume_kind kind_block = { VOLUME_KIND(block),   .options = options, .node_device = true,
+                                        .attach = attach,     .look = look,       .detach = detach,
+                                        .identify = identify, .predict = predict, .grow = grow };

@@ -1,12 +1,236 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_ephemeral.h"
-
+/*
+ * kind_ephemeral.c - volumes of a pool that live as long as they are mounted for a pod.
+ *
+ * mount makes a volume as volume-create does and unmount deletes it. Its name is made of the pod's directory, so that
+ * unmount, which gets only the directory, finds it. The directory is in the driver's record before anything is made.
+ */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "mount/identity.h"
+#include "provision/provision.h"
+#include "provision/record.h"
+#include "volume/call.h"
+#include "volume/device_filesystem.h"
+#include "volume/kinds.h"
+#include "volume/provisioned.h"
+
+#define NAME_SIZE 32  /* terminated */
+#define BUSY_TRIES 20 /* a tenth of a second each */
+
+static void put_name(const char *dir, char *ret_name)
+{
+        (void)snprintf(ret_name, NAME_SIZE, "ephemeral-%016llx",
+                       (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
+}
+
+/* The kind of the volumes of such a pool. */
+static const struct volume_kind *find_kind(const char *word)
+{
+        const struct volume_kind *kind = volume_kind_find(word);
+
+        return kind != NULL && kind->pool_types != NULL ? kind : NULL;
+}
+
+/* ---- the volume that is made: an inner call, with a record of its own */
+
+static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir)
+{
+        volume_inner_begin(inner, call);
+        put_name(dir, inner->request.name);
+}
+
+static int detach_inner(struct volume_inner *inner, struct error *error)
+{
+        struct volume_call *call = &inner->call;
+        int r = volume_call_open(call, error);
+
+        if (r < 0)
+                return r;
+        if (!call->recorded)
+                return volume_call_drop(call, error);
+        call->kind = find_kind(call->record.kind);
+        if (call->kind == NULL)
+                return fail_because(error, EPROTO, "detach", inner->request.name, "its record is of type %.15s",
+                                    call->record.kind);
+        if ((r = call->kind->look(call, error)) < 0 || (r > 0 && (r = call->kind->detach(call, error)) < 0))
+                return r;
+        return volume_call_drop(call, error);
+}
+
+/* A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. */
+static int delete_soon(const struct volume_call *call, const char *name, struct error *error)
+{
+        static const struct timespec pause = { .tv_nsec = 100L * 1000 * 1000 };
+        int r = provision_unmake(&call->config, name, error);
+
+        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES; tries++) {
+                (void)nanosleep(&pause, NULL);
+                r = provision_unmake(&call->config, name, error);
+        }
+        return r;
+}
+
+static int unmake(const struct volume_call *call, const char *dir, struct error *error)
+{
+        static struct volume_inner inner; /* static, for its size */
+        char name[NAME_SIZE];
+        int r;
+
+        put_name(dir, name);
+        if (!provision_record_exists(call->config.state_dir, name))
+                return 0; /* its record is removed last */
+        begin_inner(&inner, call, dir);
+        r = detach_inner(&inner, error);
+        volume_inner_end(&inner);
+        return r < 0 ? r : delete_soon(call, name, error);
+}
+
+static bool has_made(const char *state_dir, const char *dir)
+{
+        char name[NAME_SIZE];
+
+        put_name(dir, name);
+        return provision_record_exists(state_dir, name);
+}
+
+/* ---- make */
+
+/* parameters: an object, owned by the caller. */
+static int provision(const struct volume_call *call, const char *name, json_t *parameters, struct error *error)
+{
+        const struct volume_request *request = call->request;
+        const char *erase;
+        const char *usage;
+        struct provision_request wanted = { .verb = PROVISION_CREATE,
+                                            .name = name,
+                                            .fs_type = request->fs_type[0] != '\0' ? request->fs_type : NULL };
+        int r;
+
+        if ((r = volume_request_option(request, "pool", &wanted.pool, error)) < 0 ||
+            (r = volume_request_option(request, "profile", &wanted.profile, error)) < 0 ||
+            (r = volume_request_option(request, "usage", &usage, error)) < 0 ||
+            (r = volume_request_option(request, "eraseAfter", &erase, error)) < 0 ||
+            (r = volume_request_size(request, "size", &wanted.size_bytes, error)) < 0)
+                return r;
+        if (wanted.size_bytes == 0)
+                return fail_because(error, EINVAL, "make volume", "size", "an ephemeral volume needs a \"size\"");
+        if (request->read_only)
+                return fail_because(error, EROFS, "make volume", request->name,
+                                    "an ephemeral volume is empty at first: it cannot be read-only");
+        wanted.keeps_content = erase != NULL && strcmp(erase, "false") == 0;
+        if (usage != NULL)
+                (void)json_object_set_new(parameters, "usage", json_string(usage));
+        wanted.parameters = json_object_size(parameters) > 0 ? parameters : NULL;
+        return provision_make(&call->config, &wanted, error);
+}
+
+static int check_type(const struct volume_call *call, const char *type, struct error *error)
+{
+        const struct volume_kind *of_driver = volume_kind_of_driver(call->driver);
+        const char *word;
+        int r = volume_request_option(call->request, "type", &word, error);
+
+        if (r < 0)
+                return r;
+        if (word == NULL && of_driver != NULL)
+                word = of_driver->word;
+        if (word == NULL || find_kind(word) == NULL || strcmp(word, type) == 0)
+                return 0;
+        return fail_because(error, EINVAL, "make volume", call->request->name, "its pool is of type %s, not %s", type,
+                            word);
+}
+
+static int mount_inner(struct volume_inner *inner, struct error *error)
+{
+        enum file_durability durability;
+        cleanup_close int mount_fd = -EBADF;
+        struct volume_call *call = &inner->call;
+        int r;
+
+        if ((r = policy_check_volume(&call->policy, call->kind->word, call->kind->needs_policy, error)) < 0 ||
+            (r = volume_call_open(call, error)) < 0 || (r = call->kind->attach(call, error)) < 0)
+                return r;
+        mount_fd = device_filesystem_mount(call, &durability, error);
+        if (mount_fd < 0 || (r = volume_call_save(call, durability, error)) < 0)
+                return mount_fd < 0 ? mount_fd : r;
+        return fd_take(&mount_fd);
+}
+
+/* Attach and mount what was provisioned. */
+static int use(const struct volume_call *call, const char *name, json_t *parameters, struct error *error)
+{
+        static struct volume_inner inner; /* static, for its size */
+        cleanup_provision_record struct provision_record record = {};
+        int r = provision_record_find(call->config.state_dir, name, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "find record", name) : r;
+        if ((r = check_type(call, record.pool_type, error)) < 0 ||
+            (r = provisioned_keep(call->request, &record, error)) < 0)
+                return r;
+        if (json_object_get(record.parameters, "usage") != NULL)
+                (void)json_object_set(parameters, "usage", json_object_get(record.parameters, "usage"));
+        begin_inner(&inner, call, call->request->dir);
+        inner.request.options = json_incref(parameters);
+        inner.request.mount_options = call->request->mount_options;
+        (void)text_copy(inner.request.fs_type, sizeof inner.request.fs_type, record.fs_type);
+        inner.call.kind = find_kind(record.pool_type);
+        r = inner.call.kind != NULL ? mount_inner(&inner, error) : fail(error, EPROTO, "find kind", record.pool_type);
+        volume_inner_end(&inner);
+        return r;
+}
 
 static int make(struct volume_call *call, struct error *error)
 {
-        return call->ephemeral != NULL ? call->ephemeral->make(call, error)
-                                       : fail(error, ENOSYS, "make volume", call->request->name);
+        static const struct mount_identity none;
+        cleanup_json json_t *parameters = json_object();
+        const char *dir = call->request->dir;
+        struct error ignored; /* the first failure is the one to report */
+        char name[NAME_SIZE];
+        int r;
+
+        put_name(dir, name);
+        if ((r = volume_record_remember(&call->record, dir, /* staged= */ false, 0, &none, error)) < 0 ||
+            (r = volume_call_save(call, FILE_DURABLE, error)) < 0)
+                return r;
+        if ((r = provision(call, name, parameters, error)) >= 0)
+                r = use(call, name, parameters, error);
+        if (r >= 0)
+                return r;
+        if (unmake(call, dir, &ignored) == 0) {
+                volume_record_forget(&call->record, dir);
+                if (call->record.published_count == 0)
+                        (void)volume_call_drop(call, &ignored);
+                else
+                        (void)volume_call_save(call, FILE_ORDERED, &ignored);
+        }
+        return r;
 }
 
-const struct volume_kind kind_ephemeral = { .word = "ephemeral", .make = make };
+static const struct volume_option options[] = {
+        { .key = "ephemeral",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: a new volume of a pool, for as long as the pod has it" },
+        { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "of the new volume" },
+        { .key = "pool", .help = "pool that it is made in; \"default\" unless a profile picks one" },
+        { .key = "profile", .help = "profile of profiles.json that picks a pool and its parameters" },
+        { .key = "usage", .help = "pmem pools: AppDirect or FileIO" },
+        { .key = "eraseAfter",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "true",
+          .help = "false: do not overwrite its content before it is deleted" },
+        {},
+};
+
+const struct volume_kind kind_ephemeral = { VOLUME_KIND(ephemeral),  .options = options, .flag = "ephemeral",
+                                            .runs = VOLUME_RUNS_ALL, .make = make,       .unmake = unmake,
+                                            .has_made = has_made };

@@ -1,46 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_kata.h"
-
+/*
+ * kind_kata.c - volumes for containers in virtual machines (Kata Containers): "kataContainers": "true".
+ *
+ * The volume's own filesystem is mounted below the state directory, in kata/, and holds an image (volume/kata_image.h);
+ * pods get the filesystem in that image, on a loop device. The loop device has a record of its own, "kata-KEY". The
+ * virtual machine maps the image, whose path is in mountdevice's answer.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "volume/call.h"
 #include "volume/kata_image.h"
 #include "volume/kind.h"
-#include "volume/kind_loop.h"
-#include "volume/mount_dir.h"
 #include "volume/publish.h"
 #include "volume/stage.h"
-
-/* The loop device's part. */
-struct inner {
-        struct volume_request request;
-        struct volume_call call;
-};
-
-static int is_wanted(const struct volume_call *call, bool *ret_wanted, struct error *error)
-{
-        const char *text;
-        int r = volume_request_option(call->request, "kataContainers", &text, error);
-
-        if (r < 0)
-                return r;
-        *ret_wanted = text != NULL && strcmp(text, "true") == 0;
-        if (text != NULL && !*ret_wanted && strcmp(text, "false") != 0)
-                return fail_because(error, EINVAL, "check options", "kataContainers",
-                                    "kataContainers: must be true or false");
-        return 0;
-}
-
-static int check_kind(const struct volume_call *call, struct error *error)
-{
-        return call->kind->attach != NULL
-                       ? 0
-                       : fail_because(error, EINVAL, "mount", call->request->name,
-                                      "volumes of type %s are not for virtual machines", call->kind->word);
-}
+#include "volume/unpublish.h"
 
 static uint64_t key_of(const struct volume_call *call, const char *name)
 {
@@ -58,10 +35,10 @@ static int put_dir(const struct volume_call *call, const char *name, char *ret_d
                        : fail(error, ENAMETOOLONG, "mount", name);
 }
 
-/* dir: where the volume's own filesystem is; target: what the call is about there. */
-static void begin_inner(struct inner *inner, const struct volume_call *call, const char *dir, const char *target)
+/* dir: where the volume's own filesystem is; target: the directory that the inner call mounts or unmounts. */
+static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
 {
-        volume_call_begin_within(call, &inner->request, &inner->call);
+        volume_inner_begin(inner, call);
         (void)snprintf(inner->request.name, sizeof inner->request.name, "kata-%.64s", strrchr(dir, '/') + 1);
         inner->request.read_only = call->request->read_only;
         inner->request.mount_options = call->request->mount_options;
@@ -70,12 +47,7 @@ static void begin_inner(struct inner *inner, const struct volume_call *call, con
         inner->call.kind = &kind_kata;
 }
 
-static void end_inner(struct inner *inner)
-{
-        volume_call_end_within(&inner->request, &inner->call);
-}
-
-static int stage_inner(struct inner *inner, const char *dir, struct error *error)
+static int stage_inner(struct volume_inner *inner, const char *dir, struct error *error)
 {
         struct volume_call *call = &inner->call;
         int r = volume_call_open(call, error);
@@ -91,7 +63,7 @@ static int stage_inner(struct inner *inner, const char *dir, struct error *error
         return volume_stage_attached(call, error);
 }
 
-/* After volume_kind_open(). */
+/* Mount the volume's own filesystem on dir. */
 static int stage_volume(struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_request request; /* static, for its size */
@@ -99,7 +71,7 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
         int r;
 
         request = *given;
-        request.fs_type[0] = '\0'; /* that is the image's */
+        request.fs_type[0] = '\0'; /* that is for the filesystem in the image */
         request.read_only = false; /* likewise */
         (void)text_copy(request.dir, sizeof request.dir, dir);
         call->request = &request;
@@ -108,87 +80,67 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
         return r;
 }
 
-/* The loop device, and the volume's own filesystem, which is on dir. */
+/* Detach the loop device and unmount the volume's own filesystem, which is on dir. */
 static int unstage_volume(const struct volume_call *call, const char *dir, struct error *error)
 {
-        static struct inner inner; /* static, for their size */
-        static struct inner own;
+        static struct volume_inner inner; /* static, for their size */
+        static struct volume_inner own;
         int r;
 
         begin_inner(&inner, call, dir, dir);
         if ((r = volume_call_open(&inner.call, error)) == 0 &&
             (!inner.call.recorded || (r = inner.call.kind->detach(&inner.call, error)) == 0))
                 r = volume_call_drop(&inner.call, error);
-        end_inner(&inner);
+        volume_inner_end(&inner);
         if (r < 0)
                 return r;
         begin_inner(&own, call, dir, dir);
         r = volume_take_off(&own.call, error);
-        end_inner(&own);
+        volume_inner_end(&own);
         return r;
 }
 
-/* Gives: where the volume's own filesystem is, if it is such a volume; PATH_MAX bytes. */
-static int begin(struct volume_call *call, bool *ret_wanted, char *ret_dir, struct error *error)
+static int stage(struct volume_call *call, struct error *error)
 {
-        int r = is_wanted(call, ret_wanted, error);
-
-        if (r < 0 || !*ret_wanted)
-                return r;
-        if ((r = volume_kind_open(call, error)) < 0 || (r = check_kind(call, error)) < 0)
-                return r;
-        return put_dir(call, call->request->name, ret_dir, error);
-}
-
-int kata_stage(struct volume_call *call, struct error *error)
-{
-        static struct inner inner; /* static, for its size */
+        static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
-        bool wanted;
         int r;
 
-        if ((r = begin(call, &wanted, dir, error)) < 0)
-                return r;
-        if (!wanted)
-                return volume_stage(call, error);
-        if ((r = stage_volume(call, dir, error)) < 0)
+        if ((r = put_dir(call, call->request->name, dir, error)) < 0 || (r = stage_volume(call, dir, error)) < 0)
                 return r;
         if ((r = kata_image_make(dir, error)) < 0) {
-                struct error ignored; /* the first failure is the one to tell */
+                struct error ignored; /* the first failure is the one to report */
 
-                state_release(&call->state); /* the locks are taken anew, in the order of stage */
+                state_release(&call->state); /* stage takes the locks in another order: begin anew */
                 (void)unstage_volume(call, dir, &ignored);
                 return r;
         }
         begin_inner(&inner, call, dir, call->request->dir);
         r = stage_inner(&inner, dir, error);
-        end_inner(&inner);
+        volume_inner_end(&inner);
         if (r == 0)
                 (void)snprintf(call->answer.message, sizeof call->answer.message,
                                "kataContainers: the image for the virtual machine is %.400s/" KATA_IMAGE_NAME, dir);
         return r;
 }
 
-int kata_publish(struct volume_call *call, struct error *error)
+static int publish(struct volume_call *call, struct error *error)
 {
-        static struct inner inner; /* static, for its size */
+        static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
-        bool wanted;
-        int r;
+        int r = put_dir(call, call->request->name, dir, error);
 
-        if ((r = begin(call, &wanted, dir, error)) < 0)
+        if (r < 0)
                 return r;
-        if (!wanted)
-                return volume_publish(call, error);
         begin_inner(&inner, call, dir, call->request->dir);
         if ((r = volume_call_open(&inner.call, error)) == 0)
                 r = volume_publish_attached(&inner.call, error);
-        end_inner(&inner);
+        volume_inner_end(&inner);
         return r;
 }
 
-/* Where the own filesystem is of the volume that was taken off: its loop device's record says, or, where that is gone
- * already, its own. False: it is not such a volume. */
+/* Where the own filesystem of the unmounted volume is: by its loop device's record, or where that is gone by the volume's
+ * own. False: it is no such volume. */
 static bool find_dir(const struct volume_call *call, char *ret_dir)
 {
         const struct volume_record *record = &call->record;
@@ -210,13 +162,54 @@ static bool find_dir(const struct volume_call *call, char *ret_dir)
         return strchr(ret_dir, '/') != NULL;
 }
 
-int kata_take_off(struct volume_call *call, struct error *error)
+static int unstage(struct volume_call *call, struct error *error)
 {
         char dir[PATH_MAX];
-        int r = volume_take_off(call, error);
 
-        if (r < 0 || !find_dir(call, dir))
-                return r;
-        state_release(&call->state); /* the locks are taken anew, in the order of stage */
+        if (!find_dir(call, dir))
+                return 0;
+        state_release(&call->state); /* stage takes the locks in another order: begin anew */
         return unstage_volume(call, dir, error);
 }
+
+/* ---- the loop device: its record names the image before it is attached */
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        return kind_loop.attach(call, error);
+}
+
+static int look(struct volume_call *call, struct error *error)
+{
+        return kind_loop.look(call, error);
+}
+
+static int detach(struct volume_call *call, struct error *error)
+{
+        return kind_loop.detach(call, error);
+}
+
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        return kind_loop.identify(call, ret_identity, error);
+}
+
+static const struct volume_option options[] = {
+        { .key = "kataContainers",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: the volume is for containers in virtual machines" },
+        {},
+};
+
+const struct volume_kind kind_kata = { VOLUME_KIND(kata),
+                                       .options = options,
+                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify,
+                                       .flag = "kataContainers",
+                                       .stage = stage,
+                                       .publish = publish,
+                                       .unstage = unstage };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_loop.h"
-
+/* kind_loop.c - an image file of a pool (volume/loop_image.h), on a loop device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,161 +12,10 @@
 #include "base/text.h"
 #include "block/loop.h"
 #include "process/log.h"
-#include "provision/pool.h"
-#include "volume/kata_image.h"
+#include "volume/call.h"
+#include "volume/kind.h"
+#include "volume/loop_image.h"
 #include "volume/mount_dir.h"
-#include "volume/provisioned.h"
-
-#define SUFFIX ".img"
-#define SIZE_STEP_BYTES 4096U /* what is asked for is rounded up to whole pages */
-
-struct image {
-        int pool_fd;
-        int fd;
-        char name[NAME_MAX + 1];
-        char path[PATH_MAX];
-        struct stat st;
-        bool read_only; /* the file cannot be written */
-        bool made;      /* by this call, or being made */
-        bool created;   /* by this call: nobody else can have it yet */
-};
-
-static void image_release(struct image *image)
-{
-        fd_close(&image->fd);
-        fd_close(&image->pool_fd);
-}
-#define cleanup_image __attribute__((cleanup(image_release)))
-#define IMAGE_NONE                                                                                                     \
-        {                                                                                                              \
-                .pool_fd = -EBADF, .fd = -EBADF                                                                        \
-        }
-
-static int open_file(struct image *image, struct error *error)
-{
-        image->fd = openat(image->pool_fd, image->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (image->fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM)) {
-                image->read_only = true;
-                image->fd =
-                        openat(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        }
-        if (image->fd < 0)
-                return fail(error, errno, "open image", image->path);
-        if (fstat(image->fd, &image->st) < 0)
-                return fail(error, errno, "fstat", image->path);
-        if (!S_ISREG(image->st.st_mode))
-                return fail_because(error, EINVAL, "open image", image->path, "%s is not a regular file", image->path);
-        return 0;
-}
-
-/* A volume that is attached already stays where it is. */
-static int locate_recorded(const struct volume_call *call, struct image *image, struct error *error)
-{
-        const char *last = strrchr(call->record.source, '/') + 1;
-        char directory[PATH_MAX];
-
-        (void)snprintf(directory, sizeof directory, "%.*s", (int)(last - call->record.source), call->record.source);
-        (void)text_copy(image->path, sizeof image->path, call->record.source);
-        (void)text_copy(image->name, sizeof image->name, last);
-        image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
-}
-
-/* The pool and the file's name, as the options say, or where they say nothing the record. */
-static int locate(const struct volume_call *call, struct image *image, struct error *error)
-{
-        cleanup_provision_record struct provision_record made = {};
-        struct pool where;
-        const char *pool;
-        const char *name;
-        int length;
-        int r;
-
-        if ((r = volume_request_option(call->request, "pool", &pool, error)) < 0 ||
-            (r = volume_request_option(call->request, "image", &name, error)) < 0)
-                return r;
-        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
-                return locate_recorded(call, image, error);
-        if (pool == NULL && name == NULL) {
-                r = provisioned_find(call, "loop", &made, error);
-                if (r < 0 && r != -ENOENT)
-                        return r;
-                if (r == 0) {
-                        pool = made.pool;
-                        name = made.id;
-                }
-        }
-        if (name == NULL)
-                length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
-        else
-                length = snprintf(image->name, sizeof image->name, "%s", name);
-        if (length >= (int)sizeof image->name)
-                return fail_because(error, ENAMETOOLONG, "open image", call->request->name,
-                                    "the image's name is too long; give a shorter one with \"image\"");
-        if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
-                return fail_because(error, EINVAL, "open image", image->name,
-                                    "\"%.200s\" is not a name for a file of a pool", image->name);
-        if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
-                return r;
-        image->pool_fd = pool_open(&call->config, &where, error);
-        if (image->pool_fd < 0)
-                return image->pool_fd;
-        (void)text_copy(image->path, sizeof image->path, where.path);
-        length = (int)strlen(image->path);
-        if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
-                return fail(error, ENAMETOOLONG, "open image", image->name);
-        (void)snprintf(image->path + length, PATH_MAX - (size_t)length, "/%s", image->name);
-        return 0;
-}
-
-/* One of no bytes is one whose making was cut short. */
-static int make_file(const struct volume_call *call, struct image *image, uint64_t size_bytes, struct error *error)
-{
-        const char *preallocate;
-        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
-
-        if (r < 0)
-                return r;
-        if (image->fd < 0) {
-                image->fd =
-                        openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-                if (image->fd < 0)
-                        return fail(error, errno, "make image", image->path);
-                image->created = true;
-        }
-        image->made = true;
-        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
-        /* the size comes last: until it is there, the image is not made */
-        if (preallocate != NULL && strcmp(preallocate, "true") == 0)
-                r = fallocate(image->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
-        if (r < 0 || ftruncate(image->fd, (off_t)size_bytes) < 0)
-                return fail(error, errno, "make image", image->path);
-        if (fstat(image->fd, &image->st) < 0)
-                return fail(error, errno, "fstat", image->path);
-        log_say("made the image %s of %llu bytes", image->path, (unsigned long long)size_bytes);
-        return 0;
-}
-
-static int open_image(const struct volume_call *call, struct image *image, struct error *error)
-{
-        uint64_t size_bytes;
-        int r;
-
-        if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0)
-                return r;
-        r = open_file(image, error);
-        if (r < 0 && r != -ENOENT)
-                return r;
-        if (r == 0 && image->read_only && !call->request->read_only)
-                return fail_because(error, EROFS, "open image", image->path, "the image %s cannot be written",
-                                    image->path);
-        if (r == 0 && image->st.st_size > 0)
-                return 0;
-        if (size_bytes == 0)
-                return fail_because(error, ENOENT, "open image", image->path,
-                                    "there is no image %s; give a \"size\" to have one made", image->path);
-        return make_file(call, image, size_bytes, error);
-}
 
 static bool is_of_volume(const struct volume_call *call, const struct loop_device *device)
 {
@@ -177,7 +25,7 @@ static bool is_of_volume(const struct volume_call *call, const struct loop_devic
                                       volume_record_key(call->request->name));
 }
 
-/* Whether the record names a device, and that is the volume's still. */
+/* Whether the record names a device that still belongs to the volume. */
 static bool recorded_device(const struct volume_call *call, struct loop_device *ret_device)
 {
         struct error ignored;
@@ -194,7 +42,7 @@ static bool is_over(const struct loop_device *device, const struct stat *image)
 struct search {
         const struct volume_call *call;
         const struct stat *st; /* NULL: by its tag */
-        bool attached;         /* only one that does not go anyway */
+        bool attached;         /* only one that is not being detached */
         struct loop_device found;
 };
 
@@ -216,7 +64,7 @@ static void remember(struct volume_call *call, const struct loop_device *device)
         call->record.device_number = device->number;
 }
 
-/* The device that the record names, if it is the volume's still: 1. Else any with its tag: 1. Else 0. */
+/* 1: the record's device, or another with the volume's tag; 0: there is none. */
 static int look(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
@@ -232,8 +80,8 @@ static int look(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* An image has one device, whoever asks for it: two would corrupt what is on it. */
-static int adopt(struct volume_call *call, const struct image *image, struct error *error)
+/* An image has one device: two would corrupt its filesystem. */
+static int adopt(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         struct search search = { .call = call, .st = &image->st };
         int r = loop_device_each(match, &search, error);
@@ -242,15 +90,15 @@ static int adopt(struct volume_call *call, const struct image *image, struct err
                 return r;
         if (!is_of_volume(call, &search.found))
                 return fail_because(error, EBUSY, "attach loop device", image->path,
-                                    "the image %s is in use already, by %s%s%s", image->path, search.found.path,
-                                    search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
+                                    "the image %s is already in use by %s%s%s; detach that first", image->path,
+                                    search.found.path, search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
         if (search.found.ending && (r = loop_device_keep(&search.found, error)) < 0)
-                return r == -ENXIO ? 0 : r; /* it went: a new one */
+                return r == -ENXIO ? 0 : r; /* it was detached meanwhile: attach a new one */
         remember(call, &search.found);
         return 1;
 }
 
-static int attach_new(struct volume_call *call, const struct image *image, struct error *error)
+static int attach_new(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         bool was_recorded = call->recorded;
         struct loop_device device;
@@ -270,7 +118,7 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
                 if (r < 0) {
                         struct error ignored;
 
-                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to tell */
+                        (void)loop_device_detach(&device, &lazy, &ignored); /* the first failure is the one to report */
                 }
         }
         if (r < 0 && !was_recorded) {
@@ -283,8 +131,8 @@ static int attach_new(struct volume_call *call, const struct image *image, struc
 
 static int let_go(struct volume_call *call, struct error *error);
 
-/* had: the device that the volume has already, or NULL; it is not mounted. */
-static int attach_image(struct volume_call *call, const struct image *image, const struct loop_device *had,
+/* had: the device that the volume already has, or NULL; it is not mounted. */
+static int attach_image(struct volume_call *call, const struct loop_image *image, const struct loop_device *had,
                         struct error *error)
 {
         uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
@@ -298,13 +146,13 @@ static int attach_image(struct volume_call *call, const struct image *image, con
                         return r;
                 call->record.formatting[0] = '\0';
         }
-        /* an attach of another image was cut short, perhaps with a device that nobody wrote down */
+        /* an attach of another image was killed, perhaps with a device that is in no record */
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
             (r = let_go(call, error)) < 0)
                 return r;
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
-        /* after the volume's own lock, always: another volume may name the same image */
+        /* always after the volume's own lock: another volume may name the same image */
         if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
                 return r;
         r = image->created ? 0 : adopt(call, image, error);
@@ -313,8 +161,8 @@ static int attach_image(struct volume_call *call, const struct image *image, con
         return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
 }
 
-/* Whoever else names this image waits: one of us makes it, and one of us has it. */
-static int lock_image(struct volume_call *call, const struct image *image, struct error *error)
+/* Two volumes may name one image: only one makes it and has it. */
+static int lock_image(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         struct stat pool;
         uint64_t key;
@@ -331,10 +179,7 @@ static int lock_image(struct volume_call *call, const struct image *image, struc
         return r;
 }
 
-/*
- * What is mounted is the volume, whatever became of its image meanwhile: pods go on with it. But nobody new shall get
- * what is gone when it is unmounted.
- */
+/* Pods keep what is mounted, even when its image was removed; without pods it is refused: it is gone once unmounted. */
 static int check_mounted(const struct volume_call *call, const struct loop_device *device, struct error *error)
 {
         const char *image = call->record.source;
@@ -342,18 +187,17 @@ static int check_mounted(const struct volume_call *call, const struct loop_devic
 
         if (stat(image, &st) == 0 && is_over(device, &st))
                 return 0;
-        log_say("the image %s was removed or replaced, and its former content is still on %s", image, device->path);
+        log_say("the image %s was removed or replaced; %s still has its former content", image, device->path);
         if (call->record.published_count > 0)
                 return 0;
-        return fail_because(
-                error, ESTALE, "attach", image,
-                "the image %s was removed or replaced while the volume is mounted on %s: unmount that first", image,
-                call->record.staged.dir);
+        return fail_because(error, ESTALE, "attach", image,
+                            "the image %s was removed or replaced while the volume is mounted on %s; unmount it first",
+                            image, call->record.staged.dir);
 }
 
 static int attach(struct volume_call *call, struct error *error)
 {
-        cleanup_image struct image image = IMAGE_NONE;
+        cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
         struct loop_device device;
         bool had;
         int r;
@@ -361,13 +205,13 @@ static int attach(struct volume_call *call, struct error *error)
         had = recorded_device(call, &device);
         if (had && !device.ending && mount_dir_is_staged(call))
                 return check_mounted(call, &device, error);
-        if ((r = locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
+        if ((r = loop_image_locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
                 return r;
-        r = open_image(call, &image, error);
+        r = loop_image_open(call, &image, error);
         if (r == 0)
                 r = attach_image(call, &image, had ? &device : NULL, error);
         if (r < 0 && image.made)
-                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to tell */
+                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to report */
         return r;
 }
 
@@ -378,13 +222,13 @@ static int let_device_go(struct volume_call *call, const struct loop_device *dev
 
         if (r < 0 || !lazy)
                 return r;
-        log_say("%s is in use still, and goes with its last user", device->path);
+        log_say("%s is still in use; it is detached when its last user closes it", device->path);
         (void)snprintf(call->answer.message, sizeof call->answer.message,
-                       "%s is in use still, and goes with its last user", device->path);
+                       "%s is still in use; it is detached when its last user closes it", device->path);
         return 0;
 }
 
-/* Every device of the volume; there is one, unless a record was lost meanwhile. */
+/* Detach every device of the volume: more than one where a record was lost. */
 static int let_go(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
@@ -396,7 +240,7 @@ static int let_go(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* Mostly the record knows the device; the walk over all of them is for when it does not. */
+/* Mostly the record names the device; else all loop devices are looked at. */
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
@@ -418,8 +262,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         return 0;
 }
 
-/* An image that is one hole has nothing on it; what the device was given and has not passed on yet is passed on first.
- */
+/* An image that is one hole was never written to; pages of the device that are still dirty are written first. */
 static int is_untouched(const struct volume_call *call)
 {
         cleanup_close int device_fd = open(call->record.device, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -434,7 +277,7 @@ static int is_untouched(const struct volume_call *call)
         if (sync_file_range(device_fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)
                 return 0;
-        /* asked in two ways, since there are filesystems that answer one of them wrongly */
+        /* two questions, since some filesystems answer one of them wrongly */
         return fstat(fd, &st) == 0 && st.st_blocks == 0 && lseek(fd, 0, SEEK_DATA) < 0 && errno == ENXIO;
 }
 
@@ -448,16 +291,15 @@ static int predict(struct volume_call *call, struct error *error)
 
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
-        cleanup_image struct image image = IMAGE_NONE;
+        cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
         int attached;
         int r;
 
-        size_bytes = (size_bytes + SIZE_STEP_BYTES - 1) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
-        if ((r = call->recorded && call->record.source[0] == '/' ? locate_recorded(call, &image, error)
-                                                                 : locate(call, &image, error)) < 0)
+        size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES;
+        if ((r = loop_image_locate_own(call, &image, error)) < 0)
                 return r;
-        r = open_file(&image, error);
-        if (r == -ENOENT) { /* the volume is another node's: expandfs, there, does the work */
+        r = loop_image_look(&image, error);
+        if (r == -ENOENT) { /* it is on another node, where expandfs grows it */
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
@@ -478,20 +320,28 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind kind_loop = { .word = "loop",
-                                       .of_pool = true,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify,
-                                       .is_untouched = is_untouched,
-                                       .predict = predict,
-                                       .grow = grow };
+static bool guess(const struct volume_request *request)
+{
+        return json_object_get(request->options, "image") != NULL ||
+               json_object_get(request->options, "pool") != NULL || json_object_get(request->options, "size") != NULL;
+}
 
-/* There is an image, and its record says where. */
-const struct volume_kind kind_kata = { .word = "kata",
-                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify };
+static const struct volume_option options[] = {
+        { .key = "pool", .fallback = "default", .help = "pool that the image is in" },
+        { .key = "image", .fallback = "NAME.img", .help = "name of the image's file in its pool", .locates = true },
+        { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "make an image this large where there is none" },
+        { .key = "preallocate",
+          .type = VOLUME_OPTION_BOOLEAN,
+          .fallback = "false",
+          .help = "true: a new image gets all its room at once" },
+        {},
+};
+
+static const char *const pool_types[] = { "loop", NULL };
+
+const struct volume_kind kind_loop = { VOLUME_KIND(loop),    .options = options,
+                                       .guess = guess,       .pool_types = pool_types,
+                                       .tagged = true,       .attach = attach,
+                                       .look = look,         .detach = detach,
+                                       .identify = identify, .is_untouched = is_untouched,
+                                       .predict = predict,   .grow = grow };

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_lvm.h"
-
+/*
+ * kind_lvm.c - a logical volume: activated by attach, deactivated by detach, and never made here.
+ *
+ * "volumegroup" and "volumeID" as in Kubernetes' example driver; or "pool", of type lvm; without either, the volume that
+ * volume-create made or adopted under this name.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +13,9 @@
 #include "block/lvm.h"
 #include "process/log.h"
 #include "provision/pool.h"
-#include "volume/kind_block.h"
+#include "volume/call.h"
+#include "volume/device.h"
+#include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
 
@@ -35,12 +41,12 @@ static bool take_path(const char *path, struct names *ret_names)
         return take(ret_names->group, group) && take(ret_names->volume, slash + 1);
 }
 
-/* What volume-create has made, or adopted, under this name. Errors: ENOENT, without words. */
+/* The volume that volume-create made or adopted under this name. Errors: ENOENT, without a message. */
 static int take_made(const struct volume_call *call, struct names *ret_names, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         struct pool pool;
-        int r = provisioned_find(call, "lvm", &record, error);
+        int r = provisioned_find(call, &kind_lvm, &record, error);
 
         if (r < 0)
                 return r;
@@ -76,8 +82,8 @@ static int names_of(const struct volume_call *call, struct names *ret_names, str
                         return 0;
                 r = take_made(call, ret_names, error);
                 return r == -ENOENT ? fail_because(error, EINVAL, "find volume", call->request->name,
-                                                   "the volume does not say its \"volumegroup\" and \"volumeID\", and "
-                                                   "none of this name was made by volume-create")
+                                                   "the volume has no \"volumegroup\" and \"volumeID\", and "
+                                                   "volume-create has made none of this name; do either")
                                     : r;
         }
         if (group == NULL && (r = take_group_of(call, pool != NULL ? pool : POOL_DEFAULT, ret_names, error)) < 0)
@@ -101,15 +107,15 @@ static int look(struct volume_call *call, struct error *error)
                device.number == call->record.device_number;
 }
 
-/* Of a volume that is active. */
+/* names: of a volume that is active. */
 static int use_device(struct volume_call *call, const struct names *names, struct error *error)
 {
         struct block_device device;
         int r;
 
-        if ((r = block_volume_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
+        if ((r = volume_device_wait_for(call->record.source, call->config.device_seconds, &device, error)) < 0 ||
             (r = lvm_find_device(names->group, names->volume, &device, error)) < 0 ||
-            (r = block_volume_check_alone(call, &device, error)) < 0)
+            (r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
                 return fail_because(error, EROFS, "find device", device.path, "the device %s is read-only",
@@ -127,18 +133,19 @@ static int activate(struct volume_call *call, const struct names *names, struct 
 
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "find volume", names->volume,
-                                    "there is no logical volume %s/%s; volume-create makes one", names->group,
+                                    "there is no logical volume %s/%s; make one with volume-create", names->group,
                                     names->volume);
         if (r < 0)
                 return r;
         if (!volume.public || strcmp(volume.type, "thin-pool") == 0)
                 return fail_because(error, EINVAL, "find volume", names->volume,
-                                    "the logical volume %s/%s is a part of others", names->group, names->volume);
+                                    "the logical volume %s/%s is a part of another and cannot be used itself",
+                                    names->group, names->volume);
         if (!volume.active && (r = lvm_activate(names->group, names->volume, /* active= */ true, error)) < 0)
                 return r;
         r = use_device(call, names, error);
         if (r < 0 && !volume.active) {
-                struct error ignored; /* the first failure is the one to tell */
+                struct error ignored; /* the first failure is the one to report */
 
                 (void)lvm_activate(names->group, names->volume, /* active= */ false, &ignored);
         }
@@ -171,7 +178,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return r;
         r = activate(call, &names, error);
         if (r < 0 && !was_recorded)
-                (void)volume_call_drop(call, &ignored); /* the first failure is the one to tell */
+                (void)volume_call_drop(call, &ignored); /* the first failure is the one to report */
         return r;
 }
 
@@ -187,14 +194,14 @@ static int detach(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (volume.open)
-                return fail_because(error, EBUSY, "detach", call->record.source, "%s is in use still",
+                return fail_because(error, EBUSY, "detach", call->record.source, "%s is still in use; unmount it first",
                                     call->record.source);
         if (!volume.active)
                 return 0;
         return lvm_activate(names.group, names.volume, /* active= */ false, error);
 }
 
-/* The device mapper's own name for it, which holds the ids of group and volume. */
+/* The device mapper's uuid, made of those of the group and the volume. */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         int r = block_device_attribute(call->record.device_number, "dm/uuid", ret_identity, VOLUME_IDENTITY_SIZE);
@@ -221,7 +228,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         if ((r = names_of(call, &names, error)) < 0)
                 return r;
         r = lvm_find(names.group, names.volume, &volume, error);
-        if (r == -ENOENT) { /* another node's: expandfs, there, does the work */
+        if (r == -ENOENT) { /* it is on another node, where expandfs grows it */
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
@@ -237,8 +244,27 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind kind_lvm = { .word = "lvm",
-                                      .of_pool = true,
+static bool guess(const struct volume_request *request)
+{
+        return json_object_get(request->options, "volumegroup") != NULL;
+}
+
+static const struct volume_option options[] = {
+        { .key = "volumegroup", .help = "volume group of the logical volume", .locates = true },
+        { .key = "volumeID", .fallback = "the volume's name", .help = "name of the logical volume", .locates = true },
+        { .key = "pool", .help = "pool of type lvm, in place of \"volumegroup\"" },
+        { .key = "usage", .help = "on persistent memory: FileIO mounts it without DAX" },
+        {},
+};
+
+/* A pool of persistent memory in mode lvm is a volume group, too. */
+static const char *const pool_types[] = { "lvm", "pmem", NULL };
+
+const struct volume_kind kind_lvm = { VOLUME_KIND(lvm),
+                                      .options = options,
+                                      .guess = guess,
+                                      .pool_types = pool_types,
+                                      .runs = VOLUME_RUNS_LVM,
                                       .direct = true,
                                       .wakes = true,
                                       .attach = attach,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_nfs.h"
-
+/* kind_nfs.c - an NFS export, mounted for each pod from the node's network; nothing is attached. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,8 +7,10 @@
 #include "mount/nfs.h"
 #include "process/log.h"
 #include "state/policy.h"
+#include "volume/call.h"
+#include "volume/kind.h"
 
-#define SHARE_OF_TIME 4 /* of a call's time, this part less is for finding the server */
+#define SHARE_OF_TIME 4 /* all but this part of a call's time is for finding the server */
 
 static int parse(const struct volume_request *request, struct nfs_export *ret_export, struct error *error)
 {
@@ -29,10 +30,10 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
                 r = nfs_export_parse(source, ret_export);
         else
                 return fail_because(error, EINVAL, "check options", request->name,
-                                    "the volume does not say its \"server\" and \"share\", or its \"source\", "
+                                    "the volume has no export; set \"server\" and \"share\", or \"source\" as "
                                     "\"host:/path\"");
         return r < 0 ? fail_because(error, EINVAL, "check options", request->name,
-                                    "the volume's server must be a host's name or address, and its share a path of its")
+                                    "\"server\" must be a host name or an address, and \"share\" an absolute path")
                      : 0;
 }
 
@@ -54,8 +55,7 @@ static int make(struct volume_call *call, struct error *error)
         fd = nfs_mount_make(&mount, /* owned= */ false, error);
         if (fd != -ECONNREFUSED)
                 return fd;
-        /* the server took a connection: who did not is its port mapper, or the node's own, which locks of version 3
-         * want */
+        /* the server accepted a connection: its port mapper refused one, or the node has none for version 3's locks */
         mount.no_locks = true;
         fd = nfs_mount_make(&mount, /* owned= */ false, error);
         if (fd >= 0 && strcmp(mount.version, "3") == 0)
@@ -63,4 +63,19 @@ static int make(struct volume_call *call, struct error *error)
         return fd;
 }
 
-const struct volume_kind kind_nfs = { .word = "nfs", .make = make };
+static bool guess(const struct volume_request *request)
+{
+        return json_object_get(request->options, "server") != NULL &&
+               json_object_get(request->options, "share") != NULL;
+}
+
+static const struct volume_option options[] = {
+        { .key = "server", .help = "host name or address of the server" },
+        { .key = "share", .help = "path of the export on the server" },
+        { .key = "path", .help = "the same as \"share\"" },
+        { .key = "source", .help = "both, as \"host:/path\"" },
+        {},
+};
+
+const struct volume_kind kind_nfs = { VOLUME_KIND(nfs), .options = options, .harmless_options = nfs_harmless_options,
+                                      .guess = guess, .make = make };

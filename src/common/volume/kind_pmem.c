@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_pmem.h"
-
+/*
+ * kind_pmem.c - a namespace of persistent memory, which always has its device.
+ *
+ * "pool" and "volumeID"; without them, the volume that volume-create made or adopted under this name. In a pool in mode
+ * lvm it is a logical volume, and kind_lvm does the work.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +12,13 @@
 #include "base/text.h"
 #include "block/pmem.h"
 #include "provision/pool.h"
-#include "volume/kind_block.h"
-#include "volume/kind_lvm.h"
+#include "volume/call.h"
+#include "volume/device.h"
+#include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
 
-/* Pool and id of what is meant; PROVISION_ID_MAX bytes for the id. */
+/* The pool and the id of the volume; PROVISION_ID_MAX bytes for the id. */
 static int find_pool(const struct volume_call *call, struct pool *ret_pool, char *ret_id, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
@@ -25,11 +30,11 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
             (r = volume_request_option(call->request, "volumeID", &id, error)) < 0)
                 return r;
         if (pool_name == NULL) {
-                r = provisioned_find(call, "pmem", &record, error);
+                r = provisioned_find(call, &kind_pmem, &record, error);
                 if (r == -ENOENT)
                         return fail_because(error, EINVAL, "find namespace", call->request->name,
-                                            "the volume does not say its \"pool\" and \"volumeID\", and none of this "
-                                            "name was made by volume-create");
+                                            "the volume has no \"pool\" and \"volumeID\", and volume-create has made "
+                                            "none of this name; do either");
                 if (r < 0)
                         return r;
                 pool_name = record.pool;
@@ -37,14 +42,15 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
         }
         if ((r = pool_find(&call->config, pool_name, ret_pool, error)) < 0)
                 return r;
-        if (strcmp(ret_pool->type, "pmem") != 0)
+        if (strcmp(ret_pool->kind->type, kind_pmem.word) != 0)
                 return fail_because(error, EINVAL, "find namespace", pool_name,
-                                    "the pool \"%.128s\" is of type %s, not pmem", pool_name, ret_pool->type);
+                                    "the pool \"%.128s\" is of type %s, not %s", pool_name, ret_pool->kind->type,
+                                    kind_pmem.word);
         (void)snprintf(ret_id, PROVISION_ID_MAX, "%.255s", id != NULL ? id : call->request->name);
         return 0;
 }
 
-/* Names its device, too. */
+/* It must have a device. */
 static int find_namespace(const struct pool *pool, const char *id, struct pmem_namespace *ret_namespace,
                           struct error *error)
 {
@@ -58,7 +64,7 @@ static int find_namespace(const struct pool *pool, const char *id, struct pmem_n
         return r;
 }
 
-/* Whether it is a logical volume (a pool in mode lvm), and that kind's business: "/dev/GROUP/VOLUME". */
+/* Whether it is a logical volume, "/dev/GROUP/VOLUME". */
 static bool is_logical(const struct volume_call *call)
 {
         return text_starts(call->record.source, "/dev/") && strchr(call->record.source + 5, '/') != NULL;
@@ -98,7 +104,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (look(call, &ignored) > 0 && call->record.device_number == device.number)
                 return 0;
         volume_call_begin_record(call);
-        if ((r = block_volume_check_alone(call, &device, error)) < 0)
+        if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
@@ -107,7 +113,7 @@ static int attach(struct volume_call *call, struct error *error)
         return volume_call_save(call, FILE_DURABLE, error);
 }
 
-/* A namespace is there as long as the volume is. */
+/* A namespace keeps its device: nothing to do. */
 static int detach(struct volume_call *call, struct error *error)
 {
         return is_logical(call) ? kind_lvm.detach(call, error) : 0;
@@ -123,7 +129,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         return r < 0 ? fail(error, -r, "read device/uuid", call->record.device) : 0;
 }
 
-/* Which device a namespace gets, another node knows. */
+/* Only the other node knows which device a namespace gets. */
 static int predict(struct volume_call *call, struct error *error)
 {
         char id[PROVISION_ID_MAX];
@@ -135,7 +141,7 @@ static int predict(struct volume_call *call, struct error *error)
         return kind_lvm.predict(call, error);
 }
 
-/* A namespace stays as large as it is. */
+/* A namespace cannot grow. */
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
         struct pmem_namespace namespace;
@@ -157,13 +163,20 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         return 0;
 }
 
-const struct volume_kind kind_pmem = { .word = "pmem",
-                                       .of_pool = true,
-                                       .direct = true,
-                                       .wakes = true,
-                                       .attach = attach,
-                                       .look = look,
-                                       .detach = detach,
-                                       .identify = identify,
-                                       .predict = predict,
-                                       .grow = grow };
+static const struct volume_option options[] = {
+        { .key = "pool", .help = "pool of type pmem" },
+        { .key = "volumeID",
+          .fallback = "the volume's name",
+          .help = "name of the namespace or logical volume",
+          .locates = true },
+        { .key = "usage", .help = "FileIO mounts it without DAX" },
+        {},
+};
+
+static const char *const pool_types[] = { "pmem", NULL };
+
+const struct volume_kind kind_pmem = {
+        VOLUME_KIND(pmem), .options = options,   .pool_types = pool_types, .runs = VOLUME_RUNS_PMEM | VOLUME_RUNS_LVM,
+        .direct = true,    .wakes = true,        .attach = attach,         .look = look,
+        .detach = detach,  .identify = identify, .predict = predict,       .grow = grow
+};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kind_tmpfs.h"
-
+/* kind_tmpfs.c - memory: a fresh tmpfs for each pod. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "mount/options.h"
 #include "mount/superblock.h"
+#include "volume/call.h"
+#include "volume/kind.h"
 
-/* The kernel would cut what is too large, and take some other mode than was meant. */
+/* The kernel would silently cut off the high bits of a mode that is too large. */
 static int check_mode(const char *mode, struct error *error)
 {
         if (mode == NULL || (mode[strspn(mode, "01234567")] == '\0' && strlen(mode) <= 5 && mode[0] != '\0' &&
@@ -51,4 +53,15 @@ static int make(struct volume_call *call, struct error *error)
         return r < 0 ? r : superblock_mount(context_fd, "tmpfs", 0, error);
 }
 
-const struct volume_kind kind_tmpfs = { .word = "tmpfs", .make = make };
+static const struct volume_option options[] = {
+        { .key = "size",
+          .type = VOLUME_OPTION_SIZE,
+          .fallback = "half of the memory",
+          .help = "how much may be written" },
+        { .key = "mode", .fallback = "0777", .help = "mode of its root directory, octal" },
+        { .key = "inodes", .type = VOLUME_OPTION_NUMBER, .help = "how many files it may hold" },
+        {},
+};
+
+const struct volume_kind kind_tmpfs = { VOLUME_KIND(tmpfs), .options = options,
+                                        .harmless_options = mount_options_tmpfs_harmless, .make = make };

@@ -14,9 +14,8 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
-#include "process/log.h"
 
-/* A btrfs has a number of its own for stat(2); its mount's source still is the device. */
+/* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)
 {
         cleanup_mount_table struct mountinfo table = {};
@@ -48,13 +47,13 @@ static int count_missing(const char *dir, unsigned *ret_made)
         char path[PATH_MAX];
         struct stat st;
 
-        (void)text_copy(path, sizeof path, dir); /* as long as it */
+        (void)text_copy(path, sizeof path, dir); /* it fits */
         for (*ret_made = 0; fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0; (*ret_made)++) {
                 char *last = strrchr(path, '/');
 
                 if (errno != ENOENT)
                         return -errno;
-                if (last == path) /* there is a root */
+                if (last == path) /* the root exists */
                         return (int)++*ret_made > 0 ? 0 : -ENOENT;
                 *last = '\0';
         }
@@ -132,8 +131,8 @@ void mount_dir_unmake(const char *dir, unsigned made)
 {
         char path[PATH_MAX];
 
-        (void)text_copy(path, sizeof path, dir); /* as long as it */
-        /* one that is missing was never made: a call was killed before it */
+        (void)text_copy(path, sizeof path, dir); /* it fits */
+        /* a missing one was never made: the call was killed before */
         while (made-- > 0 && (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
                 *strrchr(path, '/') = '\0';
 }
@@ -150,8 +149,7 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
         return volume_call_save(call, FILE_ORDERED, error);
 }
 
-/* A kind without a device has a record only while it is mounted somewhere. */
-static int save_or_drop(struct volume_call *call, struct error *error)
+int mount_dir_save(struct volume_call *call, struct error *error)
 {
         const struct volume_record *record = &call->record;
 
@@ -163,7 +161,7 @@ static int save_or_drop(struct volume_call *call, struct error *error)
 static void take_back(struct volume_call *call, bool placed, unsigned made)
 {
         const char *dir = call->request->dir;
-        struct error ignored; /* the first failure is the one to tell */
+        struct error ignored; /* the first failure is the one to report */
         bool lazy;
 
         if (placed)
@@ -171,7 +169,7 @@ static void take_back(struct volume_call *call, bool placed, unsigned made)
         mount_dir_unmake(dir, made);
         volume_record_forget(&call->record, dir);
         if (call->recorded)
-                (void)save_or_drop(call, &ignored);
+                (void)mount_dir_save(call, &ignored);
 }
 
 int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, enum file_durability durability,
@@ -192,47 +190,10 @@ int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool st
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);
                 else if (!mount_seen_is(&seen, &meant.identity))
-                        r = fail_because(error, ESTALE, "look again", dir, "somebody else mounted on %s meanwhile",
-                                         dir);
+                        r = fail_because(error, ESTALE, "look again", dir,
+                                         "another process mounted on %s meanwhile; try again", dir);
         }
         if (r < 0)
                 take_back(call, placed, made);
-        return r;
-}
-
-int volume_take_off(struct volume_call *call, struct error *error)
-{
-        const char *dir = call->request->dir;
-        struct mount_dir *place;
-        bool lazy;
-        int r;
-
-        if ((r = volume_call_open_place(call, error)) < 0)
-                return r;
-        r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
-        if (r < 0)
-                return r;
-        if (lazy) {
-                log_say("%s was busy or did not answer, and was detached lazily", dir);
-                (void)snprintf(call->answer.message, sizeof call->answer.message,
-                               "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
-                               call->config.unmount_seconds);
-        }
-        if (call->ephemeral != NULL && (!call->recorded || strcmp(call->record.kind, "ephemeral") == 0) &&
-            (r = call->ephemeral->unmake(call, dir, error)) < 0)
-                return r; /* remembered still, for the next call */
-        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
-        if (place != NULL) {
-                mount_dir_unmake(dir, place->made);
-                volume_record_forget(&call->record, dir);
-        } else if (!call->recorded || volume_kind_has_device(call->record.kind))
-                return 0;
-        r = save_or_drop(call, error);
-        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
-                /* what had to be taken off is off; that the record says otherwise does no harm, and detach removes it
-                 */
-                log_say("the record cannot be written: %s", strerrordesc_np(-r));
-                return 0;
-        }
         return r;
 }

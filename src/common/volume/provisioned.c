@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "volume/kinds.h"
 
-/* A pool that is named is the record's, and what is called as the volume there is its own. */
+/* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
 static bool is_meant(const struct provision_record *record, const char *pool)
 {
         size_t length = strlen(record->name);
@@ -15,8 +16,8 @@ static bool is_meant(const struct provision_record *record, const char *pool)
                                 (record->id[length] == '\0' || strcmp(record->id + length, ".img") == 0));
 }
 
-int provisioned_find(const struct volume_call *call, const char *type, struct provision_record *ret_record,
-                     struct error *error)
+int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
+                     struct provision_record *ret_record, struct error *error)
 {
         const char *name = call->request->name;
         const char *pool = NULL;
@@ -26,16 +27,14 @@ int provisioned_find(const struct volume_call *call, const char *type, struct pr
                 return r;
         if (!is_meant(ret_record, pool))
                 return -ENOENT;
-        /* persistent memory may be a volume group */
-        if (strcmp(ret_record->pool_type, type) != 0 &&
-            !(strcmp(type, "lvm") == 0 && strcmp(ret_record->pool_type, "pmem") == 0))
+        if (!text_among(ret_record->pool_type, kind->pool_types))
                 return -ENOENT;
         if (ret_record->stage == PROVISION_CREATING)
                 return fail_because(error, EBUSY, "find volume", name,
-                                    "making the volume was cut short; the same volume-create again ends it");
+                                    "the volume is half made; run the same volume-create again to finish it");
         if (ret_record->stage == PROVISION_DELETING)
                 return fail_because(error, EBUSY, "find volume", name,
-                                    "the volume is being deleted; volume-delete again ends that");
+                                    "the volume is half deleted; run volume-delete again to finish it");
         return 0;
 }
 
@@ -69,11 +68,10 @@ int provisioned_keep(struct volume_request *request, const struct provision_reco
 
         if (strcmp(record->target_type, "block") == 0)
                 return fail_because(error, EINVAL, "mount", request->name,
-                                    "the volume was made to be used as a block device, and has no filesystem");
+                                    "the volume was made as a block device (targetType block) and cannot be mounted");
         if (record->fs_type[0] != '\0' && request->fs_type[0] != '\0' && strcmp(record->fs_type, request->fs_type) != 0)
-                return fail_because(error, EINVAL, "mount", request->name,
-                                    "the volume was made to hold %s, and %s is asked for", record->fs_type,
-                                    request->fs_type);
+                return fail_because(error, EINVAL, "mount", request->name, "the volume was made for fsType %s, not %s",
+                                    record->fs_type, request->fs_type);
         if (request->fs_type[0] == '\0')
                 (void)text_copy(request->fs_type, sizeof request->fs_type, record->fs_type); /* as long at most */
         if (usage != NULL && json_object_get(request->options, "usage") == NULL)
@@ -83,12 +81,16 @@ int provisioned_keep(struct volume_request *request, const struct provision_reco
 
 bool provisioned_is_by_name(const struct volume_call *call)
 {
-        static const char *const places[] = { "image", "volumegroup", "volumeID" };
+        const char *key;
+        const json_t *value;
 
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-                if (json_object_get(call->request->options, places[i]) != NULL)
+        json_object_foreach (call->request->options, key, value) {
+                const struct volume_option *option = volume_option_find(key);
+
+                if (option != NULL && option->locates)
                         return false;
-        return call->kind->of_pool;
+        }
+        return call->kind->pool_types != NULL;
 }
 
 int provisioned_apply(struct volume_call *call, struct error *error)
@@ -98,7 +100,7 @@ int provisioned_apply(struct volume_call *call, struct error *error)
 
         if (!provisioned_is_by_name(call))
                 return 0;
-        r = provisioned_find(call, call->kind->word, &record, error);
+        r = provisioned_find(call, call->kind, &record, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         return provisioned_keep(call->request, &record, error);

@@ -10,10 +10,10 @@
 #include "base/text.h"
 #include "mount/detached.h"
 #include "mount/superblock.h"
-#include "volume/kind.h"
+#include "volume/choose.h"
 #include "volume/mount_dir.h"
 
-/* Where it is staged. The record knows; without one, the table of mounts does. Gives PATH_MAX bytes. */
+/* Where it is staged, by the record, or where there is none by mountinfo. Gives PATH_MAX bytes. */
 static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
 {
         int r;
@@ -26,7 +26,7 @@ static int find_staged(struct volume_call *call, char *ret_dir, struct error *er
         if (r != -ENOENT)
                 return r;
         return fail_because(error, ENODEV, "mount", call->request->dir,
-                            "the volume is not staged on this node: mountdevice comes first");
+                            "the volume is not staged on this node; call mountdevice first");
 }
 
 static int clone_staged(struct volume_call *call, struct error *error)
@@ -37,7 +37,7 @@ static int clone_staged(struct volume_call *call, struct error *error)
 
         if ((r = find_staged(call, dir, error)) < 0)
                 return r;
-        /* one pod had it read-only, the next may write */
+        /* it was staged for a read-only pod; this one writes */
         if (call->record.read_only && !call->request->read_only) {
                 if ((r = superblock_allow_writing(dir, error)) < 0)
                         return r;
@@ -56,19 +56,18 @@ static int make_mount(struct volume_call *call, struct error *error)
                 .set = options->attr_set | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
                 .clear = options->attr_clear & ~(call->request->read_only ? (uint64_t)MOUNT_ATTR_RDONLY : 0),
                 .propagation = (uint64_t)options->propagation,
-                .recursive = call->kind->attach == NULL,
+                .recursive = !call->kind->has_device,
         };
-        cleanup_close int mount_fd =
-                call->kind->attach != NULL ? clone_staged(call, error) : call->kind->make(call, error);
+        cleanup_close int mount_fd = call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
         int r;
 
         if (mount_fd < 0)
                 return mount_fd;
-        r = detached_mount_dress(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
+        r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
-/* What is on the directory already: 1 it is this volume, 0 nothing. */
+/* What is already mounted on the directory: 1 this volume, 0 nothing. */
 static int look(struct volume_call *call, unsigned *ret_made, struct error *error)
 {
         const char *dir = call->request->dir;
@@ -82,8 +81,9 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
                 return r < 0 ? r : 1;
         }
         if (r == PLACE_TAKEN)
-                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
-        if (place != NULL) { /* a call that was killed; the directories it made are ours still */
+                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
+                                    dir);
+        if (place != NULL) { /* a call was killed; the directories that it made are removed with the mount */
                 if (place->made > *ret_made)
                         *ret_made = place->made;
                 volume_record_forget(&call->record, dir);
@@ -99,16 +99,18 @@ static int check_attached(struct volume_call *call, struct error *error)
                 return r;
         if (r == 0)
                 return fail_because(error, ENODEV, "mount", call->request->dir,
-                                    "the volume is not attached to this node: attach and mountdevice come first");
-        volume_call_begin_record(call); /* where it was lost */
+                                    "the volume is not attached to this node; call attach and mountdevice first");
+        volume_call_begin_record(call); /* where there is none */
         return 0;
 }
 
 int volume_publish(struct volume_call *call, struct error *error)
 {
-        int r = volume_kind_open(call, error);
+        int r = volume_choose_open(call, error);
 
-        return r < 0 ? r : volume_publish_attached(call, error);
+        if (r < 0)
+                return r;
+        return call->wrapper != NULL ? call->wrapper->publish(call, error) : volume_publish_attached(call, error);
 }
 
 int volume_publish_attached(struct volume_call *call, struct error *error)
@@ -117,8 +119,8 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         unsigned made;
         int r;
 
-        r = call->kind->attach != NULL ? check_attached(call, error) : 0;
-        if (call->kind->attach == NULL)
+        r = call->kind->has_device ? check_attached(call, error) : 0;
+        if (!call->kind->has_device)
                 volume_call_begin_record(call);
         if (r < 0 || (r = look(call, &made, error)) < 0)
                 return r;

@@ -5,24 +5,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/failure.h"
+#include "base/file.h"
 #include "base/reply.h"
 #include "process/log.h"
 
-/* A worker that hangs shares our descriptors, and kubelet waits until nobody holds its pipes. */
+/* kubelet waits until its pipes are closed, and a worker that hangs shares them. */
 static int say(json_t *reply)
 {
         int r = reply_say(reply, EXIT_DONE);
 
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-                (void)close(fd); /* what was to be said is said */
+                (void)close(fd); /* the reply is written */
         return r;
 }
 
 static int not_supported(void)
 {
-        /* the exit status tells as well */
+        /* the exit status says the same */
         (void)file_write_all(STDOUT_FILENO, VOLUME_DRIVER_NOT_SUPPORTED, strlen(VOLUME_DRIVER_NOT_SUPPORTED));
         return EXIT_FAILED;
 }
@@ -64,7 +64,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
-                length = (size_t)snprintf(message, sizeof message, "%s%s%s: the call cannot be understood: %s%s%s",
+                length = (size_t)snprintf(message, sizeof message, "%s%s%s: the request cannot be understood: %s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
                                           told ? "" : error->subject, told ? "" : ": ", error_why(error));
         else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply.h - a verb's answer, in kubelet's words.
+ * reply.h - the answer of a verb, as kubelet expects it.
  *
- * A failure exits 0: when a driver exits otherwise kubelet logs its whole command line, secrets included.
+ * A failure exits 0, too: kubelet logs the whole command line, with secrets, of a driver that exits otherwise.
  */
 #ifndef FLEXGRAFT_VOLUME_REPLY_H
 #define FLEXGRAFT_VOLUME_REPLY_H
@@ -13,11 +13,12 @@
 
 /* What ends the --help of every verb. */
 #define VERB_HELP                                                                                                      \
-        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON is the volume's options, - reads\n" \
-        "it from standard input. The answer is one JSON object.\n"                                                     \
+        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON holds\n"                            \
+        "the volume's options; - reads them from standard input. The answer is one JSON\n"                             \
+        "object.\n"                                                                                                    \
         "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n"
 
-/* Each prints one line, lets go of standard input, output and error, and returns the program's exit status. */
+/* Each prints one line, closes standard input, output and error, and returns the program's exit status. */
 int volume_reply_init(const char *driver);
 int volume_reply_success(const struct volume_call *call);
 int volume_reply_failure(const struct volume_request *request, const struct error *error);

@@ -12,8 +12,7 @@
 #define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
 
-/* One letter an argument: j the options, n the node, v the device, d a directory, N the volume's name, + and - sizes.
- */
+/* One letter per argument: j options, n node, v device, d directory, N name of the volume, + and - sizes. */
 static const struct {
         const char *arguments;
         const char *usage;
@@ -36,26 +35,17 @@ int volume_request_option(const struct volume_request *request, const char *key,
                           struct error *error)
 {
         const json_t *value = json_object_get(request->options, key);
-        static char numbers[4][24];
-        static unsigned next;
 
         *ret_text = NULL;
         if (value == NULL || json_is_null(value))
                 return 0;
-        if (json_is_boolean(value))
-                *ret_text = json_is_true(value) ? "true" : "false";
-        else if (json_is_integer(value)) {
-                char *number = numbers[next++ % 4];
-
-                (void)snprintf(number, sizeof numbers[0], "%lld", (long long)json_integer_value(value));
-                *ret_text = number;
-        } else if (!json_is_string(value))
+        if (!json_is_string(value))
                 return json_value_refuse(error, key, "must be a string");
-        else if (json_string_length(value) != strlen(json_string_value(value)))
+        if (json_string_length(value) != strlen(json_string_value(value)))
                 return json_value_refuse(error, key, "holds a NUL byte");
-        else if (json_string_length(value) > JSON_VALUE_STRING_MAX)
+        if (json_string_length(value) > JSON_VALUE_STRING_MAX)
                 return json_value_refuse(error, key, "is too long");
-        else if (json_string_length(value) > 0)
+        if (json_string_length(value) > 0)
                 *ret_text = json_string_value(value);
         return 0;
 }
@@ -71,7 +61,7 @@ int volume_request_size(const struct volume_request *request, const char *key, u
                 return 0;
         if ((r = json_value_size(key, value, /* percent= */ false, text, sizeof text, error)) < 0)
                 return r;
-        (void)text_number(text, INT64_MAX, ret_bytes); /* it is one */
+        (void)text_number(text, INT64_MAX, ret_bytes); /* json_value_size() made it */
         return 0;
 }
 
@@ -84,6 +74,25 @@ static void drop_secrets(json_t *options)
         json_object_foreach_safe (options, next, key, value)
                 if (text_starts(key, SECRET_PREFIX))
                         (void)json_object_del(options, key); /* it is there */
+}
+
+/* Numbers and booleans become the strings that kubelet would have passed: "1", "true". */
+static int spell_values(json_t *options, struct error *error)
+{
+        for (void *i = json_object_iter(options); i != NULL; i = json_object_iter_next(options, i)) {
+                const json_t *value = json_object_iter_value(i);
+                char number[24];
+
+                if (!json_is_integer(value) && !json_is_boolean(value))
+                        continue;
+                (void)snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+                if (json_object_iter_set_new(options, i,
+                                             json_string(json_is_integer(value) ? number
+                                                         : json_is_true(value)  ? "true"
+                                                                                : "false")) < 0)
+                        return fail(error, ENOMEM, OPERATION_PARSE, "the options");
+        }
+        return 0;
 }
 
 static int parse_options(struct volume_request *request, const char *text, struct error *error)
@@ -106,6 +115,8 @@ static int parse_options(struct volume_request *request, const char *text, struc
         if (!json_is_object(request->options))
                 return json_value_refuse(error, "the options", "must be a JSON object");
         drop_secrets(request->options);
+        if ((r = spell_values(request->options, error)) < 0)
+                return r;
 
         if ((r = volume_request_option(request, "kubernetes.io/pvOrVolumeName", &value, error)) < 0)
                 return r;
@@ -158,7 +169,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
                 request->node = text;
                 return 0;
         case 'v':
-                return 0; /* what an earlier answer of ours was: the record and the options know better */
+                return 0; /* an earlier answer of attach; the record and the options are newer */
         case 'N':
                 if (text[0] == '\0' || !text_copy(request->name, sizeof request->name, text))
                         return json_value_refuse(error, "NAME", "must be a volume's name");
@@ -170,7 +181,7 @@ static int parse_argument(struct volume_request *request, char letter, const cha
         case '+':
                 return parse_size(text, "NEW_SIZE", &request->new_size_bytes, error);
         default:
-                return parse_size(text, "OLD_SIZE", &old_size_bytes, error); /* nothing depends on it */
+                return parse_size(text, "OLD_SIZE", &old_size_bytes, error); /* only checked */
         }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - what kubelet says to a FlexVolume driver: a verb, its arguments, and the options of a volume.
+ * request.h - the request of a verb of the FlexVolume driver: its arguments, with the options of a volume.
  *
- * Keys that nobody knows are passed over: kubelet adds some, and people's volumes bring others. Secrets are dropped
- * before anything else sees them.
+ * Unknown options are ignored (and logged): kubelet adds some, and volumes may have others. Secrets are dropped when the
+ * options are parsed.
  */
 #ifndef FLEXGRAFT_VOLUME_REQUEST_H
 #define FLEXGRAFT_VOLUME_REQUEST_H
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "mount/options.h"
-#include "state/volume_name.h"
+#include "state/volume_record.h"
 #include "volume/verbs.h"
 
 #define VOLUME_FS_TYPE_MAX 32 /* terminated */
@@ -28,23 +28,23 @@ struct volume_request {
         char dir[PATH_MAX];             /* normal; "" */
         uint64_t new_size_bytes;
         json_t *options;                  /* the object, less secrets; owned; NULL where the verb has none */
-        char fs_type[VOLUME_FS_TYPE_MAX]; /* ""; nothing said */
+        char fs_type[VOLUME_FS_TYPE_MAX]; /* "": none */
         bool read_only;
         struct mount_options mount_options;
 };
 
 /*
- * volume_request_parse() - argv[1] and what follows, as kubelet gives it to this verb.
+ * volume_request_parse() - the arguments of a verb, argv[1] and on.
  *
  * Gives:   ret_request, released by volume_request_release(), also after a failure.
- * Errors:  OPERATION_PARSE, in words that quote no value.
+ * Errors:  OPERATION_PARSE, with a message that quotes no value.
  */
 int volume_request_parse(struct volume_request *ret_request, enum verb verb, int argc, char **argv,
                          struct error *error);
 
 /*
  * volume_request_option() - one option as text: a string as it is, a number or a boolean as written in JSON. Gives NULL
- * for one that is absent or "". Borrowed from the request. Errors: OPERATION_PARSE for any other type.
+ * for one that is absent or "". Borrowed from the request. Errors: OPERATION_PARSE for an array or an object.
  */
 int volume_request_option(const struct volume_request *request, const char *key, const char **ret_text,
                           struct error *error);

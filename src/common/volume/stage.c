@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "volume/choose.h"
 #include "volume/device_filesystem.h"
-#include "volume/kind.h"
 #include "volume/mount_dir.h"
 
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
@@ -19,9 +19,11 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
 
 int volume_stage(struct volume_call *call, struct error *error)
 {
-        int r = volume_kind_open(call, error);
+        int r = volume_choose_open(call, error);
 
-        return r == 0 && call->kind->attach != NULL ? volume_stage_attached(call, error) : r;
+        if (r < 0 || !call->kind->has_device)
+                return r;
+        return call->wrapper != NULL ? call->wrapper->stage(call, error) : volume_stage_attached(call, error);
 }
 
 int volume_stage_attached(struct volume_call *call, struct error *error)
@@ -33,16 +35,18 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         if ((r = call->kind->attach(call, error)) < 0 || (r = mount_dir_look(call, dir, &made, error)) < 0)
                 return r;
         if (r == PLACE_TAKEN)
-                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s", dir);
+                return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
+                                    dir);
         if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
                 return 0;
         if (r == PLACE_OURS)
                 return mount_dir_adopt(call, dir, /* staged= */ true, error);
-        /* not here, so elsewhere */
+        /* not on dir, so elsewhere */
         if (mount_dir_is_staged(call))
-                return fail_because(error, EBUSY, "mount", dir, "the volume is mounted on %s already",
+                return fail_because(error, EBUSY, "mount", dir,
+                                    "the volume is already mounted on %s; unmount it there first",
                                     call->record.staged.dir);
-        /* the parts of the path that an earlier call made, and was killed, are ours still */
+        /* an earlier call was killed; the directories that it made are removed with the mount, too */
         if (call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0 &&
             call->record.staged.made > made)
                 made = call->record.staged.made;

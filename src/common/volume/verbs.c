@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "volume/kind_words.h"
+
 static const char *const words[VERBS] = {
         [VERB_INIT] = "init",
         [VERB_GETVOLUMENAME] = "getvolumename",
@@ -19,11 +21,20 @@ static const char *const words[VERBS] = {
         [VERB_EXPANDFS] = "expandfs",
 };
 
-/* Types of volumes without a device; a driver of another name may have some with one. */
 static const struct ability {
         const char *name;
-        bool owned; /* the filesystem is the volume's alone: kubelet may give it a label and a group */
-} without_device[] = { { "tmpfs", true }, { "bind", false }, { "nfs", false }, { "ephemeral", true } };
+        bool has_device;
+        bool owned;
+} abilities[] = {
+#define COMMA ,
+#define ABILITY(word, has_device, owned)                                                                               \
+        {                                                                                                              \
+#word, has_device, owned                                                                               \
+        }
+        VOLUME_TYPES(ABILITY, COMMA)
+#undef ABILITY
+#undef COMMA
+};
 
 #define CAPABILITIES(device, owned)                                                                                    \
         "{\"status\":\"Success\",\"capabilities\":{\"attach\":" device ",\"selinuxRelabel\":" owned                    \
@@ -63,22 +74,27 @@ void volume_driver_name(const char *argv0, char *ret_driver)
 
 static const struct ability *find_ability(const char *kind)
 {
-        for (size_t i = 0; i < sizeof without_device / sizeof without_device[0]; i++)
-                if (strcmp(without_device[i].name, kind) == 0)
-                        return &without_device[i];
+        for (size_t i = 0; i < sizeof abilities / sizeof abilities[0]; i++)
+                if (strcmp(abilities[i].name, kind) == 0)
+                        return &abilities[i];
         return NULL;
 }
 
+/* A driver of any other name may have volumes of any type. */
 static const struct ability *ability_of(const char *driver)
 {
+        static const struct ability any = { "", true, true };
         const char *tilde = strchr(driver, '~');
+        const struct ability *ability = tilde != NULL ? find_ability(tilde + 1) : NULL;
 
-        return tilde != NULL ? find_ability(tilde + 1) : NULL;
+        return ability != NULL ? ability : &any;
 }
 
 bool volume_kind_has_device(const char *kind)
 {
-        return find_ability(kind) == NULL;
+        const struct ability *ability = find_ability(kind);
+
+        return ability == NULL || ability->has_device;
 }
 
 bool volume_driver_can(const char *driver, enum verb verb)
@@ -90,7 +106,7 @@ bool volume_driver_can(const char *driver, enum verb verb)
         case VERB_UNMOUNT:
                 return true;
         default:
-                return ability_of(driver) == NULL;
+                return ability_of(driver)->has_device;
         }
 }
 
@@ -98,7 +114,7 @@ const char *volume_driver_init(const char *driver)
 {
         const struct ability *ability = ability_of(driver);
 
-        if (ability == NULL)
-                return CAPABILITIES("true", "true");
+        if (ability->has_device)
+                return ability->owned ? CAPABILITIES("true", "true") : CAPABILITIES("true", "false");
         return ability->owned ? CAPABILITIES("false", "true") : CAPABILITIES("false", "false");
 }

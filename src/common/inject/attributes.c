@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/attributes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "inject/remap.h"
+#include "mount/detached.h"
+
+/* Whether all attributes are locked: with "locked", or because a policy allows the source read-only. */
+static bool locks_all(const struct injection *injection)
+{
+        const struct request *request = injection->request;
+
+        return request->locked || (request->held && request->read_only && injection->container->own_user_ns);
+}
+
+/* Whether nosuid and nodev are locked even without "locked". */
+static bool locks_some(const struct injection *injection)
+{
+        return injection->container->own_user_ns && (injection->kind->foreign || injection->request->held);
+}
+
+static int set_attributes(struct injection *injection, bool mapped, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_attributes attributes = { .set = injection->attributes.set,
+                                               .clear = injection->attributes.clear,
+                                               .propagation = injection->attributes.propagation,
+                                               .recursive = injection->attributes.recursive,
+                                               .apart = injection->container->own_user_ns };
+        int r;
+
+        /* locking locks every attribute that is set: those that the container may change are set after it */
+        if (locks_some(injection) && !locks_all(injection))
+                attributes.set &= ~(uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+        r = detached_mount_set(injection->mount_fd, request->source, &attributes,
+                               mapped ? injection->container->user_ns_fd : -1, error);
+        if (r == -EPERM && injection->from != NULL)
+                (void)snprintf(error->reason, sizeof error->reason,
+                               "attributes of the source's mount, its access times (atime) perhaps, are locked in "
+                               "container %s",
+                               injection->from->name);
+        return r;
+}
+
+/* EOPNOTSUPP if a superblock that the container's user namespace owns shows 65534 as owner, as btrfs on 6.1 does. */
+static int check_owner(const struct injection *injection, struct error *error)
+{
+        struct stat st;
+
+        if (fstat(injection->mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", injection->request->source);
+        if (st.st_uid == 65534 || st.st_gid == 65534)
+                return injection_fail_ids(
+                        injection, "on a superblock that the container's user namespace owns its owners show as 65534",
+                        error);
+        return 0;
+}
+
+/* The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can. */
+static int set_on_owned(struct injection *injection, struct error *error)
+{
+        struct error mapped = *error;
+        int r;
+
+        fd_close(&injection->mount_fd); /* the device cannot have both superblocks */
+        r = injection->kind->make(injection, /* owned= */ true, error);
+        if (r == 0)
+                r = check_owner(injection, error);
+        if (r == 0)
+                r = set_attributes(injection, /* mapped= */ false, error);
+        if (r < 0) {
+                struct error owned = *error;
+
+                (void)fail_because(error, mapped.errnum, mapped.operation, mapped.subject,
+                                   "idmapped: %s; userns: %s: %s", strerrorname_np(mapped.errnum),
+                                   strerrorname_np(owned.errnum),
+                                   owned.kernel[0] != '\0' ? owned.kernel : owned.reason);
+        }
+        return r;
+}
+
+int attributes_remap(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_record *record = &injection->record;
+        /* the daemon's mount is restricted like the one that the container sees */
+        const struct mount_attributes behind = {
+                .set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                       (injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR__ATIME | MOUNT_ATTR_NODIRATIME)),
+                .clear = (injection->attributes.set & MOUNT_ATTR__ATIME) != 0 ? MOUNT_ATTR__ATIME : 0,
+                .propagation = MS_PRIVATE,
+                .recursive = request->recursive,
+        };
+        int fd;
+        int r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
+
+        if (r < 0)
+                return r;
+        fd = remap_mount(injection->mount_fd, request->source, injection->container, &injection->session->state,
+                         &record->translator_key, &record->translator_pid, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->mount_fd); /* the daemon has its own descriptor */
+        injection->mount_fd = fd;
+        (void)text_copy(record->id_mapping, sizeof record->id_mapping, "remap");
+        return 0;
+}
+
+static int set_on_remap(struct injection *injection, struct error *error)
+{
+        int r = attributes_remap(injection, error);
+
+        return r < 0 ? r : set_attributes(injection, /* mapped= */ false, error);
+}
+
+int attributes_set(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        const char *word = NULL;
+        int r;
+
+        if (injection->kind->maps)
+                return set_attributes(injection, /* mapped= */ false, error);
+        if (injection->container->own_user_ns && request->ids == IDS_REMAP)
+                return set_on_remap(injection, error);
+        if (!injection->container->own_user_ns)
+                word = "none";
+        else if (request->ids == IDS_HOST)
+                word = "host";
+        else if (request->ids == IDS_USERNS) {
+                if ((r = check_owner(injection, error)) < 0)
+                        return r;
+                word = "userns";
+        }
+        if (word != NULL) {
+                r = set_attributes(injection, /* mapped= */ false, error);
+        } else {
+                word = "idmapped";
+                r = set_attributes(injection, /* mapped= */ true, error);
+                if ((r == -EINVAL || r == -EPERM) && injection->kind->ownable && request->ids == IDS_AUTO) {
+                        word = "userns";
+                        r = set_on_owned(injection, error);
+                }
+                if (r < 0 && error->reason[0] == '\0')
+                        (void)snprintf(error->reason, sizeof error->reason,
+                                       "its owners cannot be mapped for the container: %s",
+                                       strerrordesc_np(error->errnum));
+        }
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
+        return 0;
+}
+
+int attributes_lock(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct mount_attributes rest;
+        int fd;
+
+        if (!injection->container->own_user_ns && !request->locked)
+                return 0; /* its root is the node's root: a lock has no effect */
+        if (!injection->container->own_user_ns)
+                return fail_because(error, EINVAL, "lock attributes", request->target,
+                                    "the container has no user namespace of its own, so its root could undo any lock");
+        fd = detached_mount_lock(injection->mount_fd, injection->container, injection->directory, request->recursive,
+                                 error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->mount_fd);
+        injection->mount_fd = fd;
+        if (locks_all(injection))
+                return 0;
+        rest = (struct mount_attributes){
+                .set = injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC),
+                .propagation = injection->attributes.propagation,
+                .recursive = request->recursive,
+        };
+        return detached_mount_set(fd, request->source, &rest, -1, error);
+}

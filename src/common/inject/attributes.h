@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attributes.h - attributes, propagation and owners of a detached mount.
+ */
+#ifndef FLEXGRAFT_INJECT_ATTRIBUTES_H
+#define FLEXGRAFT_INJECT_ATTRIBUTES_H
+
+#include "base/error.h"
+#include "inject/injection.h"
+
+/* Steps SET_ATTRIBUTES and LOCK of inject/step.h. */
+int attributes_set(struct injection *injection, struct error *error);
+int attributes_lock(struct injection *injection, struct error *error);
+
+/*
+ * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set yet.
+ * Sets id_mapping and the daemon's pid and key in the record.
+ */
+int attributes_remap(struct injection *injection, struct error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * container_owners.h - the owners of one container's files, mapped for another container.
+ */
+#ifndef FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
+#define FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "inject/injection.h"
+
+/*
+ * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them (KERNEL.md section 2).
+ */
+enum owner_ids {
+        FROM_NODE,   /* those that the source's container has on the node, as in its own directories */
+        FROM_INSIDE, /* those that the source's container sees, as in its own tmpfs, or in what is id-mapped for it */
+        FROM_MOUNT,  /* those that the source's id-mapped mount maps from; the kernel tells the mapping */
+};
+
+/* container_owners_open() - a user namespace with the mapping; a descriptor, or negative errno. */
+int container_owners_open(const struct injection *injection, enum owner_ids ids, struct error *error);
+
+/*
+ * container_owners_check() - whether a clone shows the same owners to its container as the source does to its own: for
+ * the source's root, and for the mounts below it. 0, or -EXDEV. An owner that neither container maps counts as the same
+ * for the root; for the mounts below only if strict is false.
+ */
+int container_owners_check(const struct injection *injection, int clone_fd, bool strict);
+
+#endif

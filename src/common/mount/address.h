@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * address.h - network addresses as text and as the kernel takes them.
+ */
+#ifndef FLEXGRAFT_MOUNT_ADDRESS_H
+#define FLEXGRAFT_MOUNT_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ADDRESS_SIZE 64 /* an address as text, with its interface, terminated */
+#define ADDRESSES_MAX 32
+
+union address {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+};
+
+struct address_list {
+        union address addresses[ADDRESSES_MAX];
+        size_t count;
+};
+
+/* address_parse() - a literal address; of IPv6 perhaps with "%interface". */
+bool address_parse(const char *text, uint16_t port, union address *ret_address);
+
+/* address_add() - one more; dropped where the list is full. */
+void address_add(struct address_list *list, const union address *address);
+
+/* address_size() - its size as a struct sockaddr. */
+socklen_t address_size(const union address *address);
+
+/* address_text() - the address without its port, into ADDRESS_SIZE bytes. 0 or negative errno. */
+int address_text(const union address *address, char *ret_text);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/dns.h"
+
+#include <ares.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/*
+ * c-ares can look services up, which is not used here. These replace the C library's functions, which would link its name
+ * service switch, and that loads modules.
+ */
+struct servent *getservbyname(const char *name, const char *proto)
+{
+        (void)name;
+        (void)proto;
+        return NULL;
+}
+
+int getservbyport_r(int port, const char *restrict proto, struct servent *restrict result, char *restrict buffer,
+                    size_t size, struct servent **restrict ret_result)
+{
+        (void)port;
+        (void)proto;
+        (void)result;
+        (void)buffer;
+        (void)size;
+        *ret_result = NULL;
+        return ENOENT;
+}
+
+struct question {
+        struct address_list *list; /* the result */
+        int status;                /* of c-ares */
+        bool done;
+};
+
+static void take_answer(void *argument, int status, int timeouts, struct ares_addrinfo *answer)
+{
+        struct question *question = argument;
+
+        (void)timeouts;
+        question->done = true;
+        question->status = status;
+        for (const struct ares_addrinfo_node *node = answer == NULL ? NULL : answer->nodes; node != NULL;
+             node = node->ai_next) {
+                union address address = {};
+
+                if (node->ai_addrlen > sizeof address || (node->ai_family != AF_INET && node->ai_family != AF_INET6))
+                        continue;
+                (void)memcpy(&address, node->ai_addr, node->ai_addrlen);
+                address_add(question->list, &address);
+        }
+        if (answer != NULL)
+                ares_freeaddrinfo(answer);
+}
+
+/* Bits of ares_getsock(). c-ares' own macros shift an int into its sign bit. */
+#define READABLE(which, i) (((which)&1U << (i)) != 0)
+#define WRITABLE(which, i) (((which)&1U << ((i) + ARES_GETSOCK_MAXNUM)) != 0)
+
+/* Waits once for c-ares' sockets, and processes them. */
+static void turn(ares_channel channel, int64_t until_ms)
+{
+        ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
+        struct pollfd polled[ARES_GETSOCK_MAXNUM];
+        const unsigned which = (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+        struct timeval most = { .tv_sec = 1 };
+        struct timeval wait_for;
+        int64_t left_ms = until_ms - clock_now_ms();
+        nfds_t count = 0;
+        int wait_ms;
+
+        if (left_ms < 0)
+                left_ms = 0;
+        for (unsigned i = 0; i < ARES_GETSOCK_MAXNUM; i++)
+                if (READABLE(which, i) || WRITABLE(which, i))
+                        polled[count++] = (struct pollfd){
+                                .fd = sockets[i],
+                                .events =
+                                        (short)((READABLE(which, i) ? POLLIN : 0) | (WRITABLE(which, i) ? POLLOUT : 0)),
+                        };
+        wait_for = *ares_timeout(channel, &most, &most);
+        wait_ms = (int)(wait_for.tv_sec * 1000 + wait_for.tv_usec / 1000 + 1);
+        (void)poll(polled, count, left_ms < wait_ms ? (int)left_ms : wait_ms);
+        for (nfds_t i = 0; i < count; i++)
+                ares_process_fd(channel,
+                                (polled[i].revents & (POLLIN | POLLERR | POLLHUP)) != 0 ? polled[i].fd
+                                                                                        : ARES_SOCKET_BAD,
+                                (polled[i].revents & POLLOUT) != 0 ? polled[i].fd : ARES_SOCKET_BAD);
+        ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* queries that timed out */
+}
+
+static int fail_resolve(const char *host, int status, struct error *error)
+{
+        switch (status) {
+        case ARES_ENOTFOUND:
+        case ARES_ENODATA:
+        case ARES_EBADNAME:
+                return fail_because(error, ENOENT, "resolve", host, "the name %.255s has no address", host);
+        case ARES_ETIMEOUT:
+        case ARES_ECANCELLED:
+                return fail_because(error, ETIMEDOUT, "resolve", host, "no name server answered in time");
+        case ARES_ECONNREFUSED:
+                return fail_because(error, ECONNREFUSED, "resolve", host, "the name servers refuse the query");
+        case ARES_ENOMEM:
+                return fail(error, ENOMEM, "resolve", host);
+        default:
+                return fail_because(error, EAGAIN, "resolve", host, "the name servers failed: %s",
+                                    ares_strerror(status));
+        }
+}
+
+int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
+            struct error *error)
+{
+        static char lookups[] = "b"; /* DNS alone: the caller reads the hosts file */
+        const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_flags = ARES_AI_NOSORT };
+        struct in_addr none = {};
+        struct question question = { .list = list };
+        /* without a server c-ares would read the node's resolv.conf; ares_set_servers_csv() replaces it below */
+        struct ares_options options = { .lookups = lookups,
+                                        .servers = &none,
+                                        .nservers = 1,
+                                        .domains = (char **)conf->domains,
+                                        .ndomains = conf->domain_count,
+                                        .ndots = conf->ndots,
+                                        .timeout = conf->timeout_ms,
+                                        .tries = conf->tries };
+        ares_channel channel;
+        int status;
+
+        status = ares_init_options(&channel, &options,
+                                   ARES_OPT_FLAGS | ARES_OPT_LOOKUPS | ARES_OPT_DOMAINS | ARES_OPT_SERVERS |
+                                           ARES_OPT_NDOTS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SORTLIST |
+                                           ARES_OPT_NOROTATE);
+        if (status != ARES_SUCCESS)
+                return fail_resolve(host, status, error);
+        status = ares_set_servers_csv(channel, conf->servers);
+        if (status == ARES_SUCCESS) {
+                ares_getaddrinfo(channel, host, NULL, &hints, take_answer, &question);
+                while (!question.done && clock_now_ms() < deadline_ms)
+                        turn(channel, deadline_ms);
+                if (!question.done)
+                        ares_cancel(channel);
+                status = question.status;
+        }
+        ares_destroy(channel);
+        return list->count > 0 ? 0 : fail_resolve(host, status == ARES_SUCCESS ? ARES_ENODATA : status, error);
+}

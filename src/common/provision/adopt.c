@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/job.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "process/log.h"
+#include "provision/pool_kind.h"
+#include "provision/profile.h"
+#include "provision/record.h"
+#include "provision/released_disks.h"
+
+#define MATCHES_MAX 8 /* how often somebody else may be quicker */
+
+/* That a disk is nobody's; after owners_read(). */
+static int check_free(const struct job *job, const struct pool *pool, const char *id, struct error *error)
+{
+        const char *owner = owners_find(job, pool->name, id);
+
+        if (owner != NULL)
+                return fail_because(error, EBUSY, "adopt", id, "it is the volume \"%.200s\" already", owner);
+        return owners_check_unused(job, pool, id, error);
+}
+
+int adopt_disk(struct job *job, const char *id, struct provision_record *ret_record, struct error *error)
+{
+        struct pool_item item;
+        int r;
+
+        if ((r = job_lock_pool(job, error)) < 0)
+                return r;
+        r = job->kind->look(&job->config, &job->pool, id, &item, error);
+        if (r == -ENOENT)
+                return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
+                                    job->pool.name);
+        if (r < 0 || (r = owners_read(job, error)) < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
+                return r;
+        if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and %llu were asked for",
+                                    (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
+        if (job->profile != NULL && job->kind->fits != NULL &&
+            !job->kind->fits(&item, profile_parameters(job->profile)))
+                return fail_because(error, EINVAL, "adopt", id,
+                                    "it lies there as \"%s\", and not as the profile \"%.200s\" asks for", item.layout,
+                                    job->request->profile);
+        job_begin_record(job, ret_record);
+        (void)text_copy(ret_record->id, sizeof ret_record->id, id);
+        (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
+        (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
+                        job->request->reclaim_policy ?: "retain");
+        ret_record->adopted = true;
+        ret_record->size_bytes = item.size_bytes;
+        ret_record->stage = PROVISION_CREATED;
+        if ((r = provision_record_write(&job->state, ret_record, error)) < 0)
+                return r;
+        return released_disks_remove(&job->state, item.identity, error);
+}
+
+struct match {
+        struct job *job;
+        struct pool pool; /* that is looked through, and that of the best */
+        struct pool best_pool;
+        struct pool_item best; /* size 0: none */
+};
+
+static int match_item(const struct pool_item *item, void *argument, struct error *error)
+{
+        struct match *match = argument;
+        struct job *job = match->job;
+        struct error ignored;
+        int r;
+
+        (void)error;
+        if (item->size_bytes < job->request->size_bytes ||
+            (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
+                return 0;
+        if (job->kind->fits != NULL &&
+            !job->kind->fits(item, job->profile != NULL ? profile_parameters(job->profile) : job->request->parameters))
+                return 0;
+        if (check_free(job, &match->pool, item->id, &ignored) < 0)
+                return 0; /* somebody's */
+        if (job->kind->unmarked && !released_disks_has(&job->state, item->identity))
+                return 0; /* likewise: nothing says that it was ever ours */
+        r = job->kind->is_blank(&job->config, &match->pool, item->id, &ignored);
+        if (r < 0 && r != -ENOENT)
+                log_say("%s of pool %s is passed over: %s", item->id, match->pool.name, error_why(&ignored));
+        if (r <= 0)
+                return 0; /* somebody's data; or it went */
+        match->best = *item;
+        match->best_pool = match->pool;
+        return 0;
+}
+
+static int match_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        struct match *match = argument;
+        struct job *job = match->job;
+        int r;
+
+        if (pool->kind == NULL || (job->profile != NULL && !profile_selects(job->profile, pool)))
+                return 0;
+        match->pool = *pool;
+        job->pool = *pool;
+        job->kind = pool->kind;
+        r = job_lock_pool(job, error); /* to look into a disk may wake it */
+        if (r == 0)
+                r = job->kind->each(&job->config, pool, match_item, match, error);
+        if (r < 0 && job->request->pool == NULL) {
+                log_say("the pool %s is passed over: %s", pool->name, error_why(error));
+                return 0;
+        }
+        return r;
+}
+
+/* The smallest blank disk that is large enough: 1 adopted; 0 there is none. */
+int adopt_match(struct job *job, struct provision_record *ret_record, struct error *error)
+{
+        for (int i = 0; i < MATCHES_MAX; i++) {
+                struct match match = { .job = job };
+                struct pool asked;
+                int r = owners_read(job, error);
+
+                if (r == 0 && job->request->pool != NULL) {
+                        r = job_use_pool(job, job->request->pool, error);
+                        asked = job->pool;
+                        r = r < 0 ? r : match_pool(&asked, &match, error);
+                } else if (r == 0)
+                        r = pool_each(&job->config, match_pool, &match, error);
+                if (r < 0)
+                        return r;
+                if (match.best.size_bytes == 0)
+                        return 0;
+                if ((r = job_use_pool(job, match.best_pool.name, error)) < 0)
+                        return r;
+                r = adopt_disk(job, match.best.id, ret_record, error);
+                if (r == 0)
+                        return 1;
+                provision_record_release(ret_record);
+                if (r != -EBUSY && r != -ENOENT)
+                        return r;
+        }
+        return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/job.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/reply.h"
+#include "base/text.h"
+#include "provision/pool_kind.h"
+
+void job_unlock_pool(struct job *job)
+{
+        if (job->pool_locked)
+                state_unlock(&job->state, job->pool_key);
+        job->pool_locked = false;
+}
+
+/* One at a time: two calls could wait for each other's, and would for ever. */
+int job_lock_pool(struct job *job, struct error *error)
+{
+        char place[POOL_PLACE_SIZE];
+        int r = job->kind->place(&job->config, &job->pool, place, error);
+        uint64_t key;
+
+        if (r < 0)
+                return r;
+        key = hash_bytes(HASH_SEED, place, strlen(place));
+        if (job->pool_locked && job->pool_key == key)
+                return 0;
+        job_unlock_pool(job);
+        if ((r = state_lock(&job->state, key, error)) < 0)
+                return r;
+        job->pool_key = key;
+        job->pool_locked = true;
+        return 0;
+}
+
+int job_use_pool(struct job *job, const char *name, struct error *error)
+{
+        int r = pool_find(&job->config, name, &job->pool, error);
+
+        if (r == 0)
+                job->kind = job->pool.kind;
+        return r;
+}
+
+/* Whether what has the volume's id is the volume: others may have taken that away, and made something of its name. */
+bool job_is_volume(const struct provision_record *record, const struct pool_item *item)
+{
+        if (record->identity[0] != '\0' && item->identity[0] != '\0')
+                return strcmp(record->identity, item->identity) == 0;
+        return record->adopted || item->ours;
+}
+
+json_t *job_volume_object(const struct provision_record *record, const char *path)
+{
+        json_t *volume =
+                json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name", reply_printable(record->name),
+                          "pool", record->pool, "type", record->pool_type, "id", reply_printable(record->id), "size",
+                          (json_int_t)record->size_bytes, "targetType", record->target_type, "reclaimPolicy",
+                          record->reclaim_policy, "adopted", record->adopted, "state",
+                          provision_stage_word(record->stage), "parameters", record->parameters);
+        const char *const optional[][2] = {
+                { "profile", record->profile },
+                { "fsType", record->fs_type },
+                { "accessMode", record->access_mode },
+                { "path", path },
+        };
+
+        for (size_t i = 0; volume != NULL && i < sizeof optional / sizeof optional[0]; i++)
+                if (optional[i][1][0] != '\0')
+                        (void)json_object_set_new(volume, optional[i][0], reply_printable(optional[i][1]));
+        if (volume != NULL && json_array_size(record->mount_flags) > 0)
+                (void)json_object_set(volume, "mountFlags", record->mount_flags);
+        return volume;
+}
+
+int job_look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
+                   struct error *error)
+{
+        int r = job->kind->look(&job->config, &job->pool, record->id, ret_item, error);
+
+        if (r == -ENOENT || (r == 0 && !job_is_volume(record, ret_item)))
+                return fail_because(error, ENOENT, "look again", record->id,
+                                    "the volume is not in pool \"%.128s\" any more; volume-delete forgets it",
+                                    record->pool);
+        return r;
+}
+
+void job_begin_record(const struct job *job, struct provision_record *ret_record)
+{
+        const struct provision_request *request = job->request;
+        const json_t *profile = job->profile;
+        bool block = profile != NULL ? profile_is_block(profile)
+                                     : request->target_type != NULL && strcmp(request->target_type, "block") == 0;
+        const json_t *parameters = profile != NULL ? profile_parameters(profile) : request->parameters;
+        const json_t *flags = profile != NULL ? profile_mount_flags(profile) : NULL;
+        const char *fs_type = request->fs_type != NULL ? request->fs_type
+                              : profile != NULL        ? profile_fs_type(profile)
+                                                       : "";
+
+        *ret_record = (struct provision_record){ .asked_bytes = request->size_bytes,
+                                                 .keeps_content = request->keeps_content };
+        /* each as long as the request, or the profile, may have it */
+        (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
+        (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
+        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
+        (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
+        (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
+        (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
+        (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,
+                        profile != NULL ? profile_access_mode(profile) : "");
+        ret_record->parameters = parameters != NULL ? json_incref((json_t *)parameters) : json_object();
+        ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
+}
+
+void job_release(struct job *job)
+{
+        profiles_release(&job->profiles);
+        json_decref(job->owners);
+        json_decref(job->places);
+        json_decref(job->paths);
+        state_release(&job->state); /* also for a worker that hangs and shares our descriptors */
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job.h - one call of a volume tool while it runs, and the steps that its verbs consist of. For this folder alone.
+ */
+#ifndef FLEXGRAFT_PROVISION_JOB_H
+#define FLEXGRAFT_PROVISION_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "provision/pool.h"
+#include "provision/pool_kind.h"
+#include "provision/profile.h"
+#include "provision/record.h"
+#include "provision/request.h"
+#include "state/config.h"
+#include "state/state_dir.h"
+
+struct job {
+        const struct provision_request *request;
+        struct config config;
+        struct state state;
+        struct profiles profiles;
+        const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
+        struct pool pool;
+        const struct pool_kind *kind; /* the pool's */
+        uint64_t pool_key;            /* its lock, once it is */
+        bool pool_locked;
+        json_t *owners; /* of disks, by what put_key() makes; owned */
+        json_t *places; /* of pools, by name; owned */
+        json_t *paths;  /* of disks, by put_name(); owned; of a list */
+        json_t *reply;
+};
+
+/* job_use_pool() - make a pool the job's. Errors: those of pool_find(). */
+int job_use_pool(struct job *job, const char *name, struct error *error);
+
+/* job_lock_pool() - lock the job's pool, instead of the one it had locked. */
+int job_lock_pool(struct job *job, struct error *error);
+void job_unlock_pool(struct job *job);
+
+/* job_begin_record() - what the request and its profile say of a volume in the job's pool. */
+void job_begin_record(const struct job *job, struct provision_record *ret_record);
+
+/* job_is_volume() - whether what has the volume's id is the volume. */
+bool job_is_volume(const struct provision_record *record, const struct pool_item *item);
+
+/* job_look_again() - find a volume in the job's pool. Errors: ENOENT it is not there any more. */
+int job_look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
+                   struct error *error);
+
+/* job_volume_object() - a volume in a reply. */
+json_t *job_volume_object(const struct provision_record *record, const char *path);
+
+void job_release(struct job *job);
+
+/* owners.c: which disks are volumes. */
+#define OWNER_KEY_SIZE (POOL_PLACE_SIZE + PROVISION_ID_MAX)
+int owners_read(struct job *job, struct error *error);
+const char *owners_find(const struct job *job, const char *pool, const char *id);
+int owners_check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error);
+
+/* create.c, adopt.c, delete.c, list.c: the verbs, with the lock of the volume's name. */
+int create_volume(struct job *job, struct error *error);
+int adopt_disk(struct job *job, const char *id, struct provision_record *ret_record, struct error *error);
+int adopt_match(struct job *job, struct provision_record *ret_record, struct error *error);
+int delete_volume(struct job *job, struct error *error);
+int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error);
+int list_pools(struct job *job, struct error *error);
+
+#endif

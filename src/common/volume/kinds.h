@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinds.h - the table of all kinds of volumes, and what it says about a request.
+ */
+#ifndef FLEXGRAFT_VOLUME_KINDS_H
+#define FLEXGRAFT_VOLUME_KINDS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "volume/kind.h"
+#include "volume/request.h"
+
+/* Every kind, ended by NULL. */
+extern const struct volume_kind *const volume_kinds[];
+
+/* The options that volumes of all kinds have. */
+extern const struct volume_option volume_common_options[];
+
+/* volume_kind_find() - the kind of a record's type; NULL for none. */
+const struct volume_kind *volume_kind_find(const char *word);
+
+/* volume_kind_of_driver() - the kind that a driver's name, VENDOR~KIND, restricts it to; NULL for none. */
+const struct volume_kind *volume_kind_of_driver(const char *driver);
+
+/*
+ * volume_kind_requested() - the kind that the options "type" and "ephemeral" say. Gives NULL where they say nothing.
+ *
+ * Errors: EINVAL for no type of volume, and where the options and the driver's name contradict each other.
+ */
+int volume_kind_requested(const struct volume_request *request, const struct volume_kind *of_driver,
+                          const struct volume_kind **ret_kind, struct error *error);
+
+/* volume_kind_guess() - the kind that the other options imply; NULL where they imply none. */
+const struct volume_kind *volume_kind_guess(const struct volume_request *request);
+
+/*
+ * volume_kind_wrapper() - the kind that wraps this one, as the options say. Gives NULL for none.
+ *
+ * Errors: EINVAL the option is no boolean, or the kind has no device.
+ */
+int volume_kind_wrapper(const struct volume_request *request, const struct volume_kind *kind,
+                        const struct volume_kind **ret_wrapper, struct error *error);
+
+/* volume_option_find() - an option of this key, of any kind; NULL for none. */
+const struct volume_option *volume_option_find(const char *key);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reconcile_round.h - one run of volume-reconcile: what its parts share, and the parts.
+ */
+#ifndef FLEXGRAFT_VOLUME_RECONCILE_ROUND_H
+#define FLEXGRAFT_VOLUME_RECONCILE_ROUND_H
+
+#include "base/error.h"
+#include "process/proc.h"
+#include "state/config.h"
+#include "state/state_dir.h"
+#include "state/volume_record.h"
+#include "volume/reconcile_reply.h"
+
+/* Who is at it: what was found out once, for all that follow. */
+struct reconcile_round {
+        struct reconcile *reconcile;
+        struct config config;
+        char boot_id[PROC_BOOT_ID_SIZE];
+        struct known {
+                char name[VOLUME_NAME_MAX];
+                char driver[VOLUME_DRIVER_MAX];
+        } * records; /* all that there were at first; owned */
+        size_t count;
+};
+
+/* reconcile_volumes() - every record of the driver, with its device and its mounts. */
+int reconcile_volumes(struct reconcile_round *round, struct error *error);
+
+/* reconcile_loops() - loop devices of flexgraft without a record. */
+int reconcile_loops(struct reconcile_round *round, struct error *error);
+
+/* reconcile_mounts() - records of mounts in containers that are gone; mounts that nothing serves any more. */
+void reconcile_mounts(struct reconcile_round *round);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/reconcile_round.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "mount/on_node.h"
+#include "process/log.h"
+#include "volume/call.h"
+#include "volume/choose.h"
+#include "volume/mount_dir.h"
+
+#define IDLE_SECONDS 600
+
+/* ---- one volume */
+
+/* Unmount a directory of the record, unless something else is mounted there or a process uses it. */
+static int take_off(struct reconcile_round *round, const struct volume_call *call, const char *dir)
+{
+        struct error error = {};
+        unsigned ignored;
+        bool lazy;
+        int r;
+
+        if (mount_dir_look(call, dir, &ignored, &error) != PLACE_OURS)
+                return 0;
+        if (!round->reconcile->dry_run &&
+            (r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ false, &lazy, &error)) < 0) {
+                reconcile_problem(round->reconcile, dir, &error);
+                return r;
+        }
+        reconcile_did(round->reconcile, "unmounted", dir);
+        return 0;
+}
+
+/* Remove a directory from the record, with what was made for it: an ephemeral volume, and the directory if it is empty. */
+static int forget(struct reconcile_round *round, struct volume_call *call, const char *dir)
+{
+        struct mount_dir *place = volume_record_mount_dir(&call->record, dir);
+        struct error error = {};
+        char copy[PATH_MAX];
+        int r;
+
+        if (call->kind->unmake != NULL) {
+                if (!round->reconcile->dry_run && (r = call->kind->unmake(call, dir, &error)) < 0) {
+                        reconcile_problem(round->reconcile, dir, &error);
+                        return r;
+                }
+                reconcile_did(round->reconcile, "deleted an ephemeral volume", dir);
+        }
+        (void)text_copy(copy, sizeof copy, dir); /* dir points into the record */
+        if (!round->reconcile->dry_run)
+                mount_dir_unmake(copy, place->made);
+        volume_record_forget(&call->record, copy);
+        return 0;
+}
+
+static void drop(struct reconcile_round *round, struct volume_call *call)
+{
+        struct error error = {};
+
+        reconcile_did(round->reconcile, "removed the record", call->record.name);
+        if (!round->reconcile->dry_run && volume_call_drop(call, &error) < 0)
+                reconcile_problem(round->reconcile, call->record.name, &error);
+}
+
+/* A filesystem that mkfs had not finished may look complete: the next mountdevice makes it anew. */
+static void keep_for_formatting(struct reconcile_round *round, struct volume_call *call)
+{
+        struct error error = {};
+
+        reconcile_did(round->reconcile, "kept the record: its filesystem is unfinished", call->record.name);
+        call->record.device[0] = '\0';
+        call->record.device_number = 0;
+        (void)text_copy(call->record.boot_id, sizeof call->record.boot_id, call->boot_id);
+        if (!round->reconcile->dry_run && volume_call_save(call, FILE_DURABLE, &error) < 0)
+                reconcile_problem(round->reconcile, call->record.name, &error);
+}
+
+static int detach(struct reconcile_round *round, struct volume_call *call)
+{
+        struct error error = {};
+        struct block_device device;
+        int r = call->kind->look == NULL ? 0 : call->kind->look(call, &error);
+
+        if (r == 0 && call->kind->wakes && !round->reconcile->dry_run && (r = call->kind->detach(call, &error)) < 0) {
+                reconcile_problem(round->reconcile, call->record.name, &error);
+                return r;
+        }
+        if (r <= 0 || call->kind->node_device)
+                return 0;
+        volume_call_device(call, &device);
+        if (!round->reconcile->dry_run &&
+            ((r = block_device_check_unused(&device, &error)) < 0 || (r = call->kind->detach(call, &error)) < 0)) {
+                reconcile_problem(round->reconcile, call->record.name, &error);
+                return r;
+        }
+        reconcile_did(round->reconcile, "detached", device.path);
+        return 0;
+}
+
+/* Remove the volume from the node and its record; what is in use stays, with the record. */
+static void take_away(struct reconcile_round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+
+        while (record->published_count > 0) {
+                if (take_off(round, call, record->published[0].dir) < 0 ||
+                    forget(round, call, record->published[0].dir) < 0)
+                        return;
+        }
+        if (record->staged.dir != NULL) {
+                if (take_off(round, call, record->staged.dir) < 0 || forget(round, call, record->staged.dir) < 0)
+                        return;
+        }
+        if (detach(round, call) < 0)
+                return;
+        if (record->formatting[0] != '\0')
+                keep_for_formatting(round, call);
+        else
+                drop(round, call);
+}
+
+static bool forget_lost(struct reconcile_round *round, struct volume_call *call, const char *dir)
+{
+        char copy[PATH_MAX];
+
+        (void)text_copy(copy, sizeof copy, dir); /* as above */
+        if (forget(round, call, dir) < 0)
+                return false;
+        reconcile_did(round->reconcile, "forgot a directory that is not mounted", copy);
+        return true;
+}
+
+/* Remove directories from the record where nothing is mounted any more. Returns whether there were any. */
+static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+        struct error error = {};
+        bool changed = false;
+        unsigned ignored;
+        size_t i = 0;
+
+        while (i < record->published_count) {
+                int r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
+
+                /* on failure it may still be mounted */
+                if (r == PLACE_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
+                        i++;
+                else
+                        changed = true;
+        }
+        if (record->staged.dir != NULL) {
+                int r = mount_dir_look(call, record->staged.dir, &ignored, &error);
+
+                if (r >= 0 && r != PLACE_OURS && forget_lost(round, call, record->staged.dir))
+                        changed = true;
+        }
+        return changed;
+}
+
+/*
+ * Whether no pod has had the volume for so long that kubelet has forgotten it, as when it was killed between two steps.
+ * Should kubelet come back, its next step attaches the volume again.
+ */
+static bool is_idle(const struct volume_call *call)
+{
+        struct stat st;
+
+        return call->record.published_count == 0 && fstatat(call->state.dir_fd, call->record.file, &st, 0) == 0 &&
+               st.st_mtime < time(NULL) - IDLE_SECONDS;
+}
+
+static void reconcile_volume(struct reconcile_round *round, struct volume_call *call)
+{
+        struct volume_record *record = &call->record;
+        bool begun; /* attach may have been killed */
+        struct error error = {};
+        int attached = 0;
+        bool changed;
+
+        if (volume_choose_kind(call, &error) < 0) {
+                reconcile_problem(round->reconcile, record->name, &error);
+                return;
+        }
+        begun = call->kind->has_device && record->device[0] == '\0';
+        if (strcmp(record->boot_id, call->boot_id) != 0) {
+                if (call->kind->look != NULL)
+                        (void)call->kind->look(call, &error); /* finds its device of this boot, if any */
+                take_away(round, call);
+                return;
+        }
+        if (call->kind->look != NULL && (attached = call->kind->look(call, &error)) < 0) {
+                reconcile_problem(round->reconcile, record->name, &error);
+                return;
+        }
+        if (record->formatting[0] != '\0' && attached == 0)
+                return; /* the record must say that the filesystem is unfinished */
+        changed = forget_gone(round, call);
+        if (attached > 0 && is_idle(call)) {
+                if (record->staged.dir == NULL) {
+                        take_away(round, call);
+                        return;
+                }
+                error_because(&error, EBUSY, "look for users", record->name,
+                              "mounted on %s, and no pod has had it for %d minutes; call unmountdevice and detach",
+                              record->staged.dir, IDLE_SECONDS / 60);
+                reconcile_problem(round->reconcile, record->name, &error);
+        }
+        if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
+                                   : record->published_count == 0)
+                take_away(round, call);
+        else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
+                reconcile_problem(round->reconcile, record->name, &error);
+}
+
+static void reconcile_name(struct reconcile_round *round, const char *name, const char *driver)
+{
+        static struct volume_request request; /* static, for their size */
+        static struct volume_call call;
+        struct error error = {};
+
+        request = (struct volume_request){};
+        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
+        (void)text_copy(request.name, sizeof request.name, name);
+        (void)text_copy(call.driver, sizeof call.driver, driver);
+        (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);
+        if (state_open(call.config.state_dir, "volumes", /* create= */ false, &call.state, &error) < 0)
+                reconcile_problem(round->reconcile, name, &error);
+        else if (state_try_lock(&call.state, volume_record_key(name))) { /* else a call is working on it */
+                int r = volume_record_read(&call.state, name, driver, &call.record, &error);
+
+                call.recorded = r == 0;
+                if (r == 0)
+                        reconcile_volume(round, &call);
+                else if (r != -ENOENT)
+                        reconcile_problem(round->reconcile, name, &error);
+        }
+        volume_record_release(&call.record);
+        state_release(&call.state);
+}
+
+static int collect(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        struct reconcile_round *round = argument;
+        struct known *grown;
+
+        if (record == NULL && error->errnum == EBADMSG) {
+                reconcile_did(round->reconcile, "set aside a torn record", file);
+                return 0;
+        }
+        if (record == NULL) {
+                reconcile_problem(round->reconcile, file, error);
+                return 0;
+        }
+        grown = reallocarray(round->records, round->count + 1, sizeof *grown);
+        if (grown == NULL)
+                return fail(error, ENOMEM, "list records", record->name);
+        round->records = grown;
+        (void)text_copy(grown[round->count].name, sizeof grown->name, record->name);
+        (void)text_copy(grown[round->count].driver, sizeof grown->driver, record->driver);
+        round->count++;
+        return 0;
+}
+
+/* ---- files that were set aside */
+
+static void tell_files(struct reconcile_round *round, const struct state *state)
+{
+        DIR *list = state_list(state);
+        const struct dirent *entry;
+
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+                struct error error = { .errnum = EBADMSG,
+                                       .reason = "a torn record that was set aside; look at it and remove it" };
+
+                if (entry->d_name[0] != '.' && text_ends(entry->d_name, STATE_ASIDE_SUFFIX))
+                        reconcile_problem(round->reconcile, entry->d_name, &error);
+        }
+        if (list != NULL)
+                (void)closedir(list);
+}
+
+int reconcile_volumes(struct reconcile_round *round, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = state_open(round->config.state_dir, "volumes", /* create= */ false, &state, error);
+
+        if (r == -ENOENT)
+                return 0; /* there never was one */
+        if (r < 0 || (r = volume_record_each(&state, !round->reconcile->dry_run, collect, round, error)) < 0)
+                return r;
+        for (size_t i = 0; i < round->count; i++)
+                reconcile_name(round, round->records[i].name, round->records[i].driver);
+        if (!round->reconcile->dry_run)
+                volume_record_tidy(&state);
+        tell_files(round, &state);
+        return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/unpublish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mount/on_node.h"
+#include "process/log.h"
+#include "volume/kinds.h"
+#include "volume/mount_dir.h"
+
+/* What was made for this directory alone; without a record the directory tells. */
+static int unmake(const struct volume_call *call, const char *dir, struct error *error)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->unmake != NULL &&
+                    (!call->recorded || strcmp(call->record.kind, volume_kinds[i]->word) == 0))
+                        r = volume_kinds[i]->unmake(call, dir, error);
+        return r;
+}
+
+int volume_take_off(struct volume_call *call, struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct mount_dir *place;
+        bool lazy;
+        int r;
+
+        if ((r = volume_call_open_place(call, error)) < 0)
+                return r;
+        r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
+        if (r < 0)
+                return r;
+        if (lazy) {
+                log_say("%s was busy or did not answer, and was detached lazily", dir);
+                (void)snprintf(call->answer.message, sizeof call->answer.message,
+                               "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
+                               call->config.unmount_seconds);
+        }
+        if (call->request->verb == VERB_UNMOUNT && (r = unmake(call, dir, error)) < 0)
+                return r; /* still in the record, for the next call */
+        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        if (place != NULL) {
+                mount_dir_unmake(dir, place->made);
+                volume_record_forget(&call->record, dir);
+        } else if (!call->recorded || volume_kind_has_device(call->record.kind))
+                return 0;
+        r = mount_dir_save(call, error);
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
+                /* it is unmounted; an outdated record does no harm, and detach removes it */
+                log_say("the record cannot be written: %s", strerrordesc_np(-r));
+                return 0;
+        }
+        return r;
+}
+
+int volume_unpublish(struct volume_call *call, struct error *error)
+{
+        return volume_take_off(call, error);
+}
+
+int volume_unstage(struct volume_call *call, struct error *error)
+{
+        int r = volume_take_off(call, error);
+
+        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->unstage != NULL)
+                        r = volume_kinds[i]->unstage(call, error);
+        return r;
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# mount-container-to-container: containers that mean harm.
+
+load helpers
+load container_to_container_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        needs mount-container-to-container mount-bind mount-remove mount-list
+}
+
+teardown() {
+        bed_teardown
+}
+
+# ---- containers that mean harm, or end
+
+# swapping_in_a: /p/a and /p/b of A change places as fast as they can, until stop_swapping.
+swapping_in_a() {
+        background_ready nsenter --target "$A" --mount -- /bin/swap-loop /p a b
+}
+
+stop_swapping() {
+        end_process "$BACKGROUND_PID"
+}
+
+# mount_while_swapping SOURCE CHECK [MORE]: for some seconds; CHECK is run while B has something on /data.
+mount_while_swapping() {
+        local deadline=$((SECONDS + 6)) rounds=0 successes=0
+        use_container "$B"
+        container_snapshot
+        node_snapshot
+        swapping_in_a
+        while ((SECONDS < deadline && rounds < 60)); do
+                c2c "$1" /data "${@:3}"
+                if [[ $status == 0 ]]; then
+                        successes=$((successes + 1))
+                        "$2" || { echo "in round $rounds"; show_last; return 1; }
+                        helper mount-remove "$(remove_request /data)"
+                        assert_success || return 1
+                else
+                        assert_failure || return 1
+                        assert_mounts_at /data 0 || return 1
+                fi
+                rounds=$((rounds + 1))
+        done
+        stop_swapping
+        echo "$successes of $rounds"
+        ((rounds >= 3 && successes > 0))
+        assert_container_unchanged
+        assert_node_unchanged
+}
+
+@test "a file that takes turns with a device file never gives the device" {
+        start_two plain-nouserns plain
+        in_a sh -c 'mkdir /p && echo text >/p/a && mknod -m 0666 /p/b c 1 5'
+        mount_while_swapping /p/a is_a_regular_file '"options": "dev"'
+}
+
+@test "a file that takes turns with a device file never gives the device, without user namespaces" {
+        start_two plain-nouserns plain-nouserns
+        in_a sh -c 'mkdir /p && echo text >/p/a && mknod -m 0666 /p/b b 7 0'
+        mount_while_swapping /p/a is_a_regular_file '"options": "dev"'
+}
+
+swap_with_link() {
+        local outside=$BATS_TEST_TMPDIR/outside
+        mkdir -p "$outside/sub"
+        touch "$outside/of-the-node" "$outside/sub/of-the-node"
+        start_two "$1" plain
+        in_a mkdir -p /p/a/sub
+        in_a touch /p/a/of-a /p/a/sub/of-a
+        in_a ln -s "${2//OUTSIDE/$outside}" /p/b
+        mount_while_swapping "$3" is_of_a "${@:4}"
+        is "$(find "$outside" | wc -l)" 4 "files of the node"
+}
+
+@test "a directory that takes turns with a symlink to the node's directories gives nothing of the node" {
+        swap_with_link plain OUTSIDE /p/a
+}
+
+@test "a directory in one that takes turns with a symlink that climbs gives nothing of the node" {
+        swap_with_link plain-nouserns ../../../../../../../../OUTSIDE /p/a/sub
+}
+
+@test "a directory that takes turns with a magic link gives nothing of the node" {
+        swap_with_link plain-nouserns /proc/self/root/OUTSIDE /p/a/sub
+}
+
+@test "a missing source below a directory that takes turns with a symlink is not made on the node" {
+        local outside=$BATS_TEST_TMPDIR/outside rounds=0 deadline
+        mkdir -p "$outside"
+        start_two plain-nouserns plain
+        in_a mkdir -p /p/a
+        in_a ln -s "../../../../../../..$outside" /p/b
+        swapping_in_a
+        deadline=$((SECONDS + 4))
+        while ((SECONDS < deadline)); do
+                c2c "/p/a/made.$rounds/sub" /data '"mkdirSource": true'
+                assert_one_json_line
+                helper mount-remove "$(remove_request /data)"
+                assert_success
+                rounds=$((rounds + 1))
+        done
+        stop_swapping
+        is "$(ls -A "$outside")" ""
+        assert_no_records
+}
+
+@test "a target that the container covered later is listed so, and removed when it is uncovered" {
+        start_two plain plain
+        in_a mkdir /share
+        in_b mkdir -p /d/data
+        c2c /share /d/data
+        assert_success
+        in_b mount -t tmpfs tmpfs /d
+        helper mount-list '{}'
+        assert_field '.mounts[0].state' covered
+        helper mount-remove "$(remove_request /d/data)"
+        assert_failure EBUSY
+        in_b umount /d
+        helper mount-remove "$(remove_request /d/data)"
+        assert_success
+        assert_no_records
+}
+
+# silent_fuse_in_a: on /tmp/fuse.
+silent_fuse_in_a() {
+        local namespaces=(--mount --pid)
+        [[ ${bed_kind[$A]} == *nouserns* ]] || namespaces+=(--user)
+        in_a mkdir -p /tmp/fuse
+        background_ready nsenter --target "$A" "${namespaces[@]}" -- /bin/silent-fuse /tmp/fuse
+}
+
+@test "a silent FUSE in the source's path, or as the source, neither hangs nor leaves anything" {
+        local kind source began
+        for kind in plain plain-nouserns; do
+                start_two "$kind" plain
+                silent_fuse_in_a
+                container_snapshot
+                node_snapshot
+                for source in /tmp/fuse/data /tmp/fuse; do
+                        began=$SECONDS
+                        c2c "$source" /made/data '"timeoutSeconds": 2, "mkdirSource": true'
+                        assert_one_json_line
+                        ((SECONDS - began <= 5)) || { echo "it took $((SECONDS - began)) seconds"; return 1; }
+                        [[ $status == 0 ]] || wait_until 5 assert_no_helper_processes
+                        if [[ $status == 1 ]]; then
+                                assert_container_unchanged
+                                assert_node_unchanged
+                        else
+                                helper mount-remove "$(remove_request /made/data)"
+                                assert_success
+                        fi
+                done
+        done
+}
+
+@test "a container that sees the helper's pid cannot look into it" {
+        start_two plain-hostpid plain-hostpid
+        in_a mkdir /share
+        local pid
+        for pid in "$A" "$B"; do
+                rm -f "$BATS_TEST_TMPDIR/seen"
+                at_syscall --run-output "$BATS_TEST_TMPDIR/seen" \
+                        --each "nsenter --target $pid --mount --user --net --ipc --uts -- /bin/peek-at \$AT_PID | sed \"s/^/\$AT_SYSCALL \$AT_NAME: /\"" \
+                        "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share /made/data)"
+                assert_success
+                is "$(head -5 "$BATS_TEST_TMPDIR/seen")" "" "what the container saw"
+                helper mount-remove "$(remove_request /made/data)"
+                assert_success
+        done
+}

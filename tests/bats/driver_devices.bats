@@ -1,0 +1,410 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The FlexVolume driver: loop and block volumes.
+
+load helpers
+load driver_helpers
+load driver_volumes_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        links=()
+}
+
+teardown() {
+        rm -f "${links[@]}"
+        ((${#links[@]} == 0)) || rmdir /dev/disk/by-id /dev/disk 2>/dev/null || :
+        driver_teardown
+}
+
+# by_id NAME TARGET: a link in /dev/disk/by-id until teardown; its path in LINK.
+by_id() {
+        LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-$1
+        mkdir -p /dev/disk/by-id
+        ln -s "$2" "$LINK"
+        links+=("$LINK")
+}
+
+# ---- loop
+
+# bats test_tags=kernel
+@test "an image is read and written directly where its filesystem can" {
+        local probe=$BATS_TEST_TMPDIR/probe device dio
+        truncate -s 1M "$probe"
+        device=$(losetup --find --show --direct-io=on "$probe")
+        dio=$(losetup --noheadings --raw --output DIO "$device")
+        losetup --detach "$device"
+        kubelet_attach data type=loop size=8Mi
+        is "$(losetup --noheadings --raw --output DIO "${DEVICES[data]}")" "$dio" "direct I/O"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "an image is sparse unless it is to be preallocated" {
+        kubelet_attach thin type=loop size=8Mi
+        kubelet_attach thick type=loop size=8Mi preallocate=true
+        is "$(stat -c %s "$(image_of thin)")" 8388608
+        is "$(stat -c %s "$(image_of thick)")" 8388608
+        (($(stat -c %b "$(image_of thin)") * 512 < 1048576))
+        (($(stat -c %b "$(image_of thick)") * 512 >= 8388608))
+        kubelet_detach thin
+        kubelet_detach thick
+        assert_nothing_left
+}
+
+@test "an image that is there keeps its size and its content" {
+        up data 8Mi
+        lifecycle_down data
+        local before
+        before=$(sha256sum <"$(image_of data)")
+        kubelet_attach data type=loop size=4Mi
+        is "$(stat -c %s "$(image_of data)")" 8388608
+        kubelet_detach data
+        kubelet_attach data type=loop
+        is "$(sha256sum <"$(image_of data)")" "$before"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "an image that is not there is an error without a size" {
+        call attach "$(spec data type=loop)" "$NODE"
+        assert_refused data.img size
+        [[ ! -e $(image_of data) ]]
+        assert_nothing_left
+}
+
+@test "an image is a plain file in its pool" {
+        local image
+        kubelet_attach data type=loop size=8Mi
+        kubelet_detach data
+        mkdir "$POOL/directory"
+        mkfifo "$POOL/fifo"
+        echo precious >"$BATS_TEST_TMPDIR/victim"
+        ln -s "$BATS_TEST_TMPDIR/victim" "$POOL/link"
+        ln -s "$BATS_TEST_TMPDIR/nothing" "$POOL/dangling"
+        mknod "$POOL/device" b 7 0
+        for image in directory fifo link dangling device ../victim ../../../victim . .. "$BATS_TEST_TMPDIR/victim" a/b; do
+                call attach "$(loop_spec other "image=$image")" "$NODE"
+                assert_refused
+                is "$(loops_of_test)" "" "loop devices"
+        done
+        is "$(<"$BATS_TEST_TMPDIR/victim")" precious
+        [[ ! -e $BATS_TEST_TMPDIR/nothing ]]
+        assert_nothing_left
+}
+
+@test "an empty image is an error that says so" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_detach data
+        truncate -s 0 "$(image_of data)"
+        call attach "$(spec data type=loop)" "$NODE"
+        assert_refused data.img
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "an image that is somebody else's loop device is refused" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_detach data
+        local device
+        device=$(losetup --find --show "$(image_of data)")
+        bed_loops+=("$device")
+        call attach "$(loop_spec data)" "$NODE"
+        assert_refused "$device"
+        is "$(loop_of "$(image_of data)")" "$device"
+        call detach data "$NODE"
+        assert_success
+        is "$(loop_of "$(image_of data)")" "$device" "somebody else's loop device"
+        assert_nothing_left
+}
+
+@test "two volumes may not share one image" {
+        kubelet_attach data type=loop size=8Mi image=shared.img
+        call attach "$(loop_spec other image=shared.img)" "$NODE"
+        assert_refused shared.img
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        call detach other "$NODE"
+        assert_success
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        kubelet_detach data
+        kubelet_attach other type=loop image=shared.img
+        kubelet_detach other
+        assert_nothing_left
+}
+
+@test "two names of one image are one image" {
+        kubelet_attach data type=loop size=8Mi
+        ln "$(image_of data)" "$POOL/linked.img"
+        call attach "$(spec other type=loop image=linked.img)" "$NODE"
+        assert_refused
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a loop device that was taken away under a volume is made anew" {
+        kubelet_attach data type=loop size=8Mi
+        truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
+        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        local theirs=${DEVICES[data]}
+        kubelet_attach data type=loop size=8Mi
+        [[ ${DEVICES[data]} != "$theirs" ]]
+        is "$(loop_of "$(image_of data)")" "${DEVICES[data]}"
+        kubelet_stage data
+        kubelet_unstage data
+        kubelet_detach data
+        is "$(loop_of "$BATS_TEST_TMPDIR/theirs")" "$theirs"
+        assert_nothing_left
+}
+
+@test "detach does not touch whoever has got the loop device meanwhile" {
+        kubelet_attach data type=loop size=8Mi
+        truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
+        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        kubelet_detach data
+        is "$(loop_of "$BATS_TEST_TMPDIR/theirs")" "${DEVICES[data]}"
+        assert_nothing_left
+}
+
+@test "mountdevice does not take another device for the volume's own" {
+        kubelet_attach data type=loop size=8Mi
+        make_device ext4
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "$DEVICE" "${SPECS[data]}"
+        if [[ $(jq -r .status <<<"$json") == Success ]]; then
+                # what was asked for by name counts: the volume's own device, not the argument
+                is "$(stat -c %d "$(global_dir data)")" "$(($(stat -c '0x%t * 256 + 0x%T' "${DEVICES[data]}")))"
+                kubelet_unstage data
+        else
+                assert_refused
+                rmdir "$(global_dir data)"
+        fi
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "detach of a mounted volume is refused, whatever its filesystem" {
+        local type
+        for type in ext4 btrfs; do
+                lifecycle_up $type type=loop size=128Mi @fsType=$type
+                call detach $type "$NODE"
+                assert_refused
+                is "$(volume_records)" $type.json
+                touch "$(pod_dir $type)/file"
+                lifecycle_down $type
+        done
+        assert_nothing_left
+}
+
+@test "an image that was deleted under a volume does not keep it from being taken away" {
+        up data 8Mi
+        rm "$(image_of data)"
+        lifecycle_down data
+        assert_nothing_left
+}
+
+# ---- block
+
+@test "a block device is the volume, and is still there after it" {
+        make_device ext4
+        up_block disk
+        is "${DEVICES[disk]}" "$DEVICE"
+        is "$(<"$(pod_dir disk)/file")" "from the device"
+        lifecycle_down disk
+        is "$(loop_of "$IMAGE")" "$DEVICE"
+        assert_nothing_left
+}
+
+@test "a block device is found by UUID, by label and by a link in /dev" {
+        make_device ext4 flexgraft-lbl
+        by_id found "$DEVICE"
+        local source
+        for source in "UUID=$(signature_of "$DEVICE" UUID)" LABEL=flexgraft-lbl "$LINK" "//dev/./${DEVICE#/dev/}"; do
+                lifecycle_up disk type=block "source=$source"
+                is "$(<"$(pod_dir disk)/file")" "from the device"
+                lifecycle_down disk
+                lifecycle_up disk type=block "device=$source"
+                lifecycle_down disk
+        done
+        assert_nothing_left
+}
+
+@test "a block device must lie in /dev" {
+        make_device ext4
+        ln -s "$DEVICE" "$BATS_TEST_TMPDIR/link"
+        mknod "$BATS_TEST_TMPDIR/node" b "$((0x$(stat -c %t "$DEVICE")))" "$((0x$(stat -c %T "$DEVICE")))"
+        local source
+        TIMEOUTS='"device": 1' write_config
+        for source in "$BATS_TEST_TMPDIR/link" "$BATS_TEST_TMPDIR/node" "/dev/..$BATS_TEST_TMPDIR/node" loop0 '' UUID= LABEL= /dev; do
+                call attach "$(spec disk type=block "source=$source")" "$NODE"
+                assert_refused
+        done
+        by_id out "$BATS_TEST_TMPDIR/node"
+        call attach "$(spec disk type=block "source=$LINK")" "$NODE"
+        assert_refused
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "a device that appears late is waited for" {
+        truncate -s 16M "$BATS_TEST_TMPDIR/late"
+        mkdir -p /dev/disk/by-id
+        LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-late
+        links+=("$LINK")
+        (sleep 1 && losetup --find --show "$BATS_TEST_TMPDIR/late" >"$BATS_TEST_TMPDIR/late.device" &&
+                ln -s "$(<"$BATS_TEST_TMPDIR/late.device")" "$LINK") 3>&- &
+        kubelet_attach disk type=block "source=$LINK"
+        wait
+        bed_loops+=("$(<"$BATS_TEST_TMPDIR/late.device")")
+        kubelet_stage disk
+        kubelet_publish disk
+        take_down disk
+        assert_nothing_left
+}
+
+@test "a device that does not appear is an error when its time is over" {
+        local start source
+        TIMEOUTS='"device": 1' write_config
+        for source in /dev/disk/by-id/flexgraft-none UUID=01234567-89ab-cdef-0123-456789abcdef; do
+                start=$SECONDS
+                call attach "$(spec disk type=block "source=$source")" "$NODE"
+                assert_refused "$source"
+                ((SECONDS - start >= 1 && SECONDS - start <= 4))
+        done
+        assert_nothing_left
+}
+
+@test "isattached, detach and attach for another node wait for no device" {
+        local start=$SECONDS
+        call isattached "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" "$NODE"
+        assert_reply '{"status": "Success", "attached": false}'
+        call attach "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" another-node
+        assert_success
+        call detach disk "$NODE"
+        assert_success
+        ((SECONDS - start <= 2))
+        assert_nothing_left
+}
+
+@test "what is no block device is refused at once" {
+        local start=$SECONDS source
+        touch "/dev/shm/flexgraft-test-$RUN_ID"
+        links+=("/dev/shm/flexgraft-test-$RUN_ID")
+        for source in /dev/null "/dev/shm/flexgraft-test-$RUN_ID" /dev/shm; do
+                call attach "$(spec disk type=block "source=$source")" "$NODE"
+                assert_refused "$source" "block device"
+        done
+        ((SECONDS - start <= 2))
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "a device that somebody has open exclusively is refused" {
+        make_device ext4
+        background_ready "$(tool hold-exclusive)" "$DEVICE"
+        call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"
+        assert_refused "$DEVICE"
+        end_process "$BACKGROUND_PID"
+        up_block disk
+        lifecycle_down disk
+        assert_nothing_left
+}
+
+@test "a device that is mounted elsewhere is refused" {
+        make_device ext4
+        mkdir "$BATS_TEST_TMPDIR/elsewhere"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/elsewhere"
+        call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"
+        assert_refused "$DEVICE"
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/elsewhere"
+        umount "$BATS_TEST_TMPDIR/elsewhere"
+        assert_nothing_left
+}
+
+@test "a device that is mounted elsewhere after its attach is not mounted again" {
+        make_device ext4
+        kubelet_attach disk type=block "source=$DEVICE"
+        mkdir "$BATS_TEST_TMPDIR/elsewhere"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/elsewhere"
+        make_dir "$(global_dir disk)"
+        call mountdevice "$(global_dir disk)" "$DEVICE" "${SPECS[disk]}"
+        assert_refused
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/elsewhere"
+        umount "$BATS_TEST_TMPDIR/elsewhere"
+        kubelet_stage disk
+        kubelet_unstage disk
+        kubelet_detach disk
+        assert_nothing_left
+}
+
+@test "two volumes may not share one device, whatever they call it" {
+        make_device ext4
+        kubelet_attach disk type=block "source=$DEVICE"
+        by_id other "$DEVICE"
+        local source
+        for source in "$DEVICE" "$LINK" "UUID=$(signature_of "$DEVICE" UUID)"; do
+                call attach "$(spec other type=block "source=$source")" "$NODE"
+                assert_refused
+        done
+        kubelet_stage disk
+        call attach "$(spec other type=block "source=$DEVICE")" "$NODE"
+        assert_refused
+        kubelet_unstage disk
+        kubelet_detach disk
+        assert_nothing_left
+}
+
+@test "a loop volume's device cannot be a block volume" {
+        kubelet_attach data type=loop size=8Mi
+        call attach "$(spec disk type=block "source=${DEVICES[data]}")" "$NODE"
+        assert_refused
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a mounted block volume is attached again to the same device" {
+        make_device ext4
+        up_block disk
+        kubelet_attach disk type=block "source=$DEVICE"
+        is "${DEVICES[disk]}" "$DEVICE"
+        kubelet_stage disk
+        is "$(node_mounts_at "$(global_dir disk)")" 1
+        lifecycle_down disk
+        assert_nothing_left
+}
+
+@test "a read-only device serves a read-only volume, and no other" {
+        make_device ext4
+        blockdev --setro "$DEVICE"
+        up_block disk @readwrite=ro
+        is "$(<"$(pod_dir disk)/file")" "from the device"
+        lifecycle_down disk
+        call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"
+        if [[ $(jq -r .status <<<"$json") == Success ]]; then
+                make_dir "$(global_dir disk)"
+                call mountdevice "$(global_dir disk)" "$DEVICE" "$(spec disk type=block "source=$DEVICE")"
+        fi
+        assert_refused
+        is "$(mounts_here)" ""
+        call detach disk "$NODE"
+        [[ ! -e $(global_dir disk) ]] || rmdir "$(global_dir disk)"
+        assert_nothing_left
+}
+
+@test "a mounted volume keeps its device, wherever its name leads now" {
+        make_device ext4
+        local first=$DEVICE
+        by_id moving "$DEVICE"
+        lifecycle_up disk type=block "source=$LINK"
+        make_device ext4
+        ln -sfn "$DEVICE" "$LINK"
+        call attach "$(spec disk type=block "source=$LINK")" "$NODE"
+        [[ $(jq -r .status <<<"$json") == Failure ]] || assert_field .device "$first"
+        call attach "$(spec disk)" "$NODE"
+        [[ $(jq -r .status <<<"$json") == Failure ]] || assert_field .device "$first"
+        is "$(<"$(pod_dir disk)/file")" "from the device"
+        lifecycle_down disk
+        assert_nothing_left
+}

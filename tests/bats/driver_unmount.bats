@@ -1,0 +1,333 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The FlexVolume driver: taking away what is busy, dead or stacked.
+
+load helpers
+load driver_helpers
+load driver_volumes_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        links=()
+}
+
+teardown() {
+        rm -f "${links[@]}"
+        ((${#links[@]} == 0)) || rmdir /dev/disk/by-id /dev/disk 2>/dev/null || :
+        driver_teardown
+}
+
+# ---- taking away
+
+# bats test_tags=kernel
+@test "what a pod has mounted below goes, too" {
+        up data 8Mi
+        local dir
+        dir=$(pod_dir data)
+        mkdir "$dir/one"
+        mount -t tmpfs one "$dir/one"
+        mkdir "$dir/one/two"
+        mount -t tmpfs two "$dir/one/two"
+        mkdir "$dir/one/two/three"
+        mount -t tmpfs three "$dir/one/two/three"
+        mkdir "$dir/with space"
+        mount -t tmpfs space "$dir/with space"
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "what is mounted below the global mount goes, too" {
+        up data 8Mi
+        mkdir "$(global_dir data)/sub"
+        mount -t tmpfs sub "$(global_dir data)/sub"
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "mounts whose paths only begin alike stay" {
+        up data 8Mi
+        mkdir "$(pod_dir data)2"
+        mount -t tmpfs other "$(pod_dir data)2"
+        lifecycle_down data
+        is "$(mounts_here)" "$(pod_dir data)2"
+        umount "$(pod_dir data)2"
+        rmdir "$(pod_dir data)2"
+        assert_nothing_left
+}
+
+@test "a directory that was mounted on twice is free of both" {
+        up data 8Mi
+        mount --bind "$(global_dir data)" "$(pod_dir data)"
+        mount -t tmpfs third "$(pod_dir data)"
+        is "$(node_mounts_at "$(pod_dir data)")" 3
+        lifecycle_down data
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "what a process is in is detached lazily when its time is over, and the message says so" {
+        TIMEOUTS='"unmount": 1' write_config
+        up data 8Mi
+        local start busy
+        background sh -c 'cd "$1" && exec sleep 1000' sh "$(pod_dir data)"
+        busy=$BACKGROUND_PID
+        wait_until 5 process_is_in "$busy" "$(pod_dir data)"
+        start=$SECONDS
+        call unmount "$(pod_dir data)"
+        assert_success
+        assert_field '.message | contains("detached lazily")' true
+        ((SECONDS - start <= 5))
+        rmdir "$(pod_dir data)" 2>/dev/null || [[ ! -e $(pod_dir data) ]]
+        is "$(node_mounts_at "$(pod_dir data)")" 0
+        end_process "$busy"
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+process_is_in() {
+        [[ $(readlink "/proc/$1/cwd") == "$2" ]]
+}
+
+@test "a global mount that a process is in is detached lazily, and its device is let go when the process is" {
+        TIMEOUTS='"unmount": 1' write_config
+        up data 8Mi
+        local busy
+        background sh -c 'cd "$1" && exec sleep 1000' sh "$(global_dir data)"
+        busy=$BACKGROUND_PID
+        wait_until 5 process_is_in "$busy" "$(global_dir data)"
+        kubelet_unpublish data
+        call unmountdevice "$(global_dir data)"
+        assert_success
+        assert_field '.message | contains("detached lazily")' true
+        rmdir "$(global_dir data)" 2>/dev/null || [[ ! -e $(global_dir data) ]]
+        # kubelet finds the device busy, and would try again
+        run ! "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}" --once
+        call detach data "$NODE"
+        if [[ $(jq -r .status <<<"$json") == Failure ]]; then
+                assert_refused
+                end_process "$busy"
+                wait_until 5 hold_once "${DEVICES[data]}"
+                kubelet_detach data
+        else
+                end_process "$busy"
+                wait_until 5 device_is_free "${DEVICES[data]}"
+        fi
+        assert_nothing_left
+}
+
+hold_once() {
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "$1" --once >/dev/null 2>&1
+}
+
+@test "what is idle is not said to be detached lazily" {
+        up data 8Mi
+        call unmount "$(pod_dir data)"
+        assert_reply '{"status": "Success"}'
+        take_down data
+        assert_nothing_left
+}
+
+# dead_mount DIR [--read]: a FUSE filesystem there that answers nothing.
+dead_mount() {
+        background_ready "$(tool silent-fuse)" "$@"
+}
+
+# bats test_tags=kernel
+@test "a mount whose server hangs is taken away in time" {
+        TIMEOUTS='"unmount": 1' write_config
+        local how start
+        for how in '' --read; do
+                up data 8Mi
+                mkdir -p "$(pod_dir data)/fuse"
+                # shellcheck disable=SC2086
+                dead_mount "$(pod_dir data)/fuse" $how
+                start=$SECONDS
+                kubelet_unpublish data
+                ((SECONDS - start <= 10))
+                kubelet_unstage data
+                kubelet_detach data
+        done
+        assert_nothing_left
+}
+
+# bats test_tags=kernel
+@test "a mount whose server is dead is taken away" {
+        up data 8Mi
+        mkdir "$(pod_dir data)/fuse"
+        dead_mount "$(pod_dir data)/fuse"
+        end_process "$BACKGROUND_PID"
+        run ! stat "$(pod_dir data)/fuse"
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "a pod's directory that is itself a dead mount is free afterwards" {
+        TIMEOUTS='"unmount": 1' write_config
+        local how dir
+        for how in hangs dead; do
+                SPECS[data]=$(spec data type=tmpfs)
+                kubelet_publish data
+                dir=$(pod_dir data)
+                dead_mount "$dir"
+                [[ $how == hangs ]] || end_process "$BACKGROUND_PID"
+                call unmount "$dir"
+                assert_success
+                is "$(node_mounts_at "$dir")" 0
+                [[ ! -e $dir ]] || rmdir "$dir"
+        done
+        assert_nothing_left
+}
+
+@test "a global directory that is a dead mount is free afterwards" {
+        TIMEOUTS='"unmount": 1' write_config
+        up data 8Mi
+        kubelet_unpublish data
+        dead_mount "$(global_dir data)" --read
+        call unmountdevice "$(global_dir data)"
+        assert_success
+        is "$(mounts_here)" ""
+        [[ ! -e $(global_dir data) ]] || rmdir "$(global_dir data)"
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a dead mount elsewhere in kubelet's directory is nobody's business" {
+        TIMEOUTS='"unmount": 1' write_config
+        mkdir -p "$KUBELET/pods/other/volumes/nfs/x"
+        dead_mount "$KUBELET/pods/other/volumes/nfs/x" --read
+        up data 8Mi
+        lifecycle_down data
+        is "$(mounts_here)" "$KUBELET/pods/other/volumes/nfs/x"
+        end_process "$BACKGROUND_PID"
+        umount -l "$KUBELET/pods/other/volumes/nfs/x"
+        rmdir "$KUBELET/pods/other/volumes/nfs/x"
+        assert_nothing_left
+}
+
+@test "unmount of a directory that is no mount point leaves the files in it" {
+        local dir
+        dir=$(pod_dir data)
+        make_dir "$dir/sub"
+        echo precious >"$dir/file"
+        call unmount "$dir"
+        assert_success
+        is "$(<"$dir/file")" precious
+        dir=$(global_dir data)
+        make_dir "$dir/sub"
+        echo precious >"$dir/file"
+        call unmountdevice "$dir"
+        assert_success
+        is "$(<"$dir/file")" precious
+}
+
+@test "unmount does not follow a symbolic link" {
+        mkdir "$BATS_TEST_TMPDIR/theirs"
+        mount -t tmpfs theirs "$BATS_TEST_TMPDIR/theirs"
+        make_dir "$(pod_dir x)"
+        ln -s "$BATS_TEST_TMPDIR/theirs" "$(pod_dir data)"
+        call unmount "$(pod_dir data)"
+        call unmountdevice "$(pod_dir data)"
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/theirs"
+        umount "$BATS_TEST_TMPDIR/theirs"
+}
+
+@test "mount does not follow a symbolic link out of the pod's directory" {
+        mkdir "$BATS_TEST_TMPDIR/theirs"
+        kubelet_attach data type=loop size=8Mi
+        kubelet_stage data
+        make_dir "$(pod_dir x)"
+        rmdir "$(pod_dir x)"
+        ln -s "$BATS_TEST_TMPDIR/theirs" "$(pod_dir data)"
+        call mount "$(pod_dir data)" "${SPECS[data]}"
+        assert_refused
+        is "$(mounts_here)" "$(global_dir data)"
+        rm "$(pod_dir data)"
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "unmount of / and of kubelet's own mounts is refused or does nothing" {
+        call unmount /
+        assert_refused
+        call unmountdevice /
+        assert_refused
+        call unmount "$KUBELET/../"
+        assert_refused
+        mountpoint -q /proc
+}
+
+@test "a mount that kubelet has taken away itself is no trouble" {
+        up data 8Mi
+        umount "$(pod_dir data)"
+        umount "$(global_dir data)"
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "a pod's directory that is gone with everything above it is no trouble" {
+        up data 8Mi
+        umount "$(pod_dir data)"
+        rm -r "$KUBELET/pods/$POD"
+        call unmount "$(pod_dir data)"
+        assert_success
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a pod that is gone without unmount does not keep the volume from being let go" {
+        up data 8Mi
+        umount "$(pod_dir data)"
+        rmdir "$(pod_dir data)"
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "a shared mount around kubelet's directory changes nothing" {
+        mount --bind "$KUBELET" "$KUBELET"
+        mount --make-shared "$KUBELET"
+        up data 8Mi
+        is "$(node_mounts_at "$(pod_dir data)")" 1
+        lifecycle_down data
+        is "$(mounts_here)" "$KUBELET"
+        umount "$KUBELET"
+        assert_nothing_left
+}
+
+@test "a container that has the pod's directory sees the mount come and go" {
+        mount --bind "$KUBELET" "$KUBELET"
+        mount --make-shared "$KUBELET"
+        background_ready unshare --mount --propagation slave sh -c 'echo ready; exec sleep 1000'
+        up data 8Mi
+        echo text >"$(pod_dir data)/file"
+        is "$(nsenter --target "$BACKGROUND_PID" --mount -- cat "$(pod_dir data)/file")" text
+        lifecycle_down data
+        run ! nsenter --target "$BACKGROUND_PID" --mount -- grep -F "$(pod_dir data)" /proc/self/mountinfo
+        umount "$KUBELET"
+        assert_nothing_left
+}
+
+@test "a container that keeps a copy of the mount does not keep the loop device" {
+        up data 8Mi
+        # a mount namespace that was copied while the volume was mounted, and that no propagation reaches
+        background_ready unshare --mount --propagation private sh -c 'echo ready; exec sleep 1000'
+        kubelet_unpublish data
+        call unmountdevice "$(global_dir data)"
+        assert_success
+        [[ ! -e $(global_dir data) ]] || rmdir "$(global_dir data)"
+        call detach data "$NODE"                # busy, or let go when the last mount is
+        end_process "$BACKGROUND_PID"
+        wait_until 5 hold_once "${DEVICES[data]}" || :
+        kubelet_detach data
+        wait_until 5 no_loops
+        assert_nothing_left
+}
+
+no_loops() {
+        [[ -z $(loops_of_test) ]]
+}

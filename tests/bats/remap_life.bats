@@ -1,0 +1,342 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The id translator: many files, killed processes, and the end.
+
+load helpers
+load remap_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        remap_setup
+}
+
+teardown() {
+        remap_teardown
+}
+
+# ---- many
+
+# bats test_tags=kernel
+@test "after many files of four users nothing is left, and few descriptors" {
+        only_remap
+        local type uid pids=() pid daemon count=2500 daemons
+        remap_bed
+        kernel_can statmount || count=500
+        for type in ext4 tmpfs; do
+                chmod 0777 "$BATS_TEST_TMPDIR/$type"
+                for uid in 0 1000 1001 1002; do
+                        as "$uid" churn "/$type" "$count" &
+                        pids+=($!)
+                done
+        done
+        for pid in "${pids[@]}"; do wait "$pid"; done
+        for type in ext4 tmpfs; do
+                is "$(ls -A "$BATS_TEST_TMPDIR/$type")" '' "files on $type"
+        done
+        echo 2 >/proc/sys/vm/drop_caches
+        daemons=$(translators remap-daemon)
+        is "$(wc -w <<<"$daemons")" 2 "daemons"
+        for daemon in $daemons; do
+                wait_until 5 has_few_descriptors "$daemon" 40 || {
+                        descriptors "$daemon"
+                        find "/proc/$daemon/fd" -printf '%l\n' | head -60
+                        return 1
+                }
+        done
+}
+
+# bats test_tags=kernel
+@test "30,000 files are found by a translator that may have 20,000 open" {
+        local count=30000 limit=20000
+        kernel_can statmount || count=3000 limit=2000
+        make_source ext4
+        "$FLEXGRAFT_TOOLS/fs-calls" many "$BATS_TEST_TMPDIR/ext4" "$count"
+        remap_container
+        HELPER_PREFIX=(prlimit "--nofile=$limit:$limit")
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /data
+        HELPER_PREFIX=()
+        is "$(in_container find /data | wc -l)" "$((count + 101))" "names"
+        is "$(in_container find /data -type f -size 0 | wc -l)" "$count" "files"
+        in_container sh -c "for i in 0 1 $((count / 2)) $((count - 1)); do echo text >/data/d\$((i % 100))/\$i && cat /data/d\$((i % 100))/\$i || exit 1; done"
+        is "$(in_container find /data -type f -size 0 | wc -l)" "$((count - 4))" "empty files"
+        in_container rm -r /data/d7
+        is "$(in_container find /data | wc -l)" "$((count - count / 100 + 100))" "names"
+        [[ $IDS == remap ]] || return 0
+        the_translator remap-daemon
+        (($(descriptors "$REPLY") < limit))
+        echo 2 >/proc/sys/vm/drop_caches
+        wait_until 10 has_few_descriptors "$REPLY" 40
+}
+
+# ---- killed processes
+
+# bats test_tags=kernel
+@test "nobody notices a daemon that is killed, 20 times, beneath writers, readers and find" {
+        only_remap
+        local pids=() pid i rounds=20 seconds=60
+        remap_bed ext4
+        in_container mkdir /ext4/a /ext4/b /ext4/tree
+        "$FLEXGRAFT_TOOLS/fs-calls" many "$BATS_TEST_TMPDIR/ext4/tree" 1000
+        in_container /bin/fs-calls worker /ext4/a "$seconds" >"$BATS_TEST_TMPDIR/worker.a" &
+        pids+=($!)
+        in_container /bin/fs-calls worker /ext4/b "$seconds" >"$BATS_TEST_TMPDIR/worker.b" &
+        pids+=($!)
+        in_container sh -c "end=\$((\$(/usr/bin/date +%s) + $seconds))
+                while [ ! -e /ext4/stop ] && [ \$(/usr/bin/date +%s) -lt \$end ]; do
+                        n=\$(find /ext4/tree -type f | wc -l) && [ \$n = 1000 ] || { echo \$n; exit 1; }
+                done" &
+        pids+=($!)
+        talk /bin/fs-calls hold /ext4/tree/d0/0
+        for ((i = 0; i < rounds; i++)); do
+                kill_daemon
+                tell "+$((i % 10))"
+                answer "$(printf %s 01234567890123456789 | head -c "$((i + 1))")"
+                sleep "0.$((RANDOM % 5))"
+        done
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        for pid in "${pids[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR"/worker.?; return 1; }
+        done
+        cat "$BATS_TEST_TMPDIR"/worker.?
+        is "$(cat "$BATS_TEST_TMPDIR/ext4/tree/d0/0")" 01234567890123456789
+        is "$(find "$BATS_TEST_TMPDIR/ext4/a" "$BATS_TEST_TMPDIR/ext4/b" -type f | wc -l)" 2 "files that the workers left"
+        is "$(translators | wc -l)" 2 "processes"
+}
+
+# bats test_tags=kernel
+@test "open files, also unlinked ones, mappings and locks go on when the daemon is killed" {
+        only_remap
+        local kind hold_in hold_out
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
+        bed_pids+=("$MAPPED_PID")
+        local mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]} line
+        read -r -t 10 line <&"$mapped_out" && [[ $line == ready ]]
+        for kind in "${LOCKS[@]}"; do
+                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
+        done
+        talk /bin/fs-calls hold /ext4/file
+        hold_in=$TALK_IN hold_out=$TALK_OUT
+        in_container rm /ext4/file
+        kill_daemon
+        echo "+ more" >&"$hold_in"
+        read -r -t 10 line <&"$hold_out"
+        is "$line" "text more"
+        kill_daemon
+        echo "+ and" >&"$hold_in"
+        read -r -t 10 line <&"$hold_out"
+        is "$line" "text more and"
+        for kind in "${LOCKS[@]}"; do
+                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
+                is "$(in_container /bin/fs-calls try "$kind" "/ext4/lock.$kind")" held "$kind, in the container"
+        done
+        exec {mapped_in}>&-
+        eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
+        read -r -t 10 line <&"$mapped_out"
+        is "$line" right "the mapping"
+}
+
+# bats test_tags=kernel
+@test "who waits for a lock goes on waiting when the daemon is killed" {
+        only_remap
+        local waiter
+        remap_bed ext4
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
+        waiter=$!
+        sleep 0.5
+        kill_daemon
+        in_container touch /ext4/other
+        sleep 0.5
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" '' "what it says that waits"
+        end_process "$BACKGROUND_PID"
+        wait_until 10 process_is_gone "$waiter"
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+}
+
+# bats test_tags=kernel
+@test "a keeper that is killed is replaced, and after it a daemon, again and again" {
+        only_remap
+        local pid i
+        remap_bed ext4
+        in_container mkdir /ext4/a
+        in_container /bin/fs-calls worker /ext4/a 60 >"$BATS_TEST_TMPDIR/worker" &
+        pid=$!
+        for ((i = 0; i < 5; i++)); do
+                kill_keeper
+                kill_daemon
+                in_container touch "/ext4/$i"
+        done
+        helper mount-list '{}'
+        assert_success
+        assert_field '.mounts[0].remap.running' true
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
+        is "$(translators | wc -l)" 2 "processes"
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        translators_end
+}
+
+# bats test_tags=kernel
+@test "when both are killed the container gets ENOTCONN, and mount-list and volume-reconcile say so" {
+        only_remap
+        needs volume-reconcile
+        remap_bed ext4
+        # shellcheck disable=SC2046
+        kill -STOP $(translators)
+        # shellcheck disable=SC2046
+        kill -KILL $(translators)
+        wait_until 5 no_translators
+        is "$(in_container /bin/fs-calls open /ext4/file r || :)" ENOTCONN
+        helper mount-list '{}'
+        assert_success
+        assert_field '.mounts[0].remap.running' false
+        helper volume-reconcile '{}'
+        assert_success
+        [[ $output == *dead* ]] || is "$output" "that it is dead"
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        assert_mounts_at /ext4 0
+        helper volume-reconcile '{}'
+        assert_success
+        assert_field '.problems | length' 0
+}
+
+# bats test_tags=kernel
+@test "when both are killed mount-remove takes the mount away" {
+        only_remap
+        remap_bed ext4
+        # shellcheck disable=SC2046
+        kill -STOP $(translators)
+        # shellcheck disable=SC2046
+        kill -KILL $(translators)
+        wait_until 5 no_translators
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        assert_mounts_at /ext4 0
+        assert_no_records
+}
+
+# bats test_tags=kernel
+@test "when both are killed the same request mounts again" {
+        only_remap
+        remap_bed ext4
+        # shellcheck disable=SC2046
+        kill -STOP $(translators)
+        # shellcheck disable=SC2046
+        kill -KILL $(translators)
+        wait_until 5 no_translators
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
+        assert_mounts_at /ext4 1
+        in_container touch /ext4/works
+}
+
+# ---- the end
+
+# bats test_tags=kernel
+@test "the same request twice is one mount and one translator" {
+        only_remap
+        remap_bed ext4
+        local before
+        before=$(translators)
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
+        assert_field .mount.alreadyMounted true
+        assert_mounts_at /ext4 1
+        is "$(translators)" "$before" "processes"
+}
+
+# bats test_tags=kernel
+@test "when the container ends, so do keeper and daemon" {
+        only_remap
+        remap_bed
+        is "${#remap_pids[@]}" 4 "processes"
+        stop_container
+        translators_end
+        umount "$BATS_TEST_TMPDIR/ext4" # nothing holds it
+}
+
+# bats test_tags=kernel
+@test "when the container ends in the middle of work, so do keeper and daemon" {
+        only_remap
+        remap_bed ext4
+        in_container mkdir /ext4/a
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        in_container /bin/fs-calls worker /ext4/a 60 &
+        in_container /bin/fs-calls waiters 20 posix /ext4/file >"$BATS_TEST_TMPDIR/waiters" &
+        wait_until 10 grep -q ready "$BATS_TEST_TMPDIR/waiters"
+        stop_container
+        translators_end
+        end_process "$BACKGROUND_PID"
+        umount "$BATS_TEST_TMPDIR/ext4"
+}
+
+# bats test_tags=kernel
+@test "when the mount is removed, keeper and daemon end" {
+        only_remap
+        remap_bed ext4
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        assert_mounts_at /ext4 0
+        translators_end
+        assert_no_records
+        umount "$BATS_TEST_TMPDIR/ext4"
+}
+
+# bats test_tags=kernel
+@test "when the container's root unmounts it, keeper and daemon end" {
+        only_remap
+        remap_bed ext4
+        in_container umount /ext4
+        assert_mounts_at /ext4 0
+        translators_end
+        umount "$BATS_TEST_TMPDIR/ext4"
+        helper mount-remove "$(remove_request /ext4)"
+        assert_no_records
+}
+
+# bats test_tags=kernel
+@test "a mount detached by the container's root serves the files that are open, and then ends" {
+        only_remap
+        local line
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        talk /bin/fs-calls hold /ext4/file
+        in_container umount -l /ext4
+        tell "+ more"
+        answer "text more"
+        is "$(translators | wc -l)" 2 "processes"
+        end_process "$TALK_PID"
+        translators_end
+}
+
+# bats test_tags=kernel
+@test "a request that fails leaves no keeper and no daemon" {
+        only_remap
+        remap_container
+        container_snapshot
+        node_snapshot
+        helper mount-bind "$(bind_request /none/data '"ids": "remap", "mkdir": false')"
+        assert_failure ENOENT
+        helper mount-bind "$(bind_request /tmp '"ids": "remap"')"
+        assert_failure EBUSY
+        wait_until 5 no_translators
+        assert_container_unchanged
+        assert_node_unchanged
+}
+
+# bats test_tags=kernel
+@test "nothing that the caller gave the helper stays open" {
+        only_remap
+        remap_container
+        make_source ext4
+        SOURCE=$BATS_TEST_TMPDIR/ext4
+        # The pipe is at its end when the helper is, though the translator lives; descriptor 9 likewise.
+        timeout 20 bash -c '"$@" 9>&1 2>&1 </dev/null 3>&- | cat >"$0"' "$BATS_TEST_TMPDIR/out" \
+                "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"ids": "remap"')"
+        [[ $(<"$BATS_TEST_TMPDIR/out") == *Success* ]]
+        remember_translators
+        is "${#remap_pids[@]}" 2 "processes"
+        in_container touch /data/file
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # of helpers.bash
+# Sweeps: a program is killed, or refused, at one system call after the other, and each time what follows must put things right.
+#
+# FLEXGRAFT_SWEEP_STRIDE says which calls are tried: 1 all of them, 40 (if nothing is said) every fortieth. FLEXGRAFT_SWEEP_SEED says which one is
+# the first: setup_suite makes it of the commit's tree, so that each commit tries others, and the same ones when it is tried again.
+
+# sweep [OPTION...] -- STEP ; ...: at-each-syscall with these (its source lists them), over the points that are this run's. WIDER=N makes the stride
+# N times as wide, for points that take long; LABEL is what the line in the log says. Afterwards every reply of the program was one of those
+# that its callers know.
+sweep() {
+        local stride=$(($(sweep_stride) * ${WIDER:-1})) replies=$BATS_TEST_TMPDIR/sweep-replies report=$BATS_TEST_TMPDIR/sweep-report reply=json failed=''
+        [[ " $* " != *" --reply kubelet "* ]] || reply=kubelet
+        [[ " $* " != *" --reply plain "* && " $* " != *" --reply any "* ]] || reply=plain
+        SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1))
+        : >"$replies"
+        "${HELPER_PREFIX[@]}" "$FLEXGRAFT_TOOLS/at-each-syscall" --from "$(sweep_first "$stride")" --step "$stride" --mine "$BATS_RUN_TMPDIR" --replies "$replies" "$@" \
+                >"$report" 2>&1 3>&- || failed=yes
+        if [[ -n $failed ]]; then
+                echo "$BATS_TEST_DESCRIPTION${LABEL:+ ($LABEL)}:"
+                cat "$report"
+                return 1
+        fi
+        replies_are_good "$reply" "$replies" || return 1
+        echo "# ${LABEL:+$LABEL: }$(<"$report")" >&3
+}
+
+sweep_stride() {
+        echo "${FLEXGRAFT_SWEEP_STRIDE:-40}"
+}
+
+# sweep_first STRIDE: the first point; another one for each sweep of a test.
+sweep_first() {
+        echo $((1 + (FLEXGRAFT_SWEEP_SEED + ${SWEEP_NUMBER:-0} * 7) % $1))
+}
+
+# sweep_some: of the lines of standard input, those that are this run's points. WIDER as with sweep.
+sweep_some() {
+        local stride=$(($(sweep_stride) * ${WIDER:-1})) lines first
+        mapfile -t lines
+        first=$(sweep_first "$stride")
+        # one at least
+        ((first <= ${#lines[@]})) || first=$((1 + first % ${#lines[@]}))
+        printf '%s\n' "${lines[@]}" | awk -v first="$first" -v stride="$stride" 'NR >= first && (NR - first) % stride == 0'
+}
+
+# sweep_points COUNT: of the numbers from 1 to COUNT the same.
+sweep_points() {
+        seq "$1" | sweep_some
+}
+
+# around_mount: in AROUND, what is as before after each round: the mounts of the container and of the node, the container's root directory, the
+# records.
+around_mount() {
+        [[ -d $STATE_DIR ]] || mkdir -m 0700 "$STATE_DIR"
+        AROUND=(--watch mounts "$CONTAINER_PID" --watch mounts self --watch tree "$CONTAINER_ROOTFS" --watch tree "$STATE_DIR")
+        container_snapshot
+        node_snapshot
+}
+
+nothing_left() {
+        assert_no_records && assert_container_unchanged && assert_node_unchanged
+}
+
+# in_sh PID: words with which sh runs a command in that container, as in_container does.
+in_sh() {
+        local namespaces='--mount --pid --net --uts --ipc'
+        [[ ${bed_kind[$1]} == *-nouserns* ]] || namespaces+=' --user'
+        echo "env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin nsenter --target $1 $namespaces --"
+}
+
+# taken_over SNAPSHOT: for sh: the process that has got the container's pid, PID, has the mounts that it began with, as SNAPSHOT has them.
+taken_over() {
+        local ours="awk '!index(\$0, \"/bats-run-\") || index(\$0, \"$BATS_RUN_TMPDIR/\")'"
+        echo "[ \"\$NAME\" = - ] || { $ours '$1' >'$1.then' && $ours /proc/\$PID/mountinfo | cmp - '$1.then'; }"
+}
+
+# replies_are_good json|kubelet|plain FILE: what the program said when it was acted upon, one line each time.
+replies_are_good() {
+        local bad filter
+        [[ $1 != plain ]] || return 0
+        # shellcheck disable=SC2016
+        case $1 in
+        json) filter='$reply.status == "Success" and ($exit == 0 or $exit > 128) or $reply.status == "Failure" and ($exit == 1 or $exit == 2 or $exit > 128) and
+                ($reply.message | type == "string" and length > 0) and ($reply.error | (.operation | type == "string" and length > 0) and
+                (.errno | test("^E[A-Z0-9]+$")) and has("subject") and has("where"))' ;;
+        kubelet) filter='($reply | keys - ["status", "message", "device", "volumeName", "attached", "capabilities", "volumeNewSize"] == []) and
+                ([$reply | .message, .device, .volumeName | select(. != null) | type] | unique - ["string"] == []) and
+                ($reply.attached == null or ($reply.attached | type == "boolean")) and
+                ($reply.volumeNewSize == null or ($reply.volumeNewSize | type == "number")) and
+                ($reply.status == "Success" and ($exit == 0 or $exit > 128) or
+                 $reply.status == "Failure" and ($exit == 0 or $exit > 128) and ($reply.message | length > 0) or
+                 $reply.status == "Not supported" and ($exit == 1 or $exit > 128))' ;;
+        esac
+        bad=$(jq -rR 'split("\t") as [$call, $name, $exit_text, $text] | . as $line | ($exit_text | tonumber) as $exit |
+                (try ($text | fromjson) catch null) as $reply | select(($reply | type == "object" | not) or ('"$filter"' | not)) | $line' "$2") || return 1
+        [[ -z $bad ]] || { echo "replies that are not good (call, name, exit status, reply):"; echo "$bad"; return 1; }
+}

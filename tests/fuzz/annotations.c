@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state that a container runtime hands to an OCI hook, and the annotations in it. */
+#include "fuzz.h"
+
+#include "inject/oci_hook.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct oci_hook hook = {};
+        struct request request = {};
+        struct error error = {};
+
+        fuzz_stdin(data, size);
+        if (oci_hook_read(&hook, HOOK_RUNNING, &error) < 0 || (hook.asked && oci_hook_request(&hook, &request, &error) < 0))
+                fuzz_printable(&error);
+        request_release(&request);
+        oci_hook_release(&hook);
+        return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+
+#include "mount/mountinfo.h"
+
+static const char *dir;
+
+static int make_directory(void **state)
+{
+        (void)state;
+        dir = unit_directory();
+        return 0;
+}
+
+static int remove_directory(void **state)
+{
+        char path[96];
+
+        (void)state;
+        (void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+        (void)unlink(path);
+        return rmdir(dir);
+}
+
+static void begin(const char *text, struct mountinfo *table)
+{
+        char path[96];
+        int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        (void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+        unit_write(path, text);
+        assert_int_equal(mountinfo_open(table, fd), 0);
+        (void)close(fd);
+}
+
+static void lines_give_id_device_mount_point_and_source(void **state)
+{
+        cleanup_mount_table struct mountinfo table;
+
+        (void)state;
+        begin("36 35 98:1 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n"
+              "4294967296 36 0:7 / /mnt2/sub rw shared:2 propagate_from:3 - tmpfs tmpfs rw\n",
+              &table);
+        assert_true(mountinfo_next(&table));
+        assert_int_equal(table.id, 36);
+        assert_true(table.device == makedev(98, 1));
+        assert_string_equal(table.mount_point, "/mnt2");
+        assert_string_equal(table.source, "/dev/root");
+        assert_true(mountinfo_next(&table));
+        assert_true(table.id == 4294967296ULL);
+        assert_string_equal(table.mount_point, "/mnt2/sub");
+        assert_string_equal(table.source, "tmpfs");
+        assert_false(mountinfo_next(&table));
+}
+
+static void blanks_and_backslashes_are_unescaped(void **state)
+{
+        cleanup_mount_table struct mountinfo table;
+
+        (void)state;
+        begin("1 2 0:1 / /a\\040b\\011c\\012d\\134e rw - tmpfs a\\040source rw\n", &table);
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.mount_point, "/a b\tc\nd\\e");
+        assert_string_equal(table.source, "a source");
+}
+
+static void a_name_with_a_dash_in_it_does_not_end_the_optional_fields(void **state)
+{
+        cleanup_mount_table struct mountinfo table;
+
+        (void)state;
+        begin("1 2 0:1 / /a-b rw shared:1 - fuse.x-y x-y rw\n", &table);
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.mount_point, "/a-b");
+        assert_string_equal(table.source, "x-y");
+}
+
+static void a_line_that_is_cut_ends_the_table(void **state)
+{
+        static const char *const lines[] = { "", "\n", "36\n", "36 35 98:1 /mnt1\n", "36 35" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+                cleanup_mount_table struct mountinfo table;
+
+                begin(lines[i], &table);
+                assert_false(mountinfo_next(&table));
+        }
+}
+
+static void a_backslash_without_three_octal_digits_is_kept(void **state)
+{
+        cleanup_mount_table struct mountinfo table;
+
+        (void)state;
+        begin("1 2 0:1 / /a\\04 rw - tmpfs b\\ rw\n1 2 0:1 / /a\\3\377\3779\\089 rw - tmpfs b rw\n", &table);
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.mount_point, "/a\\04");
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.mount_point, "/a\\3\377\3779\\089");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(lines_give_id_device_mount_point_and_source),
+                cmocka_unit_test(blanks_and_backslashes_are_unescaped),
+                cmocka_unit_test(a_name_with_a_dash_in_it_does_not_end_the_optional_fields),
+                cmocka_unit_test(a_line_that_is_cut_ends_the_table),
+                cmocka_unit_test(a_backslash_without_three_octal_digits_is_kept),
+        };
+
+        return cmocka_run_group_tests_name("mountinfo", tests, make_directory, remove_directory);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include <sys/stat.h>
+
+#include "inject/request_parse.h"
+#include "inject/request_policy.h"
+#include "inject/source.h"
+#include "mount/nfs.h"
+#include "mount/options.h"
+#include "state/policy.h"
+
+static const char *dir;
+static char path[96];
+static bool is_root;
+
+static int begin(void **state)
+{
+        (void)state;
+        is_root = unit_become_root();
+        dir = unit_directory();
+        (void)snprintf(path, sizeof path, "%s/policy.json", dir);
+        return setenv("FLEXGRAFT_POLICY", path, 1);
+}
+
+static int end(void **state)
+{
+        (void)state;
+        return unit_remove(dir);
+}
+
+static int load(const char *text, struct policy *policy, struct error *error)
+{
+        *error = (struct error){};
+        *policy = (struct policy){};
+        if (!is_root)
+                skip(); /* a policy has to be root's, and this machine lets nobody make a user namespace */
+        unit_write(path, text);
+        return policy_load(policy, "annotations", error);
+}
+
+static void without_a_file_nothing_is_allowed(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        struct error error = {};
+
+        (void)state;
+        (void)unlink(path);
+        assert_int_equal(policy_load(&policy, "annotations", &error), 0);
+        assert_refused(policy_check_source(&policy, "/srv", /* writes= */ false, &error), EACCES, error, "/srv");
+        assert_refused(policy_check_server(&policy, "nas", /* open= */ false, &error), EACCES, error, "nas");
+}
+
+static void unknown_words_reject_the_file(void **state)
+{
+        static const char *const broken[] = {
+                "{\"annotation\": {}}",
+                "{\"annotations\": {\"kind\": [\"bind\"]}}",
+                "{\"annotations\": {\"kinds\": \"bind\"}}",
+                "{\"annotations\": {\"raw\": 1}}",
+                "{\"annotations\": {\"maxMounts\": -1}}",
+                "{\"annotations\": {\"sources\": [\"srv\"]}}",
+                "{\"annotations\": {\"sources\": [\"/srv/../etc\"]}}",
+                "{\"annotations\": {\"sources\": [{\"path\": \"/srv\", \"write\": true}]}}",
+                "{\"annotations\": []}",
+                "[]",
+                "{",
+                ""
+        };
+        struct error error;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+                cleanup_policy struct policy policy = {};
+
+                if (load(broken[i], &policy, &error) != -EBADMSG)
+                        fail_msg("taken: %s", broken[i]);
+        }
+}
+
+static void a_file_that_others_may_write_to_is_refused(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        cleanup_policy struct policy again = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {}}", &policy, &error), 0);
+        assert_int_equal(chmod(path, 0666), 0);
+        assert_refused(policy_load(&again, "annotations", &error), EPERM, error, "may write");
+        assert_int_equal(unlink(path), 0);
+}
+
+static void sources_are_directories_and_what_lies_in_them(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(
+                load("{\"annotations\": {\"sources\": [\"/srv/shared/\", {\"path\": \"/img\", \"readOnly\": true}]}}",
+                     &policy, &error),
+                0);
+        assert_int_equal(policy_check_source(&policy, "/srv/shared", true, &error), 0);
+        assert_int_equal(policy_check_source(&policy, "/srv/shared/a/b", true, &error), 0);
+        assert_int_equal(policy_check_source(&policy, "/srv/sharedx", true, &error), -EACCES);
+        assert_int_equal(policy_check_source(&policy, "/srv", true, &error), -EACCES);
+        assert_int_equal(policy_check_source(&policy, "/img/a", false, &error), 0);
+        assert_int_equal(policy_check_source(&policy, "/img/a", true, &error), -EACCES);
+        assert_true(policy_check_source(&policy, "/srv/shared/../../etc", false, &error) < 0);
+}
+
+static void options_that_only_take_rights_away_need_no_word(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        struct mount_options harmless = {};
+        struct mount_options exec = {};
+        struct mount_options suid = {};
+        struct mount_options shared = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {\"options\": [\"shared\", \"acl\"]}}", &policy, &error), 0);
+        assert_int_equal(mount_options_add_list(&harmless, "ro,nosuid,nodev,noexec,noatime,acl", &error), 0);
+        assert_int_equal(policy_check_options(&policy, &harmless, NULL, false, &error), 0);
+        assert_int_equal(mount_options_add_list(&suid, "suid", &error), 0);
+        assert_refused(policy_check_options(&policy, &suid, NULL, false, &error), EACCES, error, "suid");
+        assert_int_equal(mount_options_add_list(&shared, "rshared", &error), 0);
+        assert_int_equal(policy_check_options(&policy, &shared, NULL, false, &error), 0);
+        assert_int_equal(mount_options_add_list(&exec, "size=1m", &error), 0);
+        assert_int_equal(policy_check_options(&policy, &exec, mount_options_tmpfs_harmless, false, &error), 0);
+        assert_refused(policy_check_options(&policy, &exec, NULL, false, &error), EACCES, error, "size");
+        mount_options_release(&harmless);
+        mount_options_release(&exec);
+        mount_options_release(&suid);
+        mount_options_release(&shared);
+}
+
+/* Where another machine's answer would be in the container's own name, or elsewhere: never without a word. */
+static void nfs_options_that_redirect_need_a_word(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        struct mount_options usual = {};
+        struct mount_options redirect = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {}}", &policy, &error), 0);
+        assert_int_equal(mount_options_add_list(&usual, "vers=4.2,rsize=65536,soft", &error), 0);
+        assert_int_equal(policy_check_options(&policy, &usual, nfs_harmless_options, false, &error), 0);
+        assert_int_equal(mount_options_add_list(&redirect, "mountaddr=10.0.0.1", &error), 0);
+        assert_refused(policy_check_options(&policy, &redirect, nfs_harmless_options, false, &error), EACCES, error,
+                       "mountaddr");
+        mount_options_release(&usual);
+        mount_options_release(&redirect);
+}
+
+static void a_count_is_bounded(void **state)
+{
+        cleanup_policy struct policy silent = {};
+        cleanup_policy struct policy policy = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {}}", &silent, &error), 0);
+        assert_int_equal(policy_check_count(&silent, 32, &error), 0);
+        assert_int_equal(policy_check_count(&silent, 33, &error), -EACCES);
+        assert_int_equal(load("{\"annotations\": {\"maxMounts\": 2}}", &policy, &error), 0);
+        assert_int_equal(policy_check_count(&policy, 2, &error), 0);
+        assert_int_equal(policy_check_count(&policy, 3, &error), -EACCES);
+}
+
+static void check_request(const struct policy *policy, enum request_kind kind, const char *text, const char *forbidden)
+{
+        cleanup_request struct request request = {};
+        char *argv[] = { (char *)"program", (char *)text, NULL };
+        struct error error = {};
+        int r;
+
+        assert_int_equal(request_parse(&request, kind, source_kinds, 2, argv, &error), 0);
+        r = request_policy_check(policy, &request, &error);
+        if (forbidden == NULL)
+                assert_int_equal(r, 0);
+        else
+                assert_refused(r, EACCES, error, forbidden);
+}
+
+static void requests_are_held_against_kinds_and_rights(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {\"kinds\": [\"bind\", \"block\", \"container-to-container\"],"
+                              " \"sources\": [\"/a\"], \"containers\": [\"db\"]}}",
+                              &policy, &error),
+                         0);
+        check_request(&policy, REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\"}", NULL);
+        check_request(&policy, REQUEST_MOUNT_TMPFS, "{\"container\": 1, \"target\": \"/b\"}", "tmpfs");
+        check_request(&policy, REQUEST_MOUNT_BIND,
+                      "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"replace\": true}", "replace");
+        check_request(&policy, REQUEST_MOUNT_BIND,
+                      "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"ids\": \"remap\"}", "ids");
+        check_request(&policy, REQUEST_MOUNT_BLOCK,
+                      "{\"container\": 1, \"source\": \"/dev/loop0\", \"target\": \"/b\", \"raw\": true}", "raw");
+        check_request(
+                &policy, REQUEST_MOUNT_CONTAINER,
+                "{\"from\": {\"container\": \"db\", \"path\": \"/x\"}, \"to\": {\"container\": 2, \"path\": \"/b\"}}",
+                NULL);
+        check_request(
+                &policy, REQUEST_MOUNT_CONTAINER,
+                "{\"from\": {\"container\": \"web\", \"path\": \"/x\"}, \"to\": {\"container\": 2, \"path\": \"/b\"}}",
+                "containers");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(without_a_file_nothing_is_allowed),
+                cmocka_unit_test(unknown_words_reject_the_file),
+                cmocka_unit_test(a_file_that_others_may_write_to_is_refused),
+                cmocka_unit_test(sources_are_directories_and_what_lies_in_them),
+                cmocka_unit_test(options_that_only_take_rights_away_need_no_word),
+                cmocka_unit_test(nfs_options_that_redirect_need_a_word),
+                cmocka_unit_test(a_count_is_bounded),
+                cmocka_unit_test(requests_are_held_against_kinds_and_rights),
+        };
+
+        return cmocka_run_group_tests_name("policy", tests, begin, end);
+}

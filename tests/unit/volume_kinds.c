@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include "volume/kinds.h"
+#include "volume/verbs.h"
+
+static void parse(const char *json, struct volume_request *request)
+{
+        char *argv[] = { (char *)"getvolumename", (char *)json, NULL };
+        struct error error = {};
+
+        *request = (struct volume_request){};
+        assert_int_equal(volume_request_parse(request, VERB_GETVOLUMENAME, 2, argv, &error), 0);
+}
+
+static const char *requested(const char *json, const char *driver, struct error *error)
+{
+        const struct volume_kind *kind = NULL;
+        struct volume_request request;
+        int r;
+
+        *error = (struct error){};
+        parse(json, &request);
+        r = volume_kind_requested(&request, volume_kind_of_driver(driver), &kind, error);
+        volume_request_release(&request);
+        return r < 0 ? "refused" : kind == NULL ? "none" : kind->word;
+}
+
+static const char *guessed(const char *json)
+{
+        const struct volume_kind *kind;
+        struct volume_request request;
+
+        parse(json, &request);
+        kind = volume_kind_guess(&request);
+        volume_request_release(&request);
+        return kind == NULL ? "none" : kind->word;
+}
+
+static void every_row_is_whole(void **state)
+{
+        (void)state;
+        for (size_t i = 0; volume_kinds[i] != NULL; i++) {
+                const struct volume_kind *kind = volume_kinds[i];
+
+                assert_ptr_equal(volume_kind_find(kind->word), kind);
+                assert_int_equal(kind->has_device, volume_kind_has_device(kind->word));
+                assert_int_equal(kind->has_device, kind->attach != NULL && kind->look != NULL && kind->detach != NULL &&
+                                                           kind->identify != NULL);
+                assert_int_equal(kind->has_device, kind->make == NULL);
+                assert_int_equal(kind->unmake != NULL, kind->has_made != NULL);
+                assert_int_equal(kind->stage != NULL, kind->publish != NULL && kind->unstage != NULL);
+                assert_true(kind->stage == NULL || kind->flag != NULL);
+                assert_true(kind->flag == NULL || volume_option_find(kind->flag) != NULL);
+                assert_non_null(kind->options);
+                for (const struct volume_option *option = kind->options; option->key != NULL; option++) {
+                        assert_non_null(volume_option_find(option->key));
+                        assert_non_null(option->help);
+                        assert_true(strlen(option->help) <= 64);
+                }
+        }
+}
+
+static void a_drivers_name_restricts_it_to_one_type(void **state)
+{
+        struct error error;
+
+        (void)state;
+        assert_string_equal(volume_kind_of_driver("flexgraft~loop")->word, "loop");
+        assert_null(volume_kind_of_driver("flexgraft~flexgraft"));
+        assert_null(volume_kind_of_driver("flexgraft~kata"));
+        assert_null(volume_kind_of_driver(""));
+        assert_string_equal(requested("{\"name\": \"a\", \"type\": \"loop\"}", "flexgraft~loop", &error), "loop");
+        assert_string_equal(requested("{\"name\": \"a\", \"type\": \"tmpfs\"}", "flexgraft~loop", &error), "refused");
+        assert_non_null(strstr(error.reason, "tmpfs"));
+}
+
+static void a_type_that_is_none_is_refused_with_the_list(void **state)
+{
+        static const char *const words[] = { "floppy", "kata", "" };
+        struct error error;
+        char json[64];
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                (void)snprintf(json, sizeof json, "{\"name\": \"a\", \"type\": \"%s\"}", words[i]);
+                assert_string_equal(requested(json, "", &error), "refused");
+                assert_non_null(strstr(error.reason, VOLUME_TYPE_LIST));
+        }
+        assert_string_equal(requested("{\"name\": \"a\"}", "", &error), "none");
+}
+
+static void only_a_volume_of_a_pool_is_ephemeral(void **state)
+{
+        static const char yes[] = "{\"name\": \"a\", \"ephemeral\": true}";
+        struct error error;
+
+        (void)state;
+        assert_string_equal(requested(yes, "", &error), "ephemeral");
+        assert_string_equal(requested(yes, "flexgraft~lvm", &error), "ephemeral");
+        assert_string_equal(requested(yes, "flexgraft~ephemeral", &error), "ephemeral");
+        assert_string_equal(requested(yes, "flexgraft~tmpfs", &error), "refused");
+        assert_string_equal(requested("{\"name\": \"a\", \"type\": \"bind\", \"ephemeral\": true}", "", &error),
+                            "refused");
+        assert_string_equal(requested("{\"name\": \"a\", \"type\": \"loop\", \"ephemeral\": \"false\"}", "", &error),
+                            "loop");
+        assert_string_equal(requested("{\"name\": \"a\", \"ephemeral\": \"perhaps\"}", "", &error), "refused");
+        assert_non_null(strstr(error.reason, "must be true or false"));
+}
+
+static void options_imply_a_kind(void **state)
+{
+        (void)state;
+        assert_string_equal(guessed("{\"name\": \"a\", \"volumegroup\": \"vg\", \"size\": 1}"), "lvm");
+        assert_string_equal(guessed("{\"name\": \"a\", \"size\": 1}"), "loop");
+        assert_string_equal(guessed("{\"name\": \"a\", \"server\": \"nas\", \"share\": \"/x\"}"), "nfs");
+        assert_string_equal(guessed("{\"name\": \"a\", \"server\": \"nas\"}"), "none");
+        assert_string_equal(guessed("{\"name\": \"a\", \"source\": \"/x\"}"), "none");
+}
+
+static void kata_wraps_kinds_with_a_device(void **state)
+{
+        const struct volume_kind *wrapper;
+        struct volume_request request;
+        struct error error = {};
+
+        (void)state;
+        parse("{\"name\": \"a\", \"kataContainers\": \"true\"}", &request);
+        assert_int_equal(volume_kind_wrapper(&request, &kind_loop, &wrapper, &error), 0);
+        assert_ptr_equal(wrapper, &kind_kata);
+        assert_refused(volume_kind_wrapper(&request, &kind_tmpfs, &wrapper, &error), EINVAL, error, "tmpfs");
+        volume_request_release(&request);
+        parse("{\"name\": \"a\"}", &request);
+        assert_int_equal(volume_kind_wrapper(&request, &kind_tmpfs, &wrapper, &error), 0);
+        assert_null(wrapper);
+        volume_request_release(&request);
+}
+
+static void numbers_and_booleans_are_texts(void **state)
+{
+        static const char *const expected[][2] = {
+                { "a", "1" }, { "b", "22" }, { "c", "333" }, { "d", "4444" }, { "e", "true" }, { "f", "false" },
+        };
+        const char *texts[6];
+        struct volume_request request;
+        struct error error = {};
+
+        (void)state;
+        parse("{\"name\": \"n\", \"a\": 1, \"b\": 22, \"c\": 333, \"d\": 4444, \"e\": true, \"f\": false, \"g\": [1]}",
+              &request);
+        for (size_t i = 0; i < 6; i++)
+                assert_int_equal(volume_request_option(&request, expected[i][0], &texts[i], &error), 0);
+        for (size_t i = 0; i < 6; i++)
+                assert_string_equal(texts[i], expected[i][1]);
+        assert_refused(volume_request_option(&request, "g", &texts[0], &error), EINVAL, error, "must be a string");
+        volume_request_release(&request);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_row_is_whole),
+                cmocka_unit_test(a_drivers_name_restricts_it_to_one_type),
+                cmocka_unit_test(a_type_that_is_none_is_refused_with_the_list),
+                cmocka_unit_test(only_a_volume_of_a_pool_is_ephemeral),
+                cmocka_unit_test(options_imply_a_kind),
+                cmocka_unit_test(kata_wraps_kinds_with_a_device),
+                cmocka_unit_test(numbers_and_booleans_are_texts),
+        };
+
+        return cmocka_run_group_tests_name("kinds of volumes", tests, NULL, NULL);
+}
