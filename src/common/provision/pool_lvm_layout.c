@@ -30,7 +30,7 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
                                           .thin_pool = json_string_value(json_object_get(parameters, "thinpool")),
                                           .stripe_size = json_string_value(json_object_get(parameters, "stripesize")) };
 
-        layout.keeps_notes = text_starts(type, "raid");
+        layout.has_metadata = text_starts(type, "raid");
         if (strcmp(type, "striped") == 0)
                 layout.stripes = number_of(parameters, "stripes", 2);
         else if (strcmp(type, "raid1") == 0 || strcmp(type, "mirror") == 0)
@@ -107,7 +107,7 @@ static uint64_t round_down(uint64_t bytes, uint64_t step)
         return bytes / step * step;
 }
 
-/* What a volume takes of its group: copies, parity, and what is noted of them (an extent for each image, or a log). */
+/* What a volume takes of its group: data, copies, parity and metadata (an extent per image, or a log). */
 static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
 {
         uint64_t bytes = volume->size_bytes;
@@ -125,7 +125,7 @@ struct use {
         const char *thin_pool;
         uint64_t ours_bytes; /* what our volumes take of the group */
         uint64_t thin_pool_bytes;
-        uint64_t thin_bytes; /* promised to volumes in that thin pool */
+        uint64_t thin_bytes; /* of the volumes in that thin pool, at full size */
 };
 
 static int add_use(const struct lvm_volume *volume, void *argument, struct error *error)
@@ -143,7 +143,7 @@ static int add_use(const struct lvm_volume *volume, void *argument, struct error
         return 0;
 }
 
-/* Of one volume, which lies on as many disks at once as its layout says: the fullest of those is the limit. */
+/* One volume needs the same room on each disk of its layout: the fullest of them is the limit. */
 static int find_largest(const struct pool *pool, const struct pool_lvm_layout *layout, const struct lvm_group *group,
                         uint64_t *ret_bytes, struct error *error)
 {
@@ -160,7 +160,7 @@ static int find_largest(const struct pool *pool, const struct pool_lvm_layout *l
         if (count < 0)
                 return count;
         each_bytes = disks <= DISKS_MAX && (unsigned)count >= disks ? free_bytes[disks - 1] : 0;
-        if (layout->keeps_notes)
+        if (layout->has_metadata)
                 each_bytes = each_bytes > group->extent_bytes ? each_bytes - group->extent_bytes : 0;
         *ret_bytes = round_down(each_bytes, group->extent_bytes) * layout->stripes;
         return 0;
@@ -174,7 +174,7 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
         struct lvm_group group;
         uint64_t budget;
         uint64_t left;
-        uint64_t notes;
+        uint64_t metadata;
         uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
         int r;
 
@@ -199,10 +199,10 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
                 return r;
         if (group.free_bytes < left)
                 left = group.free_bytes;
-        /* of what is there, as much as is data */
+        /* without copies and parity */
         ret_measure->available_bytes = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
-        notes = layout.keeps_notes ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
-        left = left > notes ? left - notes : 0;
+        metadata = layout.has_metadata ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
+        left = left > metadata ? left - metadata : 0;
         left = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
         if (ret_measure->largest_bytes > left)
                 ret_measure->largest_bytes = left;
