@@ -75,7 +75,7 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
                 return r;
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
-        if ((r = job->kind->check_parameters(ret_record->parameters, error)) < 0)
+        if ((r = pool_kind_check_parameters(job->kind, ret_record->parameters, error)) < 0)
                 return r;
         r = job->kind->look(&job->config, &job->pool, ret_record->id, &item, error);
         if (r == 0 && (r = owners_read(job, error)) == 0) {

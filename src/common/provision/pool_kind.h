@@ -51,6 +51,7 @@ struct pool_kind {
         const char *type;            /* the word of its files */
         const char *mode;            /* of kinds that share a type: the word of this one; NULL: it does not share */
         const struct file_key *keys; /* of its files, besides those of every pool */
+        const struct file_key *parameters; /* of new volumes; their values are strings */
         /* start and end its helper process, before privileges_drop(); NULL: it has none of its own */
         int (*begin)(int argc, char **argv, struct error *error);
         void (*end)(void);
@@ -70,7 +71,7 @@ struct pool_kind {
         /* the identity of a new volume, chosen before it is made; NULL: it has one only then.
          * PROVISION_IDENTITY_MAX bytes */
         int (*choose_identity)(char *ret_identity, struct error *error);
-        /* whether a volume with such parameters can be made. Errors: EINVAL */
+        /* whether parameters, each of which was checked, go together; NULL: any do. Errors: EINVAL */
         int (*check_parameters)(const json_t *parameters, struct error *error);
         /* whether the layout of an existing disk is what such parameters (or NULL) mean; NULL: any is */
         bool (*fits)(const struct pool_item *item, const json_t *parameters);
@@ -97,33 +98,19 @@ struct pool_kind {
                     struct error *error);
 };
 
-/*
- * pool_loop - image files in a directory. Parameters: "preallocate": "true" (the default: the image has all its
- * blocks) or "false" (a sparse file, counted at full size).
- */
+/* pool_loop - image files in a directory. */
 extern const struct pool_kind pool_loop;
 
-/*
- * pool_lvm - logical volumes in a volume group. What flexgraft makes has the tag "flexgraft".
- *
- * Parameters, as lvcreate(8) has them: "type" linear (default), striped, mirror, raid1, raid5, raid6, raid10 or thin;
- * "stripes", "mirrors", "stripesize" (KiB); "thinpool", for thin: all thin volumes together are at most as large as
- * their thin pool.
- */
+/* pool_lvm - logical volumes in a volume group. What flexgraft makes has the tag "flexgraft". */
 extern const struct pool_kind pool_lvm;
 
-/*
- * pool_pmem - namespaces of persistent memory, one per volume and named after it.
- *
- * Parameters: "usage" AppDirect (default: mode fsdax, which supports DAX) or FileIO (mode sector: atomic sectors, no
- * DAX).
- */
+/* pool_pmem - namespaces of persistent memory, one per volume and named after it. */
 extern const struct pool_kind pool_pmem;
 
-/* What the kinds of type pmem have in common: keys, place and check_parameters. */
+/* What the kinds of type pmem have in common: keys, parameters and place. */
 extern const struct file_key pool_pmem_keys[];
+extern const struct file_key pool_pmem_parameters[];
 int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
-int pool_pmem_check_parameters(const json_t *parameters, struct error *error);
 
 /*
  * pool_pmem_lvm - type pmem in mode lvm: namespaces named "flexgraft" are the disks of one volume group, the region's,
@@ -136,5 +123,8 @@ extern const struct pool_kind pool_pmem_lvm;
 
 /* pool_kinds - all of them; NULL ends it. The first of a type is the one without a mode. */
 extern const struct pool_kind *const pool_kinds[];
+
+/* pool_kind_check_parameters() - whether a volume with such parameters (or NULL) can be made. Errors: EINVAL. */
+int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error);
 
 #endif

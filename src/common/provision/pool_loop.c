@@ -172,20 +172,18 @@ static bool is_sparse(const json_t *parameters)
         return value != NULL && strcmp(value, "false") == 0;
 }
 
-static int check_parameters(const json_t *parameters, struct error *error)
+static bool is_word(const json_t *value)
 {
-        static const char *const values[] = { "true", "false", NULL };
-        const char *key;
-        const json_t *value;
+        static const char *const words[] = { "true", "false", NULL };
 
-        json_object_foreach ((json_t *)parameters, key, value)
-                if (strcmp(key, "preallocate") != 0 || !text_among(json_string_value(value), values))
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a pool of type loop takes \"preallocate\", \"true\" or \"false\", not "
-                                            "\"%.64s\": \"%.64s\"",
-                                            key, json_string_value(value));
-        return 0;
+        return json_is_string(value) && text_among(json_string_value(value), words);
 }
+
+static const struct file_key parameters_of_volumes[] = {
+        { "preallocate", "\"true\" or \"false\"", is_word, false, "true",
+          "Whether an image gets all its blocks at once, or is sparse. Sparse images count at full size.", NULL },
+        {},
+};
 
 static int open_in(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
 {
@@ -325,11 +323,11 @@ static int remove_image(const struct config *config, const struct pool *pool, co
 
 const struct pool_kind pool_loop = { .type = "loop",
                                      .keys = keys,
+                                     .parameters = parameters_of_volumes,
                                      .read = read_keys,
                                      .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,
-                                     .check_parameters = check_parameters,
                                      .create = create,
                                      .look = look,
                                      .check_unused = check_unused,

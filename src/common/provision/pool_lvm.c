@@ -292,6 +292,7 @@ int pool_lvm_each(const struct config *config, const struct pool *pool, pool_ite
 
 const struct pool_kind pool_lvm = { .type = "lvm",
                                     .keys = keys,
+                                    .parameters = pool_lvm_parameters,
                                     .begin = lvm_begin,
                                     .end = lvm_end,
                                     .read = read_keys,

@@ -45,36 +45,66 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
         return layout;
 }
 
-int pool_lvm_layout_check(const json_t *parameters, struct error *error)
+static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5", "raid6", "raid10", "thin", NULL };
+
+static bool is_type(const json_t *value)
 {
-        static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5",
-                                             "raid6",  "raid10",  "thin",   NULL };
-        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
-        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
-        const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
-        const char *key;
-        const json_t *value;
+        return json_is_string(value) && text_among(json_string_value(value), types);
+}
+
+static bool is_count(const json_t *value)
+{
+        const char *text = json_string_value(value);
         uint64_t number;
 
-        json_object_foreach ((json_t *)parameters, key, value) {
-                const char *text = json_string_value(value) ?: "";
-                bool good =
-                        (strcmp(key, "type") == 0 && text_among(text, types)) ||
-                        (strcmp(key, "stripes") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "mirrors") == 0 && text_among(layout.type, mirrored) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "stripesize") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
-                         (number & (number - 1)) == 0) ||
-                        (strcmp(key, "thinpool") == 0 && strcmp(layout.type, "thin") == 0 && lvm_name_is_valid(text));
+        return text != NULL && text_number(text, DISKS_MAX, &number) && number > 0;
+}
 
-                if (!good)
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a volume of type %s in a pool of type lvm has no parameter \"%.64s\": "
-                                            "\"%.64s\"",
-                                            layout.type, key, text);
-        }
+static bool is_stripe_size(const json_t *value)
+{
+        const char *text = json_string_value(value);
+        uint64_t number;
+
+        return text != NULL && text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
+               (number & (number - 1)) == 0;
+}
+
+static bool is_name(const json_t *value)
+{
+        return json_is_string(value) && lvm_name_is_valid(json_string_value(value));
+}
+
+const struct file_key pool_lvm_parameters[] = {
+        { "type", "linear, striped, mirror, raid1, raid5, raid6, raid10 or thin", is_type, false, "linear",
+          "Layout of the volume, as in lvcreate(8).", NULL },
+        { "stripes", "a number from 1 to 64, as a string", is_count, false, "the fewest that the type can have",
+          "Number of stripes, for striped, raid5, raid6 and raid10.", NULL },
+        { "mirrors", "a number from 1 to 64, as a string", is_count, false, "1",
+          "Number of further copies, for mirror, raid1 and raid10.", NULL },
+        { "stripesize", "a power of two from 4 to 1048576, as a string", is_stripe_size, false, "lvm's own",
+          "Size of a stripe in KiB, for striped, raid5, raid6 and raid10.", NULL },
+        { "thinpool", "a volume's name", is_name, false, NULL,
+          "Thin pool of the volume group, for thin. Its volumes together are at most as large as it is.", NULL },
+        {},
+};
+
+int pool_lvm_layout_check(const json_t *parameters, struct error *error)
+{
+        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
+        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
+        static const char *const thin[] = { "thin", NULL };
+        static const struct {
+                const char *key;
+                const char *const *types; /* that it is for */
+        } rules[] = {
+                { "stripes", striped }, { "stripesize", striped }, { "mirrors", mirrored }, { "thinpool", thin }
+        };
+        const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
+
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+                if (json_object_get(parameters, rules[i].key) != NULL && !text_among(layout.type, rules[i].types))
+                        return fail_because(error, EINVAL, "check parameters", rules[i].key,
+                                            "a volume of type %s has no parameter \"%s\"", layout.type, rules[i].key);
         if (strcmp(layout.type, "thin") == 0 && layout.thin_pool == NULL)
                 return fail_because(error, EINVAL, "check parameters", "thinpool",
                                     "a thin volume needs \"thinpool\", the name of a thin pool of the volume group");

@@ -62,20 +62,18 @@ static bool is_file_io(const json_t *parameters)
         return usage != NULL && strcmp(usage, "FileIO") == 0;
 }
 
-int pool_pmem_check_parameters(const json_t *parameters, struct error *error)
+static bool is_usage(const json_t *value)
 {
         static const char *const usages[] = { "AppDirect", "FileIO", NULL };
-        const char *key;
-        const json_t *value;
 
-        json_object_foreach ((json_t *)parameters, key, value)
-                if (strcmp(key, "usage") != 0 || !text_among(json_string_value(value), usages))
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a pool of type pmem takes \"usage\", \"AppDirect\" or \"FileIO\", not "
-                                            "\"%.64s\": \"%.64s\"",
-                                            key, json_string_value(value));
-        return 0;
+        return json_is_string(value) && text_among(json_string_value(value), usages);
 }
+
+const struct file_key pool_pmem_parameters[] = {
+        { "usage", "\"AppDirect\" or \"FileIO\"", is_usage, false, "AppDirect",
+          "AppDirect: mode fsdax, with DAX. FileIO: mode sector, with atomic sectors and no DAX.", NULL },
+        {},
+};
 
 static const char *mode_for(const json_t *parameters)
 {
@@ -292,6 +290,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 const struct pool_kind pool_pmem = { .type = "pmem",
                                      .mode = "direct",
                                      .keys = pool_pmem_keys,
+                                     .parameters = pool_pmem_parameters,
                                      .begin = pmem_begin,
                                      .end = pmem_end,
                                      .read = read_keys,
@@ -300,7 +299,6 @@ const struct pool_kind pool_pmem = { .type = "pmem",
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .choose_identity = choose_identity,
-                                     .check_parameters = pool_pmem_check_parameters,
                                      .fits = fits,
                                      .create = create,
                                      .look = look,

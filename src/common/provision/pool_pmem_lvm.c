@@ -259,12 +259,12 @@ static int create(const struct config *config, const struct pool *pool, const st
 const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .mode = "lvm",
                                          .keys = pool_pmem_keys,
+                                         .parameters = pool_pmem_parameters,
                                          .read = read_keys,
                                          .place = pool_pmem_place, /* as others of its region, of either mode */
                                          .place_disks = pool_lvm_place,
                                          .measure = measure,
                                          .choose_id = pool_lvm_choose_id,
-                                         .check_parameters = pool_pmem_check_parameters,
                                          .fits = pool_lvm_layout_fits,
                                          .create = create,
                                          .look = pool_lvm_look,

@@ -52,9 +52,9 @@ static void file_name(const char *id, char *ret_name)
 static const struct record_field fields[] = {
 #define ROW(type, key, field, help, ...) RECORD_ROW(RECORD_##type, key, struct mount_record, field, help, __VA_ARGS__)
 #define ALWAYS(type, key, field, help) ROW(type, key, field, help, .with = NULL)
-#define INSTEAD(type, key, field, other, help) ROW(type, key, field, help, .instead = other)
+#define INSTEAD(type, key, field, other, help) ROW(type, key, field, help, .instead = (other))
 #define OPTIONAL(type, key, field, help) ROW(type, key, field, help, .optional = true)
-#define SPARSE(type, key, field, other, help) ROW(type, key, field, help, .optional = true, .with = other)
+#define SPARSE(type, key, field, other, help) ROW(type, key, field, help, .optional = true, .with = (other))
         OPTIONAL(BOOLEAN, "mountIdUnique", identity.unique, "whether mountId is never used again, as since Linux 6.8"),
         OPTIONAL(BOOLEAN, "recursive", recursive, "whether the mounts below the source came with it"),
         ALWAYS(NUMBER, "below", below, "how many they are; 4294967295: not counted"),

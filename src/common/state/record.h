@@ -49,7 +49,7 @@ struct record_field {
 #define RECORD_ROW(row_type, row_key, struct_type, field, row_help, ...)                                               \
         {                                                                                                              \
                 .key = (row_key), .type = (row_type), .offset = offsetof(struct_type, field),                          \
-                .size = sizeof(((struct_type *)0)->field), .help = (row_help), __VA_ARGS__                             \
+                .size = sizeof(__typeof__(((struct_type *)0)->field)), .help = (row_help), __VA_ARGS__                 \
         }
 
 struct record_table {
