@@ -125,7 +125,8 @@ static int load_file(const struct state *state, const char *file, const char *na
         int r = record_read(state, &volume_record_table, file, ret_record, error);
 
         if (r == 0 && strcmp(ret_record->name, name) != 0)
-                r = fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another volume", file);
+                r = fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another volume",
+                                 file);
         if (r < 0)
                 volume_record_release(ret_record);
         else
