@@ -42,6 +42,7 @@ enum {
 /* Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
+        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         bool has_device;
         const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
         const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
