@@ -104,7 +104,7 @@ int attributes_remap(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         fd = remap_mount(injection->mount_fd, request->source, injection->container, &injection->session->state,
-                         &record->translator_key, &record->translator_pid, error);
+                         &record->remap_key, &record->remap_pid, error);
         if (fd < 0)
                 return fd;
         fd_close(&injection->mount_fd); /* the daemon has its own descriptor */
