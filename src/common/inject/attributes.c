@@ -63,7 +63,9 @@ static int check_owner(const struct injection *injection, struct error *error)
         return 0;
 }
 
-/* The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can. */
+/*
+ * The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can.
+ */
 static int set_on_owned(struct injection *injection, struct error *error)
 {
         struct error mapped = *error;

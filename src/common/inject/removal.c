@@ -290,7 +290,9 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
         if (!removal->reachable)
                 return 0;
-        /* under this lock no other call creates or removes mount points; another removal may have handed us some before */
+        /*
+         * under this lock no other call creates or removes mount points; another removal may have handed us some before
+         */
         r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
         if (r == 0)
                 r = mount_record_read(&removal->state, record->id, record, error);
