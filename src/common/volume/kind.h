@@ -92,7 +92,7 @@ struct volume_kind {
 /* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
 #define VOLUME_KIND_DECLARATION(word, has_device, owned)                                                               \
         extern const struct volume_kind kind_##word;                                                                   \
-        enum { VOLUME_HAS_DEVICE_##word = has_device }
+        enum { VOLUME_HAS_DEVICE_##word = (has_device) }
 VOLUME_TYPES(VOLUME_KIND_DECLARATION, ;);
 VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;);
 #undef VOLUME_KIND_DECLARATION
