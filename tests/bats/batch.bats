@@ -3,6 +3,7 @@
 # mount-batch: many mounts in one call, all of them or none.
 
 load helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -663,64 +664,49 @@ count_calls() {
         done
 }
 
+# remove_all_in_sh: the same as remove_all, for sh.
+remove_all_in_sh() {
+        echo "for id in \$('$FLEXGRAFT_BIN/mount-list' '{}' | jq -r '.mounts | sort_by(.target) | reverse | .[].id'); do
+                '$FLEXGRAFT_BIN/mount-remove' \"{\\\"id\\\": \\\"\$id\\\"}\" || exit 1; done"
+}
+
+# bats test_tags=sweep
 @test "a batch of all sorts killed before any call: again succeeds, and removing leaves nothing" {
-        local number request disk
+        local request disk
         mkdir "$BATS_TEST_TMPDIR"/{lower,upper,work}
         make_device ext4
         disk=$DEVICE
         make_device blank
         start_container plain
-        container_snapshot
-        node_snapshot
+        around_mount
         request=$(batch_request "$(tmpfs /p/q), $(bind /p), {\"type\": \"block\", \"source\": \"$disk\", \"target\": \"/disk\"},
                 {\"type\": \"block\", \"source\": \"$DEVICE\", \"target\": \"/raw\", \"raw\": true},
                 {\"type\": \"overlay\", \"target\": \"/o\", \"lower\": \"$BATS_TEST_TMPDIR/lower\",
                 \"upper\": \"$BATS_TEST_TMPDIR/upper\", \"work\": \"$BATS_TEST_TMPDIR/work\"}")
-        for ((number = 1; ; number += 41)); do
-                at_syscall --at "$number" --kill "$FLEXGRAFT_BIN/mount-batch" "$request"
-                [[ $AT_REACHED == 1 ]] || break
-                wait_until 5 assert_no_helper_processes
-                helper mount-batch "$request"
-                assert_success || { echo "again after call $number, $AT_NAME"; return 1; }
-                is "$(cut -d' ' -f5 "/proc/$CONTAINER_PID/mountinfo" | grep -cE '^/(p|p/q|disk|raw|o)$')" 5 "mounts after call $number, $AT_NAME"
-                remove_all
-                assert_container_unchanged || { echo "after call $number, $AT_NAME"; return 1; }
-                assert_node_unchanged || { echo "after call $number, $AT_NAME"; return 1; }
-                is "$(ls -A "$SOURCE")" "" "what is left in the source"
-        done
-        ((number > 100))
-        remove_all
+        WIDER=4 sweep --kill "${AROUND[@]}" --watch tree "$SOURCE" -- \
+                act "$FLEXGRAFT_BIN/mount-batch" "$request" ';' \
+                call "$FLEXGRAFT_BIN/mount-batch" "$request" ';' \
+                sh "[ \$(cut -d' ' -f5 /proc/$CONTAINER_PID/mountinfo | grep -cE '^/(p|p/q|disk|raw|o)\$') = 5 ]" ';' \
+                sh "$(remove_all_in_sh)" ';' \
+                same ';'
+        nothing_left
+        is "$(ls -A "$SOURCE")" "" "what is left in the source"
 }
 
+# bats test_tags=sweep
 @test "a batch with any call failing: a clean reply, all or nothing" {
-        local number request name log
+        local request
         start_container plain
-        container_snapshot
-        node_snapshot
+        around_mount
         request=$(batch_request "$(tmpfs /p/q), $(bind /p), $(tmpfs /t)")
-        # what comes before belongs to libc's start
-        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-batch" "$request" >/dev/null 3>&-
-        number=$(awk '$3 == "prctl" || $3 == "capget" || $3 == "capset" || $3 == "close_range" || $3 == "fcntl" {print $1; exit}' "$BATS_TEST_TMPDIR/log")
-        remove_all
-        for (( ; ; number += 5)); do
-                at_syscall --at "$number" --fail EIO "$FLEXGRAFT_BIN/mount-batch" "$request"
-                [[ $AT_REACHED == 1 ]] || break
-                name="call $number, $AT_NAME"
-                if [[ $output == '{"status":"Success"'* ]]; then
-                        is "$(grep -cE ' /(p|p/q|t) ' "/proc/$CONTAINER_PID/mountinfo")" 3 "mounts after Success at $name"
-                elif [[ -n $output ]]; then
-                        is "$(grep -cE ' /(p|p/q|t) ' "/proc/$CONTAINER_PID/mountinfo")" 0 "mounts after a Failure at $name"
-                else
-                        [[ $AT_NAME == write || $AT_NAME == exit_group ]] || { echo "no reply at $name"; return 1; }
-                fi
-                helper mount-batch "$request"
-                assert_success || { echo "again after $name"; return 1; }
-                remove_all
-                assert_container_unchanged || { echo "after $name"; return 1; }
-        done
-        remove_all
-        assert_container_unchanged
-        assert_node_unchanged
+        sweep --fail EIO "${AROUND[@]}" -- \
+                act "$FLEXGRAFT_BIN/mount-batch" "$request" ';' \
+                on-success sh "[ \$(grep -cE ' /(p|p/q|t) ' /proc/$CONTAINER_PID/mountinfo) = 3 ]" ';' \
+                on-failure sh "! grep -E ' /(p|p/q|t) ' /proc/$CONTAINER_PID/mountinfo" ';' \
+                call "$FLEXGRAFT_BIN/mount-batch" "$request" ';' \
+                sh "$(remove_all_in_sh)" ';' \
+                same ';'
+        nothing_left
 }
 
 # ---- at once

@@ -178,6 +178,85 @@ blocked_in_read() {
         [[ $(cat "/proc/$1/syscall" 2>/dev/null) == "0 "* ]]
 }
 
+# each_syscall ARG...: at-each-syscall, of programs that reply anyhow; sets status and output.
+each_syscall() {
+        run "$FLEXGRAFT_TOOLS/at-each-syscall" --reply any "$@" 3>&-
+}
+
+@test "at-each-syscall tries every call, or every nth from one on" {
+        local calls
+        each_syscall --kill -- act /bin/true ';'
+        is "$status" 0
+        [[ $output =~ ^points\ tried\ ([0-9]+)\ \(every\ 1\.\ of\ ([0-9]+)\ calls\) ]]
+        calls=${BASH_REMATCH[2]}
+        is "${BASH_REMATCH[1]}" "$calls"
+        at_syscall /bin/true
+        is "$calls" "$AT_TOTAL"
+        each_syscall --kill --from 2 --step 5 -- act /bin/true ';' sh 'echo "$N $NAME $STATUS" >>'"$BATS_TEST_TMPDIR/rounds" ';'
+        is "$status" 0
+        # the first round is without an action, and so may be one at the end
+        is "$(sed 1d "$BATS_TEST_TMPDIR/rounds" | awk '$2 != "-" { print $1 }' | paste -sd' ')" "$(seq -s' ' 2 5 "$calls")"
+}
+
+@test "at-each-syscall acts at points that are named" {
+        each_syscall --kill --at write:1,exit_group -- sh 'rm -f '"$BATS_TEST_TMPDIR/file" ';' act /bin/sh -c "echo 1 >'$BATS_TEST_TMPDIR/file'" ';' \
+                sh "echo \$NAME \$(wc -c <'$BATS_TEST_TMPDIR/file') >>'$BATS_TEST_TMPDIR/rounds'" ';'
+        is "$status" 0
+        is "$(<"$BATS_TEST_TMPDIR/rounds")" $'- 2\nwrite 0\nexit_group 2'
+}
+
+@test "at-each-syscall fails at a step that fails, and says at which call" {
+        each_syscall --kill -- act /bin/true ';' sh 'echo why; [ "$N" != 7 ]' ';'
+        is "$status" 1
+        [[ $output == "at call 7 of "*": step 2, sh: exit status 1"*why* ]]
+}
+
+@test "at-each-syscall notices a file, a mount, a loop device and a process that are not as they were" {
+        local dir=$BATS_TEST_TMPDIR/dir
+        mkdir "$dir"
+        each_syscall --kill --watch tree "$dir" -- sh "rm -f '$dir/file'" ';' act /bin/busybox touch "$dir/file" ';' same ';'
+        is "$status" 1
+        [[ $output == *"same: tree $dir: not as before"*"< $dir/file 100"* ]]
+        each_syscall --kill --watch mounts self -- act /bin/true ';' sh "[ \$N != 3 ] || mount -t tmpfs tmpfs '$dir'" ';' same ';'
+        umount "$dir"
+        is "$status" 1
+        [[ $output == *"at call 3 of "*"same: mounts self: not as before"*"> "*" $dir "*"tmpfs"* ]]
+        each_syscall --kill -- act /bin/true ';' mounts self "$dir" 1 ';'
+        is "$status" 1
+        [[ $output == "with nothing done to it: step 2, mounts: 0 mounts at $dir, not 1"* ]]
+        make_device blank
+        each_syscall --kill -- act /bin/true ';' loops "$IMAGE" 0 ';'
+        is "$status" 1
+        [[ $output == *"1 loop devices over $IMAGE, not 0"* ]]
+        each_syscall --kill -- act /bin/true ';' sh '[ $N != 3 ] || sleep 1000000 >/dev/null 2>&1 &' ';' same ';'
+        is "$status" 1
+        [[ $output == *"at call 3 of "*"same: processes are left:"* ]]
+}
+
+@test "at-each-syscall knows good replies from others" {
+        local reply
+        for reply in '{"status":"Success"}' '{"status":"Failure"}'; do
+                run "$FLEXGRAFT_TOOLS/at-each-syscall" --count --at getpid -- act /bin/busybox echo "$reply" ';' 3>&-
+                [[ $status == 1 && ($reply == *Success* && $output == *"0 of 1 points"* || $reply == *Failure* && $output == *"it failed with nothing done"*) ]]
+        done
+        for reply in text '{"status":"Success"' $'{"status":"Success"}\n{}'; do
+                run "$FLEXGRAFT_TOOLS/at-each-syscall" --kill -- act /bin/busybox echo "$reply" ';' 3>&-
+                is "$status" 1
+                [[ $output == "with nothing done to it: step 1, act: it failed"* ]]
+        done
+        # a call that fails must be told of, unless it is one of libc's
+        run "$FLEXGRAFT_TOOLS/at-each-syscall" --fail EIO -- act /bin/sh -c 'cd / || :; echo "{\"status\":\"Success\"}"' ';' 3>&-
+        is "$status" 1
+        [[ $output == "at call "*"neither a success nor a clean failure"* ]]
+}
+
+@test "at-each-syscall starts and ends a process for each round" {
+        each_syscall --kill --step 5 -- background PID /bin/sh -c 'echo $$; exec sleep 1000000' ';' act /bin/true ';' \
+                sh "kill -0 \$PID && [ \$PID = @PID@ ] && echo \$PID >>'$BATS_TEST_TMPDIR/pids'" ';' end PID ';' sh '! kill -0 $PID 2>/dev/null' ';' same ';'
+        is "$status" 0 || { echo "$output"; return 1; }
+        is "$(sort -u "$BATS_TEST_TMPDIR/pids" | wc -l)" "$(wc -l <"$BATS_TEST_TMPDIR/pids")"
+}
+
 @test "inject-syscall makes a blocked process do a call and go on" {
         mkfifo "$BATS_TEST_TMPDIR/fifo"
         cat "$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/copy" 3>&- &

@@ -37,28 +37,34 @@ anchors() {
                 sed -E 's/^#+ //' | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# world_script: what comes before the documents' commands, in a mount namespace of its own with its /etc, /srv, /run, /usr/local and
-# /var/lib, so that they can be typed as they are: with
-# two containers, web and db, a directory /srv/data, a disk /dev/vdb with a filesystem labelled data, and one without, /dev/vdc.
+# world_script: what comes before the documents' commands, in a mount namespace of its own, so that they can be typed as they are: /etc, /srv,
+# /mnt, /run, /dev, /usr/local and kubelet's directories are its own; two containers run, web and db; there is a directory /srv/data, a disk
+# /dev/vdb with a filesystem labelled data, and one without, /dev/vdc.
 world_script() {
         cat <<'END'
 set -euo pipefail
 mount --make-rprivate /
-shadow() { # DIR: changes are ours alone
-        local entry new=$WORLD/shadow$1
+shadow() { # DIR NAME...: DIR's entries, of which changes are ours alone; those named are empty
+        local dir=$1 entry new=$WORLD/shadow$1
+        shift
         mkdir -p "$new"
-        for entry in "$1"/*; do
-                if [[ -d $entry && ! -L $entry ]]; then
+        for entry in "$dir"/*; do
+                if [[ " $* " == *" ${entry##*/} "* ]]; then
+                        continue
+                elif [[ -d $entry && ! -L $entry ]]; then
                         mkdir "$new/${entry##*/}" && mount --rbind "$entry" "$new/${entry##*/}"
                 else
-                        cp -a "$entry" "$new/"
+                        cp -a "$entry" "$new/" 2>/dev/null || [[ ! -e $entry && ! -L $entry ]] # it may have gone meanwhile
                 fi
         done
-        mount --rbind "$new" "$1"
+        for entry; do
+                mkdir "$new/$entry"
+        done
+        mount --rbind "$new" "$dir"
 }
 shopt -s nullglob
-shadow /var/lib
-shadow /usr/libexec
+shadow /var/lib kubelet containers
+shadow /usr/libexec kubernetes
 shadow /dev
 shopt -u nullglob
 for n in {0..255}; do
@@ -66,14 +72,13 @@ for n in {0..255}; do
 done
 cp -a --remove-destination "$DISK" /dev/vdb
 cp -a --remove-destination "$RAW_DISK" /dev/vdc
-mkdir -p "$WORLD"/{local,srv/data,srv/app/1,srv/app/2,srv/web/upper,srv/web/work,srv/shared,mnt,containers}
+mkdir -p "$WORLD"/{local,srv/data,srv/app/1,srv/app/2,srv/web/upper,srv/web/work,srv/shared,mnt}
 cp -a /etc "$WORLD/etc"
 mount --bind "$WORLD/etc" /etc
 mount --bind "$WORLD/srv" /srv
 mount --bind "$WORLD/mnt" /mnt
 mount --bind "$WORLD/local" /usr/local
 mount -t tmpfs -o mode=755 tmpfs /run
-mkdir -p /var/lib/containers && mount --bind "$WORLD/containers" /var/lib/containers
 echo "a word" >/srv/data/word
 grep -q ^containers: /etc/subuid || echo containers:2000000:1000000 | tee -a /etc/subuid >>/etc/subgid
 cat >/etc/containers.conf <<'CONF'
@@ -97,13 +102,15 @@ container() { # NAME BASE
 leave() {
         local image device directory
         {
-                podman rm --all --force --time 0 || podman rm --all --force --time 0
+                if [[ -n $WITH_PODMAN ]]; then
+                        podman rm --all --force --time 0 || podman rm --all --force --time 0
+                        while read -r directory; do # what Podman makes in every control group hierarchy and leaves
+                                rmdir "$directory"
+                        done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d)
+                fi
                 runc delete --force web
                 runc delete --force db
-                while read -r directory; do # what Podman makes in every control group hierarchy and leaves
-                        rmdir "$directory"
-                done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d)
-                find "$WORLD" -xdev -name '*.img' | while read -r image; do
+                find "$WORLD/srv" "$WORLD/shadow/var/lib/kubelet" -name '*.img' | while read -r image; do
                         losetup --associated "$image" --output NAME --noheadings | while read -r device; do
                                 umount --all-targets "$device"
                                 losetup --detach "$device"
@@ -115,7 +122,7 @@ trap leave EXIT
 container web 100000
 container db 200000
 nsenter -t "$(cat "$WORLD/db/pid")" -m -U -S 0 -G 0 mkdir -p /run/db
-tar -C "$FLEXGRAFT_TEMPLATE" --exclude ./.devices -c . | podman import - docker.io/library/busybox:latest >/dev/null 2>&1
+[[ -z $WITH_PODMAN ]] || tar -C "$FLEXGRAFT_TEMPLATE" --exclude ./.devices -c . | podman import - docker.io/library/busybox:latest >/dev/null 2>&1
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 unset FLEXGRAFT_CONFIG FLEXGRAFT_POLICY FLEXGRAFT_POOLS FLEXGRAFT_PROFILES
@@ -126,8 +133,10 @@ END
 # typed FILE INFO: its blocks of that sort are typed, one after the other, in one shell. Any command that fails, and any answer that is a
 # failure, is this one's failure.
 typed() {
-        local status=0
+        local status=0 podman=''
+        grep -q '^podman' "$FLEXGRAFT_REPO/$1" && podman=yes
         {
+                echo "WITH_PODMAN=$podman"
                 world_script
                 [[ $1 == README.md ]] || echo 'make -s -C "$FLEXGRAFT_REPO" install >/dev/null'
                 # shellcheck disable=SC2016     # for the other shell

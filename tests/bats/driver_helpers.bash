@@ -57,7 +57,7 @@ driver_teardown() {
                 [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
         done < <(tac /proc/self/mountinfo)
         while read -r device; do
-                [[ -n $device ]] || continue
+                [[ -n $device ]] && is_loop_of_test "$device" || continue     # or it went with its mount, and is another test's by now
                 losetup --detach "$device" 2>/dev/null || :
                 wait_until 10 device_is_free "$device" || :
         done <<<"$loops"
@@ -88,6 +88,13 @@ loops_of_test() {
                 [[ $file == "$BATS_TEST_TMPDIR"/* ]] && echo "$name"
         done < <(losetup --list --raw --noheadings --output NAME,BACK-FILE) | sort
         return 0
+}
+
+# is_loop_of_test DEVICE: it is over a file below the test's directory.
+is_loop_of_test() {
+        local file=''
+        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
+        [[ $file == "$BATS_TEST_TMPDIR"/* ]]
 }
 
 # loops_of_driver: the same, less the test's own.

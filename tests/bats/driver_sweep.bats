@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The driver killed at any system call, or refused any: the same call again succeeds, the data stay, and the teardown leaves nothing.
+# bats file_tags=sweep
 
 load helpers
 load driver_helpers
@@ -87,6 +88,7 @@ arguments_of() {
 }
 
 # effect_of VERB: in `effect`, the step that sees in the kernel what a Success of it means.
+# shellcheck disable=SC2016
 effect_of() {
         case $1 in
         attach | waitforattach) effect=(loops "$IMAGE" 1 ';') ;;
@@ -95,8 +97,7 @@ effect_of() {
         unmount) effect=(mounts self "$POD_DIR" 0 ';') ;;
         unmountdevice) effect=(mounts self "$GLOBAL_DIR" 0 ';') ;;
         detach) effect=(loops "$IMAGE" 0 ';') ;;
-        # shellcheck disable=SC2016
-        expandvolume | expandfs) effect=(sh 'read -r sectors <"/sys/block/${DEVICE##*/}/size" && [ $((sectors * 512)) = "$NEW_SIZE" ]' ';') ;;
+        expandvolume | expandfs) effect=(sh 'read -r sectors <"/sys/block/${DEVICE##*/}/size" && [ $((sectors * 512)) = "$NEW_SIZE" ] || { echo "$DEVICE has $sectors sectors, not $NEW_SIZE bytes"; exit 1; }' ';') ;;
         esac
 }
 
@@ -156,7 +157,7 @@ driver_sweep() {
         fi
         steps+=(sh "for dir in '$GLOBAL_DIR' '$POD_DIR'; do [ ! -e \"\$dir\" ] || rmdir \"\$dir\" || exit 1; done; [ ! -e /dev/flexgraft ] || exit 1
                 $no_record" ';' same ';')
-        LABEL="$SWEPT${GIVE_UP:+, given up}, $VOLUME_KIND${NOTE:+, $NOTE}, $1 ${*:2:2}" sweep --reply kubelet --timeout 100 "$@" \
+        LABEL="$SWEPT${GIVE_UP:+, given up}, $VOLUME_KIND, ${NOTE:-$*}" sweep --reply kubelet --timeout 100 "$@" \
                 --counter SIZE "$SIZE" $((1 << 20)) --counter NEW_SIZE $((SIZE + (1 << 20))) $((1 << 20)) \
                 --watch mounts self --watch tree "$STATE_DIR" --watch tree "$KUBELET" -- "${steps[@]}"
         [[ -z $EXPANDS ]] || SIZE=$(stat -c %s "$IMAGE")

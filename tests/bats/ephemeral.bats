@@ -4,6 +4,7 @@
 
 load helpers
 load driver_helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -178,36 +179,37 @@ nothing_is_left() {
         assert_field '.actions | length' 0
 }
 
-# sweep VERB: killed at every STRIDE'th system call and called again, it does its work; then unmount leaves nothing.
-sweep() {
-        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-9} tried=0 arguments
-        for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; ; number += stride)); do
-                arguments=("$DIR" "$SPEC")
-                if [[ $verb == unmount ]]; then
-                        call mount "$DIR" "$SPEC"
-                        succeeded || return 1
-                        arguments=("$DIR")
-                fi
-                at_syscall --timeout 60 --at "$number" --kill "$DRIVER" "$verb" "${arguments[@]}"
-                [[ $AT_REACHED == 1 ]] || break
-                tried=$((tried + 1))
-                if ((number % 2)); then
-                        call "$verb" "${arguments[@]}"
-                        succeeded || { echo "again, after call $number, $AT_NAME"; return 1; }
-                        [[ $verb == unmount || $(node_mount_type "$DIR") == ext4 ]] || { echo "no mount after call $number, $AT_NAME"; return 1; }
-                fi
-                call unmount "$DIR"
-                succeeded && call detach scratch "$NODE" && succeeded && nothing_is_left || { echo "unmount, after call $number, $AT_NAME"; return 1; }
+# ephemeral_sweep VERB: killed at a system call and called again, or not, it does its work; then unmount leaves nothing.
+ephemeral_sweep() {
+        local verb=$1 ending before=() again=() arguments=("$DIR" "$SPEC")
+        if [[ $verb == unmount ]]; then
+                before=(call "$DRIVER" mount "$DIR" "$SPEC" ';')
+                arguments=("$DIR")
+        fi
+        again=(call "$DRIVER" "$verb" "${arguments[@]}" ';')
+        [[ $verb == unmount ]] || again+=(sh "grep -q ' $DIR .* - ext4 ' /proc/self/mountinfo" ';')
+        # its directories
+        call mount "$DIR" "$SPEC" && call unmount "$DIR"
+        for ending in again 'given up'; do
+                LABEL="$verb, $ending" WIDER=3 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+                        "${before[@]}" \
+                        act "$DRIVER" "$verb" "${arguments[@]}" ';' \
+                        "${again[@]}" \
+                        call "$DRIVER" unmount "$DIR" ';' \
+                        call "$DRIVER" detach scratch "$NODE" ';' \
+                        loops "$BATS_TEST_TMPDIR/" 0 ';' \
+                        same ';'
+                again=()
         done
-        call unmount "$DIR"
-        echo "# $verb: points tried $tried (every $stride.)" >&3
-        ((tried > 10)) && nothing_is_left
+        nothing_is_left
 }
 
+# bats test_tags=sweep
 @test "mount killed at any call: again mounts it, and unmount leaves nothing" {
-        sweep mount
+        ephemeral_sweep mount
 }
 
+# bats test_tags=sweep
 @test "unmount killed at any call: again leaves nothing" {
-        sweep unmount
+        ephemeral_sweep unmount
 }

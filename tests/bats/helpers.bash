@@ -11,7 +11,6 @@ RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
 
 bed_setup() {
         trace_failures_only
-        SWEEP_STRIDE=${FLEXGRAFT_SWEEP_STRIDE:-8} SWEEP_OFFSET=$((FLEXGRAFT_SWEEP_SEED % ${FLEXGRAFT_SWEEP_STRIDE:-8}))
         chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
         STATE_DIR=$BATS_TEST_TMPDIR/state
         export FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
@@ -24,11 +23,11 @@ bed_setup() {
         bed_loops=() bed_pids=() bed_made=() bed_serial=0 NODE_VIEW=''
         status='' output='' stderr='' json='' bed_command=''
         snapshot_node bed_before
-        node_snapshot
+        bed_node=$bed_before                    # as node_snapshot has it: there are no records yet
 }
 
 bed_teardown() {
-        local pid target device failed=0
+        local pid target device failed=0 lines i
 
         for pid in "${bed_pids[@]}"; do
                 kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
@@ -36,12 +35,14 @@ bed_teardown() {
         for pid in "${!bed_kind[@]}"; do
                 stop_container "$pid"
         done
-        while read -r _ _ _ _ target _; do
-                if [[ $target == "$BATS_TEST_TMPDIR"/* ]]; then
-                        decode_mount_path target
-                        umount -l "$target"
-                fi
-        done < <(tac /proc/self/mountinfo)
+        mapfile -t lines </proc/self/mountinfo
+        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
+                [[ ${lines[i]} == *" $BATS_TEST_TMPDIR/"* ]] || continue
+                read -r _ _ _ _ target _ <<<"${lines[i]}"
+                [[ $target == "$BATS_TEST_TMPDIR"/* ]] || continue
+                decode_mount_path target
+                umount -l "$target"
+        done
         for device in "${bed_loops[@]}"; do
                 release_device "$device"
         done
@@ -384,12 +385,30 @@ release_device() {
 
 # ---- the node
 
-# snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images. What another
-# run of these tests mounts meanwhile does not count.
+# node_mounts: the mountinfo lines of the node that are ours. In namespaces of our own (scripts/isolated) all are; elsewhere others mount
+# and unmount meanwhile, and only what is below our directory is known to be ours.
+node_mounts() {
+        local lines
+        if [[ -n ${FLEXGRAFT_ISOLATED:-} ]]; then
+                mapfile lines </proc/self/mountinfo
+                printf %s "${lines[@]}"
+        else
+                grep -F "$BATS_RUN_TMPDIR/" /proc/self/mountinfo || :
+        fi
+}
+
+# snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images.
 snapshot_node() {
         local -n bed_into=$1
-        bed_into=$(without_other_runs </proc/self/mountinfo)
-        bed_into+=$(losetup --list --raw --noheadings --output NAME,BACK-FILE,DIO,RO | grep -F " $BATS_RUN_TMPDIR/" || :)
+        local bed_file bed_backing bed_ro bed_dio
+        bed_into=$(node_mounts)
+        for bed_file in /sys/block/loop*/loop/backing_file; do
+                { read -r bed_backing <"$bed_file"; } 2>/dev/null || continue
+                [[ $bed_backing == "$BATS_RUN_TMPDIR"/* ]] || continue
+                bed_file=${bed_file%/loop/backing_file}
+                { read -r bed_ro <"$bed_file/ro" && read -r bed_dio <"$bed_file/loop/dio"; } 2>/dev/null || :
+                bed_into+=$'\n'"/dev/${bed_file##*/} $bed_backing $bed_dio $bed_ro"
+        done
 }
 
 # node_snapshot / assert_node_unchanged: the same with the records of injected mounts, between two points of a test.
@@ -551,7 +570,7 @@ is() {
         return 1
 }
 
-# without_other_runs: mountinfo lines, less those of another run of these tests.
+# without_other_runs: mountinfo lines of a container, less those that another run of these tests has in its directory.
 without_other_runs() {
         awk -v ours="$BATS_RUN_TMPDIR/" '!index($0, "/bats-run-") || index($0, ours)'
 }

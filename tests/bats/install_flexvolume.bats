@@ -3,6 +3,7 @@
 # scripts/install-flexvolume: the driver is where kubelet looks, complete or not at all, whatever happens meanwhile.
 
 load helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -271,34 +272,42 @@ changing_calls() {
                 "$BATS_TEST_TMPDIR/log"
 }
 
-# sweep BEFORE ARG...: from the state that BEFORE makes, a call with ARGs that is killed before a change, and then the same again. Renames
-# and removals are all tried, of the other changes every SWEEP_STRIDE'th.
-sweep() {
-        local before=$1 point tried=0 stride=$SWEEP_STRIDE points
+# holds_in_sh DIR VERSION, only_working_drivers_in_sh: what holds and only_working_drivers see, for sh.
+holds_in_sh() {
+        local driver=${1##*~}
+        printf '%s\n' .flexgraft "$driver" verbs | sort >"$BATS_TEST_TMPDIR/files.$driver"
+        echo "ls -A '$1' | sort | cmp - '$BATS_TEST_TMPDIR/files.$driver' && cmp '$1/$driver' '$2/flexdriver' && diff -r '$1/verbs' '$2/verbs' &&
+                [ \"\$('$1/$driver' --version)\" = \"\$(cat '$1/.flexgraft')\" ]"
+}
+
+only_working_drivers_in_sh() {
+        echo "for dir in '$PLUGINS'/*; do
+                [ -d \"\$dir\" ] || continue
+                case \$(\"\$dir/\${dir##*~}\" init) in '{\"status\":\"Success\",\"message\":\"'[12]'\"}') ;; *) echo \"no driver: \$dir\"; exit 1 ;; esac
+        done"
+}
+
+# install_sweep BEFORE ARG...: from the state that BEFORE, for sh, makes, a call with ARGs that is killed before a change, and then the same again.
+install_sweep() {
+        local before=$1 there points after
         shift
-        "$before"
+        there=$(printf 'a~b\nc~d')
+        after="$(holds_in_sh "$PLUGINS/a~b" "$SECOND") && $(holds_in_sh "$PLUGINS/c~d" "$SECOND")"
+        if [[ $* == --uninstall ]]; then
+                there='' after=:
+        fi
+        sh -c "$before"
         at_syscall --log "$BATS_TEST_TMPDIR/log" -- "$INSTALL" --plugin-dir "$PLUGINS" "$@"
         is "$status" 0 || { show_last; return 1; }
-        mapfile -t points < <(changing_calls)
-        for point in "${points[@]}"; do
-                ((++tried % stride == SWEEP_OFFSET % stride)) || [[ $point == rename* || $point == unlink* ]] || continue
-                rm -rf "$PLUGINS"
-                "$before"
-                at_syscall --at "$point" --kill -- "$INSTALL" --plugin-dir "$PLUGINS" "$@"
-                is "$AT_REACHED:$status" 1:137 "killed at $point" || return
-                only_working_drivers "$PLUGINS" || { echo "killed at $point"; return 1; }
-                install --plugin-dir "$PLUGINS" "$@"
-                is "$status:$stderr" "0:" "after a kill at $point" || return
-                if [[ $* == --uninstall ]]; then
-                        is "$(names "$PLUGINS")" "" "left after a kill at $point" || return
-                else
-                        is "$(names "$PLUGINS")" $'a~b\nc~d' "there after a kill at $point" || return
-                        holds "$PLUGINS/a~b" "$SECOND" || { echo "killed at $point"; return 1; }
-                        holds "$PLUGINS/c~d" "$SECOND" || { echo "killed at $point"; return 1; }
-                fi
-        done
-        echo "${#points[@]} changes"
-        ((${#points[@]} > 10))
+        points=$(changing_calls)
+        (($(wc -l <<<"$points") > 10))
+        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_some <<<"$points" | paste -sd,)" -- \
+                sh "rm -rf '$PLUGINS'; $before" ';' \
+                act "$INSTALL" --plugin-dir "$PLUGINS" "$@" ';' \
+                sh "$(only_working_drivers_in_sh)" ';' \
+                call "$INSTALL" --plugin-dir "$PLUGINS" "$@" ';' \
+                sh "[ \"\$(ls -A '$PLUGINS')\" = '$there' ] && { $after; }" ';' \
+                same ';'
 }
 
 small_versions() {
@@ -306,26 +315,29 @@ small_versions() {
 }
 
 from_nothing() {
-        mkdir -p "$PLUGINS"
+        echo "mkdir -p '$PLUGINS'"
 }
 
 from_first() {
-        "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b --name c~d >/dev/null
+        echo "'$INSTALL' --plugin-dir '$PLUGINS' --from '$FIRST' --name a~b --name c~d >/dev/null"
 }
 
+# bats test_tags=sweep
 @test "a fresh install that is killed at any change leaves working drivers or none, and the next one all" {
         small_versions
-        sweep from_nothing --from "$SECOND" --name a~b --name c~d
+        install_sweep "$(from_nothing)" --from "$SECOND" --name a~b --name c~d
 }
 
+# bats test_tags=sweep
 @test "an upgrade that is killed at any change leaves working drivers, and the next one brings it to its end" {
         small_versions
-        sweep from_first --from "$SECOND" --name a~b --name c~d
+        install_sweep "$(from_first)" --from "$SECOND" --name a~b --name c~d
 }
 
+# bats test_tags=sweep
 @test "an uninstall that is killed at any change leaves working drivers or none, and the next one none" {
         small_versions
-        sweep from_first --uninstall
+        install_sweep "$(from_first)" --uninstall
 }
 
 @test "what a killed install has left is taken away by the next one, and nothing that only looks like it" {

@@ -4,6 +4,7 @@
 
 load helpers
 load driver_helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -167,39 +168,36 @@ nothing_is_left() {
         ((tried > 2))
 }
 
-# sweep VERB: killed at every STRIDE'th system call and called again, it does its work, and what follows leaves nothing.
-sweep() {
-        local verb=$1 number stride=${FLEXGRAFT_SWEEP_STRIDE:-13} tried=0 arguments
-        for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; ; number += stride)); do
-                call attach "$SPEC" "$NODE"
-                succeeded || return 1
-                arguments=("$GLOBAL" /dev/loop0 "$SPEC")
-                if [[ $verb == unmountdevice ]]; then
-                        call mountdevice "${arguments[@]}"
-                        succeeded || return 1
-                        arguments=("$GLOBAL")
-                fi
-                at_syscall --timeout 60 --at "$number" --kill "$DRIVER" "$verb" "${arguments[@]}"
-                [[ $AT_REACHED == 1 ]] || break
-                tried=$((tried + 1))
-                if ((number % 2)); then
-                        call "$verb" "${arguments[@]}"
-                        succeeded || { echo "again, after call $number, $AT_NAME"; return 1; }
-                        [[ $verb == unmountdevice || $(node_mount_type "$GLOBAL") == ext4 ]] || { echo "no mount after call $number, $AT_NAME"; return 1; }
-                fi
-                call unmountdevice "$GLOBAL"
-                succeeded && call detach vm "$NODE" && succeeded && nothing_is_left || { echo "after call $number, $AT_NAME"; return 1; }
+# kata_sweep VERB: killed at a system call and called again, or not, it does its work, and what follows leaves nothing.
+kata_sweep() {
+        local verb=$1 ending before=() again=() arguments=("$GLOBAL" /dev/loop0 "$SPEC")
+        before=(call "$DRIVER" attach "$SPEC" "$NODE" ';')
+        if [[ $verb == unmountdevice ]]; then
+                before+=(call "$DRIVER" mountdevice "${arguments[@]}" ';')
+                arguments=("$GLOBAL")
+        fi
+        again=(call "$DRIVER" "$verb" "${arguments[@]}" ';')
+        [[ $verb == unmountdevice ]] || again+=(sh "grep -q ' $GLOBAL .* - ext4 ' /proc/self/mountinfo" ';')
+        for ending in again 'given up'; do
+                LABEL="$verb, $ending" WIDER=4 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+                        "${before[@]}" \
+                        act "$DRIVER" "$verb" "${arguments[@]}" ';' \
+                        "${again[@]}" \
+                        call "$DRIVER" unmountdevice "$GLOBAL" ';' \
+                        call "$DRIVER" detach vm "$NODE" ';' \
+                        loops "$BATS_TEST_TMPDIR/" 0 ';' \
+                        same ';'
+                again=()
         done
-        call unmountdevice "$GLOBAL"
-        call detach vm "$NODE"
-        echo "# $verb: points tried $tried (every $stride.)" >&3
-        ((tried > 10)) && nothing_is_left
+        nothing_is_left
 }
 
+# bats test_tags=sweep
 @test "mountdevice killed at any call: again mounts it, and the rest leaves nothing" {
-        sweep mountdevice
+        kata_sweep mountdevice
 }
 
+# bats test_tags=sweep
 @test "unmountdevice killed at any call: again leaves nothing" {
-        sweep unmountdevice
+        kata_sweep unmountdevice
 }

@@ -3,6 +3,7 @@
 # mount-overlay: directories of the node, layered, into a container; what it changes goes into the uppermost.
 
 load helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -609,25 +610,21 @@ check_odd() {
         assert_no_records
 }
 
+# bats test_tags=sweep
 @test "an upper layer that is exchanged during the call: nothing is written elsewhere" {
-        local number outside=$BATS_TEST_TMPDIR/outside
+        local outside=$BATS_TEST_TMPDIR/outside
         mkdir "$outside"
         start_container plain
-        for ((number = 1; ; number += 2)); do
-                at_syscall --at "$number" --run "mv '$UPPER' '$UPPER.away' && ln -s outside '$UPPER' && chown -h 1234 '$UPPER'" "$FLEXGRAFT_BIN/mount-overlay" "$(overlay_request)"
-                [[ $AT_REACHED == 1 ]] || break
-                [[ -z $stderr && $status =~ ^[01]$ ]] || { echo "at call $number, $AT_NAME"; show_last; return 1; }
-                if [[ $status == 0 ]]; then
-                        in_container touch /data/written
-                        [[ -e $UPPER.away/written ]] || { echo "written elsewhere, at call $number, $AT_NAME"; return 1; }
-                        rm "$UPPER.away/written"
-                fi
-                is "$(ls -A "$outside")" "" "what is in the directory outside, at call $number, $AT_NAME"
-                rm "$UPPER"
-                mv "$UPPER.away" "$UPPER"
-                "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" >/dev/null 3>&- || { echo "removing after call $number, $AT_NAME"; return 1; }
-        done
-        ((number > 50))
+        around_mount
+        sweep --run "mv '$UPPER' '$UPPER.away' && ln -s outside '$UPPER' && chown -h 1234 '$UPPER'" "${AROUND[@]}" -- \
+                act "$FLEXGRAFT_BIN/mount-overlay" "$(overlay_request)" ';' \
+                on-success sh "upper='$UPPER'; [ \"\$NAME\" = - ] || upper=\$upper.away
+                        $(in_sh "$CONTAINER_PID") touch /data/written && rm \"\$upper/written\"" ';' \
+                sh "[ -z \"\$(ls -A '$outside')\" ]" ';' \
+                sh "[ \"\$NAME\" = - ] || { rm '$UPPER' && mv '$UPPER.away' '$UPPER'; }" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" ';' \
+                same ';'
+        nothing_left
 }
 
 # ---- devices and setuid programs of a layer
@@ -786,9 +783,9 @@ check_layer_devices() {
         in_container sh -c 'echo kept >/data/kept'
         assert_no_helper_processes
         local mounts
-        mounts=$(without_other_runs </proc/self/mountinfo)
+        mounts=$(node_mounts)
         remove_overlay
-        is "$(without_other_runs </proc/self/mountinfo)" "$mounts"
+        is "$(node_mounts)" "$mounts"
         is "$(cat "$UPPER/kept")" kept
         assert_container_unchanged
         assert_node_unchanged
@@ -886,46 +883,37 @@ check_layer_devices() {
 
 # ---- killed
 
-# sweep STEP ACTION...: an overlay with the action at every STEPth call; then again, written to, and removed.
-sweep() {
-        local number at request step=$1
-        shift
+# overlay_sweep ACTION...: an overlay with the action at each call; then again, written to, and removed.
+overlay_sweep() {
+        local request
         request=$(overlay_request)
-        container_snapshot
-        node_snapshot
-        for ((number = 1; ; number += step)); do
-                at_syscall --at "$number" "$@" "$FLEXGRAFT_BIN/mount-overlay" "$request"
-                at="call $number, $AT_NAME"
-                [[ $AT_REACHED == 1 ]] || break
-                if [[ $output == '{"status":"Failure"'* ]]; then
-                        assert_mounts_at /data 0 || { echo "after a failure at $at"; return 1; }
-                fi
-                "$FLEXGRAFT_BIN/mount-overlay" "$request" >"$BATS_TEST_TMPDIR/again" 2>&1 3>&- || { cat "$BATS_TEST_TMPDIR/again"; echo "again after $at"; return 1; }
-                assert_mounts_at /data 1 || { echo "after $at"; return 1; }
-                if ((number % 16 == 1)); then
-                        in_container sh -c 'echo x >>/data/file && echo x >/data/new' || { echo "writing after $at"; return 1; }
-                fi
-                "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" >"$BATS_TEST_TMPDIR/again" 2>&1 3>&- || { cat "$BATS_TEST_TMPDIR/again"; echo "removing after $at"; return 1; }
-                assert_mounts_at /data 0 || { echo "after $at"; return 1; }
-        done
-        ((number > 100))
-        helper mount-remove "$(remove_request /data)"
-        assert_success
-        assert_container_unchanged
-        assert_node_unchanged
+        around_mount
+        sweep "$@" "${AROUND[@]}" -- \
+                act "$FLEXGRAFT_BIN/mount-overlay" "$request" ';' \
+                on-success mounts "$CONTAINER_PID" /data 1 ';' \
+                on-failure mounts "$CONTAINER_PID" /data 0 ';' \
+                call "$FLEXGRAFT_BIN/mount-overlay" "$request" ';' \
+                mounts "$CONTAINER_PID" /data 1 ';' \
+                sh "$(in_sh "$CONTAINER_PID") sh -c 'echo x >>/data/file && echo x >/data/new'" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" ';' \
+                same ';'
+        nothing_left
 }
 
+# bats test_tags=sweep
 @test "an overlay killed before any call: again succeeds, and remove leaves nothing" {
         start_container plain
-        sweep 2 --kill
+        overlay_sweep --kill
 }
 
+# bats test_tags=sweep
 @test "an overlay killed before any call while its worker lives on" {
         start_container plain
-        sweep 5 --kill-main
+        overlay_sweep --kill-main
 }
 
+# bats test_tags=sweep
 @test "an overlay with any call failing: again succeeds, and remove leaves nothing" {
         start_container plain
-        sweep 3 --fail EIO
+        overlay_sweep --fail EIO
 }

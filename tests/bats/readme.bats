@@ -166,12 +166,32 @@ JSON
         done < <(documents && echo CONTRIBUTING.md)
 }
 
-@test "docs/ARCHITECTURE.md has the plan's table and the folders' matrix as the sources have them" {
+@test "every module and function that docs/ARCHITECTURE.md names is in the sources" {
+        local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md name folders
+        folders=$(cd "$FLEXGRAFT_REPO/src" && printf '%s|' * common/*/ | sed 's,common/,,g; s,/|,|,g; s,|$,,')
+        while read -r name; do
+                compgen -G "$FLEXGRAFT_REPO/src/$name*" >/dev/null || compgen -G "$FLEXGRAFT_REPO/src/common/$name*" >/dev/null ||
+                        { echo "there is no module $name" && return 1; }
+        done < <(grep -oE "\`($folders)/[a-z_-]+(\\.[ch])?\`" "$document" | tr -d '\`' | sort -u)
+        while read -r name; do
+                grep -rqE "\\b$name\\(" "$FLEXGRAFT_REPO/src" || { echo "there is no function $name" && return 1; }
+        done < <(grep -oE '`[a-z_]+\(\)`' "$document" | tr -d '`()' | sort -u)
+}
+
+@test "docs/ARCHITECTURE.md has the table of steps and the folders' matrix as the sources have them" {
         local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
         diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
-                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/plan.h" | sed '$d; s/^ \* \{0,6\}//')
+                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/step.h" | sed '$d; s/^ \* \{0,6\}//')
         diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
                 <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
+}
+
+@test "every section of docs/KERNEL.md that a comment in the sources cites is there" {
+        local anchor
+        # shellcheck disable=SC2013     # words
+        for anchor in $(grep -rhoE 'KERNEL\.md[#a-z0-9_-]*' "$FLEXGRAFT_REPO"/src | grep -oE '#.*' | tr -d '#' | sort -u); do
+                anchors docs/KERNEL.md | grep -qxF -e "$anchor" || { echo "docs/KERNEL.md has no section $anchor" && return 1; }
+        done
 }
 
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {

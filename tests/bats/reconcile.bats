@@ -4,6 +4,7 @@
 
 load helpers
 load driver_helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -231,40 +232,50 @@ node_of_ours() {
         assert_nothing_left
 }
 
+# RECONCILES, FINDS_NOTHING: steps that do what reconcile and finds_nothing_to_do do.
+reconcile_steps() {
+        local look
+        look="'$(program volume-reconcile)' >'$BATS_TEST_TMPDIR/reconciled' && jq -e"
+        RECONCILES=(sh "$look '(keys - [\"status\", \"actions\", \"problems\", \"dryRun\"] == []) and (.problems | type == \"array\") and
+                all(.actions[]; (keys == [\"action\", \"subject\"]) and all(.[]; type == \"string\" and length > 0))' '$BATS_TEST_TMPDIR/reconciled'" ';')
+        FINDS_NOTHING=(sh "$look '.actions == [] and .problems == []' '$BATS_TEST_TMPDIR/reconciled' || { cat '$BATS_TEST_TMPDIR/reconciled'; exit 1; }" ';')
+}
+
+# bats test_tags=sweep
 @test "an attach that was killed leaves nothing that reconcile and detach cannot take away" {
-        local number stride=$((SWEEP_STRIDE * 6))
-        for ((number = 1 + SWEEP_OFFSET; ; number += stride)); do
-                at_syscall --kill --at "$number" "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE"
-                ((AT_REACHED)) || break
-                reconcile
-                finds_nothing_to_do
-                kubelet_detach data
-                finds_nothing_to_do
-                assert_nothing_left || { echo "killed at call $number, $AT_NAME"; return 1; }
-        done
-        kubelet_detach data
-        ((number > 50))
+        reconcile_steps
+        sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+                act "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE" ';' \
+                "${RECONCILES[@]}" \
+                "${FINDS_NOTHING[@]}" \
+                call "$DRIVER" detach data "$NODE" ';' \
+                "${FINDS_NOTHING[@]}" \
+                loops "$BATS_TEST_TMPDIR/" 0 ';' \
+                sh "rm -f '$(image_of data)'" ';' \
+                same ';'
         assert_nothing_left
 }
 
+# bats test_tags=sweep
 @test "a mountdevice that was killed leaves nothing that reconcile and the next calls cannot put right" {
-        local number stride=$((SWEEP_STRIDE * 16))
-        for ((number = 1 + SWEEP_OFFSET; ; number += stride)); do
-                attached_loop data
-                make_dir "$(global_dir data)"
-                at_syscall --own --kill --at "$number" "$DRIVER" mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
-                ((AT_REACHED)) || break
-                wait_until 10 no_driver_processes
-                reconcile
-                kubelet_stage data
-                kubelet_unstage data
-                kubelet_detach data
-                finds_nothing_to_do
-                assert_nothing_left || { echo "killed at call $number, $AT_NAME"; return 1; }
-                rm "$(image_of data)"
-        done
-        kubelet_unstage data
-        kubelet_detach data
+        local dir spec
+        dir=$(global_dir data) spec=$(spec data type=loop size=8Mi)
+        reconcile_steps
+        WIDER=2 sweep --reply kubelet --own --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+                call "$DRIVER" attach "$spec" "$NODE" ';' \
+                sh "mkdir -p '$dir'" ';' \
+                act "$DRIVER" mountdevice "$dir" @DEVICE@ "$spec" ';' \
+                "${RECONCILES[@]}" \
+                sh "mkdir -p '$dir'" ';' \
+                call "$DRIVER" mountdevice "$dir" @DEVICE@ "$spec" ';' \
+                mounts self "$dir" 1 ';' \
+                call "$DRIVER" unmountdevice "$dir" ';' \
+                sh "[ ! -e '$dir' ] || rmdir '$dir'" ';' \
+                call "$DRIVER" detach data "$NODE" ';' \
+                "${FINDS_NOTHING[@]}" \
+                loops "$BATS_TEST_TMPDIR/" 0 ';' \
+                sh "rm '$(image_of data)'" ';' \
+                same ';'
         assert_nothing_left
 }
 

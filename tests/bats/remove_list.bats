@@ -381,3 +381,32 @@ bad_record() {
                 [[ -e $BATS_TEST_TMPDIR/victim.json ]]
         done
 }
+
+# ---- after a call that was cut short
+
+@test "a record left by a killed mount is listed without harm" {
+        start_container plain
+        local request
+        request=$(bind_request /made/data)
+        at_syscall --at move_mount --kill "$FLEXGRAFT_BIN/mount-bind" "$request"
+        is "$status" 137
+        helper mount-list '{}'
+        assert_success
+        assert_mounts_at /made/data 0
+}
+
+@test "a full state directory fails cleanly and leaves nothing" {
+        start_container plain
+        mkdir -p "$STATE_DIR"
+        chmod 0700 "$STATE_DIR"
+        mount -t tmpfs -o size=64k,nr_inodes=8,mode=700 tmpfs "$STATE_DIR"
+        helper mount-list '{}'
+        container_snapshot
+        dd if=/dev/zero of="$STATE_DIR/fill" bs=4k status=none 2>/dev/null || :
+        helper mount-bind "$(bind_request /made/data)"
+        assert_failure ENOSPC
+        assert_container_unchanged
+        rm "$STATE_DIR/fill"
+        helper mount-bind "$(bind_request /made/data)"
+        assert_success
+}

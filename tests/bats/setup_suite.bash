@@ -5,7 +5,7 @@
 setup_suite() {
         local repo source name
 
-        repo=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+        repo=$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.." && pwd)
         export FLEXGRAFT_REPO=$repo
         export FLEXGRAFT_BIN=${FLEXGRAFT_BIN:-$repo/bin}
         export FLEXGRAFT_TOOLS=${FLEXGRAFT_TOOLS:-$repo/build/tools}

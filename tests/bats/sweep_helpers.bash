@@ -12,10 +12,10 @@
 sweep() {
         local stride=$(($(sweep_stride) * ${WIDER:-1})) replies=$BATS_TEST_TMPDIR/sweep-replies report=$BATS_TEST_TMPDIR/sweep-report reply=json failed=''
         [[ " $* " != *" --reply kubelet "* ]] || reply=kubelet
-        [[ " $* " != *" --reply plain "* ]] || reply=plain
+        [[ " $* " != *" --reply plain "* && " $* " != *" --reply any "* ]] || reply=plain
         SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1))
         : >"$replies"
-        "$FLEXGRAFT_TOOLS/at-each-syscall" --from "$(sweep_first "$stride")" --step "$stride" --mine "$BATS_RUN_TMPDIR" --replies "$replies" "$@" \
+        "${HELPER_PREFIX[@]}" "$FLEXGRAFT_TOOLS/at-each-syscall" --from "$(sweep_first "$stride")" --step "$stride" --mine "$BATS_RUN_TMPDIR" --replies "$replies" "$@" \
                 >"$report" 2>&1 3>&- || failed=yes
         if [[ -n $failed ]]; then
                 echo "$BATS_TEST_DESCRIPTION${LABEL:+ ($LABEL)}:"
@@ -33,6 +33,47 @@ sweep_stride() {
 # sweep_first STRIDE: the first point; another one for each sweep of a test.
 sweep_first() {
         echo $((1 + (FLEXGRAFT_SWEEP_SEED + ${SWEEP_NUMBER:-0} * 7) % $1))
+}
+
+# sweep_some: of the lines of standard input, those that are this run's points. WIDER as with sweep.
+sweep_some() {
+        local stride=$(($(sweep_stride) * ${WIDER:-1})) lines first
+        mapfile -t lines
+        first=$(sweep_first "$stride")
+        # one at least
+        ((first <= ${#lines[@]})) || first=$((1 + first % ${#lines[@]}))
+        printf '%s\n' "${lines[@]}" | awk -v first="$first" -v stride="$stride" 'NR >= first && (NR - first) % stride == 0'
+}
+
+# sweep_points COUNT: of the numbers from 1 to COUNT the same.
+sweep_points() {
+        seq "$1" | sweep_some
+}
+
+# around_mount: in AROUND, what is as before after each round: the mounts of the container and of the node, the container's root directory, the
+# records.
+around_mount() {
+        [[ -d $STATE_DIR ]] || mkdir -m 0700 "$STATE_DIR"
+        AROUND=(--watch mounts "$CONTAINER_PID" --watch mounts self --watch tree "$CONTAINER_ROOTFS" --watch tree "$STATE_DIR")
+        container_snapshot
+        node_snapshot
+}
+
+nothing_left() {
+        assert_no_records && assert_container_unchanged && assert_node_unchanged
+}
+
+# in_sh PID: words with which sh runs a command in that container, as in_container does.
+in_sh() {
+        local namespaces='--mount --pid --net --uts --ipc'
+        [[ ${bed_kind[$1]} == *-nouserns* ]] || namespaces+=' --user'
+        echo "env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin nsenter --target $1 $namespaces --"
+}
+
+# taken_over SNAPSHOT: for sh: the process that has got the container's pid, PID, has the mounts that it began with, as SNAPSHOT has them.
+taken_over() {
+        local ours="awk '!index(\$0, \"/bats-run-\") || index(\$0, \"$BATS_RUN_TMPDIR/\")'"
+        echo "[ \"\$NAME\" = - ] || { $ours '$1' >'$1.then' && $ours /proc/\$PID/mountinfo | cmp - '$1.then'; }"
 }
 
 # replies_are_good json|kubelet|plain FILE: what the program said when it was acted upon, one line each time.

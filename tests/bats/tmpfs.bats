@@ -3,6 +3,7 @@
 # mount-tmpfs: memory for a container, as much as it is given.
 
 load helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -633,31 +634,26 @@ put_setuid_program() {
 @test "nothing of a tmpfs is seen on the node" {
         start_container plain
         local before
-        before=$(without_other_runs </proc/self/mountinfo)
+        before=$(node_mounts)
         mount_tmpfs
         assert_success
-        is "$(without_other_runs </proc/self/mountinfo)" "$before"
+        is "$(node_mounts)" "$before"
 }
 
+# bats test_tags=sweep
 @test "a tmpfs killed before any call: again succeeds, and remove leaves nothing" {
-        local number ids request
+        local ids request
         start_container plain
-        container_snapshot
-        node_snapshot
+        around_mount
         for ids in auto userns; do
                 request=$(tmpfs_request "\"ids\": \"$ids\"")
-                for ((number = 1; ; number += 3)); do
-                        at_syscall --at "$number" --kill "$FLEXGRAFT_BIN/mount-tmpfs" "$request"
-                        [[ $AT_REACHED == 1 ]] || break
-                        "$FLEXGRAFT_BIN/mount-tmpfs" "$request" >"$BATS_TEST_TMPDIR/again" 3>&- || { echo "again after call $number, $AT_NAME"; return 1; }
-                        assert_mounts_at /data 1 || { echo "after call $number, $AT_NAME"; return 1; }
-                        "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" >"$BATS_TEST_TMPDIR/again" 3>&- || { echo "removing after call $number, $AT_NAME"; return 1; }
-                        assert_mounts_at /data 0 || { echo "after call $number, $AT_NAME"; return 1; }
-                done
-                ((number > 20))
-                helper mount-remove "$(remove_request /data)"
-                assert_success
-                assert_container_unchanged
-                assert_node_unchanged
+                LABEL="ids $ids" sweep --kill "${AROUND[@]}" -- \
+                        act "$FLEXGRAFT_BIN/mount-tmpfs" "$request" ';' \
+                        on-success mounts "$CONTAINER_PID" /data 1 ';' \
+                        call "$FLEXGRAFT_BIN/mount-tmpfs" "$request" ';' \
+                        mounts "$CONTAINER_PID" /data 1 ';' \
+                        call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" ';' \
+                        same ';'
         done
+        nothing_left
 }

@@ -10,6 +10,7 @@ load helpers
 load driver_helpers
 load volume_helpers
 load lvm_helpers
+load sweep_helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -511,18 +512,9 @@ kill_tools() {
         ((tried > 0 && tried == recovered))
 }
 
-# points_of COUNT: some numbers up to COUNT, other ones each commit; FLEXGRAFT_SWEEP_STRIDE=1 has all. The last calls may be less in another
-# run: not the only ones that are tried.
+# points_of COUNT: some numbers up to COUNT, each of which takes long. The last calls may be less in another run: they are not tried.
 points_of() {
-        local count=$1 stride=1 number
-        if ((SWEEP_STRIDE > 1)); then
-                count=$(($1 - $1 / 16))
-                stride=$((count * SWEEP_STRIDE / ${POINTS:-8} + 1))
-                ((stride < count)) || stride=$count
-        fi
-        for ((number = 1 + FLEXGRAFT_SWEEP_SEED % stride; number <= count; number += stride)); do
-                echo "$number"
-        done
+        WIDER=25 sweep_points $(($1 - $1 / 16))
 }
 
 # What is read only may be done without.
@@ -621,7 +613,7 @@ given_up_at() { # CALL...
 
 # ---- the programs killed
 
-# kill_anywhere PROGRAM REQUEST: POINTS times the program is killed, with all that it runs, each time at another call; the same again
+# kill_anywhere PROGRAM REQUEST: some times the program is killed, with all that it runs, each time at another call; the same again
 # succeeds; EFFECT holds then; UNDO goes back.
 kill_anywhere() {
         local swept=$1 request=$2 calls number tried=0 recovered=0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The volume tools: killed, or refused, at any system call.
+# bats file_tags=sweep
 
 load helpers
 load driver_helpers

@@ -30,7 +30,7 @@
  * itself failed. When this program dies, every tracee dies.
  */
 #define _GNU_SOURCE
-#include "tracer.h"
+#include "tracer_options.h"
 
 static _Noreturn void usage(const char *why)
 {

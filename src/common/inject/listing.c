@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/listing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,29 +60,39 @@ static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *i
                 (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
 }
 
-/* Adds one record: 1 added, 0 not one of the container's, or negative errno. */
-static int add_record(struct listing *listing, struct state *state, const char *id, const struct container *container,
-                      const char *boot_id, struct error *error)
-{
-        struct mount_record record;
-        struct listing_entry *entries;
-        int r = mount_record_read(state, id, &record, error);
+struct collection {
+        struct listing *listing;
+        struct state *state;
+        const struct container *container; /* NULL: all containers */
+        const char *boot_id;
+        int64_t deadline_ms;
+        int64_t share_ms;
+};
 
-        if (r == -EBADMSG)
+static int add_record(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        struct collection *collection = argument;
+        struct listing *listing = collection->listing;
+        struct listing_entry *entries;
+
+        if (record == NULL && error->errnum == EBADMSG)
                 note(listing->set_aside, &listing->set_aside_count, id);
-        else if (r < 0 && r != -ENOENT)
+        else if (record == NULL)
                 note(listing->unreadable, &listing->unreadable_count, id);
-        if (r < 0 || (container != NULL && !mount_record_is_of(&record, container, boot_id)))
+        if (record == NULL ||
+            (collection->container != NULL && !mount_record_is_of(record, collection->container, collection->boot_id)))
                 return 0;
         entries = reallocarray(listing->entries, listing->count + 1, sizeof *entries);
         if (entries == NULL)
                 return fail(error, ENOMEM, "read record", id);
         listing->entries = entries;
-        entries[listing->count++] = (struct listing_entry){
-                .record = record,
-                .remap_runs = record.translator_key != 0 && mount_record_remap_lives(state, record.translator_key),
+        entries[listing->count] = (struct listing_entry){
+                .record = *record,
+                .remap_runs = record->translator_key != 0 &&
+                              mount_record_remap_lives(collection->state, record->translator_key),
         };
-        return 1;
+        ask(&entries[listing->count++], collection->boot_id, collection->deadline_ms, collection->share_ms);
+        return 0;
 }
 
 static int by_target(const void *one, const void *other)
@@ -104,9 +113,7 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         cleanup_container struct container container = CONTAINER_NONE;
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        char id[MOUNT_RECORD_ID_MAX];
         struct config config;
-        DIR *directory;
         int r = proc_boot_id(boot_id);
 
         if (r < 0)
@@ -118,18 +125,19 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r; /* no mount was ever recorded */
-        directory = mount_record_list(&state, error);
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (r >= 0 && mount_record_next(directory, id)) {
-                r = add_record(ret_listing, &state, id, request->has_container ? &container : NULL, boot_id, error);
-                if (r > 0)
-                        ask(&ret_listing->entries[ret_listing->count - 1], boot_id, deadline_ms, share_ms);
-        }
-        (void)closedir(directory);
+        r = mount_record_each(&state, add_record,
+                              &(struct collection){
+                                      .listing = ret_listing,
+                                      .state = &state,
+                                      .container = request->has_container ? &container : NULL,
+                                      .boot_id = boot_id,
+                                      .deadline_ms = deadline_ms,
+                                      .share_ms = share_ms,
+                              },
+                              error);
         if (r >= 0 && ret_listing->count > 0)
                 qsort(ret_listing->entries, ret_listing->count, sizeof *ret_listing->entries, by_target);
-        return r < 0 ? r : 0;
+        return r;
 }
 
 void listing_release(struct listing *listing)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/oci_hook.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -266,24 +265,42 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
         return false;
 }
 
-static bool is_of_ended(const struct oci_hook *hook, const struct state *state, const char *id, const char *boot_id,
-                        int64_t until_ms)
-{
-        static struct mount_record record;
-        struct error ignored; /* an unreadable record stays */
+struct forgetting {
+        const struct oci_hook *hook;
+        struct state *state;
+        const char *boot_id;
+        int64_t until_ms; /* for all records together: a runtime does not wait long */
+};
 
-        return mount_record_read(state, id, &record, &ignored) == 0 && strcmp(record.container_id, hook->id) == 0 &&
-               has_ended(&record, boot_id, until_ms);
+static bool is_of_ended(const struct forgetting *forgetting, const struct mount_record *record)
+{
+        return strcmp(record->container_id, forgetting->hook->id) == 0 &&
+               has_ended(record, forgetting->boot_id, forgetting->until_ms);
+}
+
+/* A record that cannot be read stays. */
+static int forget(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        static struct mount_record again;
+        const struct forgetting *forgetting = argument;
+        struct error ignored;
+
+        if (record == NULL || !is_of_ended(forgetting, record) ||
+            !state_try_lock(forgetting->state, mount_record_key(id)) || /* another call uses it */
+            mount_record_read(forgetting->state, id, &again, &ignored) < 0 ||
+            !is_of_ended(forgetting, &again)) /* again under the lock: the id may be in use again */
+                return 0;
+        return mount_record_remove(forgetting->state, id, error);
 }
 
 int oci_hook_forget(const struct oci_hook *hook, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        char id[MOUNT_RECORD_ID_MAX];
         struct config config;
-        int64_t until_ms = clock_now_ms() + DYING_MS; /* for all records together */
-        DIR *directory;
+        struct forgetting forgetting = {
+                .hook = hook, .state = &state, .boot_id = boot_id, .until_ms = clock_now_ms() + DYING_MS
+        };
         int r = proc_boot_id(boot_id);
 
         if (r < 0)
@@ -293,19 +310,9 @@ int oci_hook_forget(const struct oci_hook *hook, struct error *error)
         r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        directory = mount_record_list(&state, error);
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (r >= 0 && mount_record_next(directory, id)) {
-                if (is_of_ended(hook, &state, id, boot_id, until_ms) &&
-                    state_try_lock(&state, mount_record_key(id)) && /* else another call uses it */
-                    is_of_ended(hook, &state, id, boot_id,
-                                until_ms)) /* again under the lock: the id may be in use again */
-                        r = mount_record_remove(&state, id, error);
-        }
-        mount_record_tidy(&state, directory);
-        (void)closedir(directory);
-        return r < 0 ? r : 0;
+        r = mount_record_each(&state, forget, &forgetting, error);
+        mount_record_tidy(&state);
+        return r;
 }
 
 void oci_hook_release(struct oci_hook *hook)

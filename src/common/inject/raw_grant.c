@@ -1,44 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/raw_grant.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "container/device_cgroup.h"
 
-/*
- * The access that other records of the device in this container need, and the access allowed before them. An earlier
- * record of the same id counts only for the latter. ret_before and ret_known may be NULL.
- */
-static int read_others(const struct state *state, const struct mount_record *record, uint64_t device,
-                       unsigned *ret_access, unsigned *ret_before, bool *ret_known, struct error *error)
+/* The other records of a device in this container. */
+struct others {
+        const struct mount_record *record;
+        uint64_t device;
+        unsigned access; /* that they need */
+        unsigned before; /* what there was before them, where one of them is known */
+        bool known;
+};
+
+/* An earlier record of the same id counts for what there was before, not for what is needed. */
+static int add_other(const struct mount_record *other, const char *id, void *argument, struct error *error)
 {
-        static struct mount_record other;
-        DIR *directory = mount_record_list(state, error);
-        char id[MOUNT_RECORD_ID_MAX];
+        struct others *others = argument;
 
-        *ret_access = DEVICE_NONE;
-        if (ret_known != NULL)
-                *ret_known = false;
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (mount_record_next(directory, id)) {
-                struct error ignored; /* an unreadable record needs nothing */
-
-                if (mount_record_read(state, id, &other, &ignored) < 0 || other.raw_device != device ||
-                    !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
-                    strcmp(other.boot_id, record->boot_id) != 0)
-                        continue;
-                if (ret_known != NULL) {
-                        *ret_known = true;
-                        *ret_before = other.raw_before;
-                }
-                if (strcmp(id, record->id) != 0)
-                        *ret_access |= DEVICE_READ | (other.raw_writes ? DEVICE_WRITE : 0U);
-        }
-        (void)closedir(directory);
+        (void)error; /* an unreadable record needs nothing */
+        if (other == NULL || other->raw_device != others->device ||
+            !container_same_namespace(&other->mnt_ns, &others->record->mnt_ns) ||
+            strcmp(other->boot_id, others->record->boot_id) != 0)
+                return 0;
+        others->known = true;
+        others->before = other->raw_before;
+        if (strcmp(id, others->record->id) != 0)
+                others->access |= DEVICE_READ | (other->raw_writes ? DEVICE_WRITE : 0U);
         return 0;
 }
 
@@ -74,32 +65,30 @@ int raw_grant_prepare(const struct state *state, const struct container *contain
                       uint64_t device, bool writes, struct error *error)
 {
         unsigned needed = DEVICE_READ | (writes ? DEVICE_WRITE : 0U);
-        unsigned others;
-        unsigned before = DEVICE_NONE;
+        struct others others = { .record = record, .device = device, .access = DEVICE_NONE };
         unsigned now;
-        bool known;
-        int r = read_others(state, record, device, &others, &before, &known, error);
+        int r = mount_record_each(state, add_other, &others, error);
 
         if (r < 0 || (r = check_alone(state, record, device, writes, error)) < 0 ||
             (r = device_cgroup_look(container, device, needed, &now, error)) < 0)
                 return r;
         record->raw_device = device;
         record->raw_writes = writes;
-        record->raw_before = known ? before : now;
+        record->raw_before = others.known ? others.before : now;
         return 0;
 }
 
 int raw_grant_settle(const struct state *state, const struct container *container, const struct mount_record *record,
                      bool included, struct error *error)
 {
-        unsigned access;
-        int r = read_others(state, record, record->raw_device, &access, NULL, NULL, error);
+        struct others others = { .record = record, .device = record->raw_device, .access = DEVICE_NONE };
+        int r = mount_record_each(state, add_other, &others, error);
 
         if (r < 0)
                 return r;
         if (included)
-                access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
-        return device_cgroup_set(container, record->raw_device, access, record->raw_before, error);
+                others.access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
+        return device_cgroup_set(container, record->raw_device, others.access, record->raw_before, error);
 }
 
 int raw_grant_settle_replaced(const struct state *state, const struct container *container,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/removal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,47 +22,56 @@ void removal_begin(struct removal *removal, const struct request *request)
 }
 
 /* Whether this record is of a mount at the request's target: 1 and the mount is there, 0 and it is gone, or -ENOENT. */
-static int match_target(struct removal *removal, const char *id, const char *boot_id, struct mount_record *ret_record)
+static int match_target(struct removal *removal, const struct mount_record *record, const char *boot_id)
 {
         const char *target = removal->request->target;
         enum placement placement;
-        struct error ignored; /* an unreadable record is not the one */
+        struct error ignored; /* a mount that cannot be looked for is not there */
 
-        if (mount_record_read(&removal->state, id, ret_record, &ignored) < 0 ||
-            (strcmp(ret_record->target, target) != 0 && strcmp(ret_record->mount_point, target) != 0) ||
-            !mount_record_is_of(ret_record, &removal->container, boot_id))
+        if ((strcmp(record->target, target) != 0 && strcmp(record->mount_point, target) != 0) ||
+            !mount_record_is_of(record, &removal->container, boot_id))
                 return -ENOENT;
-        if (in_container_find(&removal->container, ret_record->mount_point, &ret_record->identity, &placement,
-                              &ignored) < 0)
+        if (in_container_find(&removal->container, record->mount_point, &record->identity, &placement, &ignored) < 0)
                 return 0;
         return placement != PLACEMENT_GONE;
+}
+
+struct search {
+        struct removal *removal;
+        const char *boot_id;
+        int there; /* as match_target() has it, of the best so far */
+};
+
+static int match_any(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        struct search *search = argument;
+        int r = record != NULL ? match_target(search->removal, record, search->boot_id) : -ENOENT;
+
+        (void)id;
+        (void)error; /* an unreadable record is not the one */
+        if (r > 0 || (r == 0 && search->there < 0)) {
+                search->removal->record = *record;
+                search->there = r;
+        }
+        return search->there > 0;
 }
 
 /* The record of this target in this container, whatever its id; preferably one whose mount is there. */
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
-        static struct mount_record other;
+        struct search search = { .removal = removal, .boot_id = boot_id, .there = -ENOENT };
         char id[MOUNT_RECORD_ID_MAX];
-        DIR *directory;
-        int there;
+        struct error ignored; /* an unreadable record is not the one */
+        int r = 0;
 
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
-        there = match_target(removal, id, boot_id, &removal->record);
-        if (there > 0)
-                return 0; /* the usual case */
-        directory = mount_record_list(&removal->state, error);
-        if (directory == NULL)
-                return error_negative(error->errnum);
-        while (there <= 0 && mount_record_next(directory, id)) {
-                int r = match_target(removal, id, boot_id, &other);
-
-                if (r > 0 || (r == 0 && there < 0)) {
-                        removal->record = other;
-                        there = r;
-                }
-        }
-        (void)closedir(directory);
-        return there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
+        if (mount_record_read(&removal->state, id, &removal->record, &ignored) == 0)
+                search.there = match_target(removal, &removal->record, boot_id);
+        if (search.there <= 0) /* else the usual case */
+                r = mount_record_each(&removal->state, match_any, &search, error);
+        if (r < 0)
+                return r;
+        return search.there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
 }
 
 static int lock_record(struct removal *removal, struct error *error)
@@ -234,6 +242,29 @@ int removal_unplace(struct removal *removal, struct error *error)
         return r < 0 || !removal->reachable ? r : unplace_partner(removal, error);
 }
 
+struct inheritance {
+        const struct removal *removal;
+        char kept[PATH_MAX]; /* the directory that is left */
+        unsigned depth;      /* of the part that existed before */
+};
+
+static int inherit(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        const struct inheritance *inheritance = argument;
+        const struct removal *removal = inheritance->removal;
+        const char *kept = inheritance->kept;
+        struct mount_record heir;
+
+        if (record == NULL || strcmp(id, removal->record.id) == 0 ||
+            !container_same_namespace(&record->mnt_ns, &removal->record.mnt_ns) ||
+            strcmp(record->boot_id, removal->record.boot_id) != 0 || !text_starts(record->mount_point, kept) ||
+            record->mount_point[strlen(kept)] != '/')
+                return 0;
+        heir = *record;
+        heir.made = (unsigned)text_count(heir.mount_point, '/') - inheritance->depth;
+        return mount_record_write(&removal->state, &heir, error) == 0;
+}
+
 /*
  * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of their records then
  * takes the directories over, and its removal removes them.
@@ -241,32 +272,14 @@ int removal_unplace(struct removal *removal, struct error *error)
 static void hand_over(struct removal *removal, unsigned left)
 {
         const struct mount_record *record = &removal->record;
-        unsigned depth =
-                (unsigned)text_count(record->mount_point, '/') - record->made; /* of the part that existed before */
-        struct error none;
-        DIR *directory = mount_record_list(&removal->state, &none);
-        char id[MOUNT_RECORD_ID_MAX];
-        char kept[PATH_MAX];
-        bool done = false;
+        struct inheritance inheritance = { .removal = removal,
+                                           .depth = (unsigned)text_count(record->mount_point, '/') - record->made };
+        struct error ignored; /* then the directories stay */
 
-        if (directory == NULL)
-                return; /* the directories stay */
-        (void)text_copy(kept, sizeof kept, record->mount_point);
+        (void)text_copy(inheritance.kept, sizeof inheritance.kept, record->mount_point);
         for (unsigned cut = record->made - left; cut > 0; cut--)
-                *strrchr(kept, '/') = '\0';
-        while (!done && mount_record_next(directory, id)) {
-                struct mount_record other;
-                struct error ignored;
-
-                if (strcmp(id, record->id) == 0 || mount_record_read(&removal->state, id, &other, &ignored) < 0 ||
-                    !container_same_namespace(&other.mnt_ns, &record->mnt_ns) ||
-                    strcmp(other.boot_id, record->boot_id) != 0 || !text_starts(other.mount_point, kept) ||
-                    other.mount_point[strlen(kept)] != '/')
-                        continue;
-                other.made = (unsigned)text_count(other.mount_point, '/') - depth;
-                done = mount_record_write(&removal->state, &other, &ignored) == 0;
-        }
-        (void)closedir(directory);
+                *strrchr(inheritance.kept, '/') = '\0';
+        (void)mount_record_each(&removal->state, inherit, &inheritance, &ignored);
 }
 
 int removal_unmake_target(struct removal *removal, struct error *error)
@@ -291,12 +304,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
 int removal_forget(struct removal *removal, struct error *error)
 {
-        DIR *directory = mount_record_list(&removal->state, error);
-
-        if (directory != NULL) {
-                mount_record_tidy(&removal->state, directory);
-                (void)closedir(directory);
-        }
+        mount_record_tidy(&removal->state);
         return mount_record_remove(&removal->state, removal->record.id, error);
 }
 

@@ -78,18 +78,9 @@ static bool is_known(const char *name)
         return known;
 }
 
-static bool check_all(const struct file_key *keys, const json_t *object, char *ret_complaint)
-{
-        for (; keys->name != NULL; keys++)
-                if (!file_key_check(keys, json_object_get(object, keys->name), ret_complaint))
-                        return false;
-        return true;
-}
-
 static int take_file(const char *file, const json_t *object, struct pool *pool, struct error *error)
 {
         const char *name = json_string_value(json_object_get(object, "name"));
-        const json_t *percent = json_object_get(object, "maxPercent");
         char complaint[FILE_KEY_COMPLAINT_SIZE] = "";
         const struct pool_kind *kind;
         const char *wrong;
@@ -99,18 +90,18 @@ static int take_file(const char *file, const json_t *object, struct pool *pool, 
         json_object_foreach ((json_t *)object, key, value)
                 if (!is_known(key))
                         return fail_because(error, EBADMSG, "read pool", file, "%s: unknown key \"%.64s\"", file, key);
-        if (!check_all(pool_keys, object, complaint))
+        if (!file_keys_check(pool_keys, object, /* strict= */ false, complaint))
                 return fail_file(file, complaint, error);
         if (name != NULL && strcmp(name, pool->name) != 0)
                 return fail_file(file, "\"name\" must be the file's name without \".json\"", error);
         kind = find_kind(json_string_value(json_object_get(object, "type")),
                          json_string_value(json_object_get(object, "mode")));
-        if (kind == NULL || !check_all(kind->keys, object, complaint))
+        if (kind == NULL || !file_keys_check(kind->keys, object, /* strict= */ false, complaint))
                 return fail_file(file, complaint, error);
         wrong = kind->read(object, pool);
         if (wrong != NULL)
                 return fail_file(file, wrong, error);
-        pool->max_percent = percent != NULL ? (unsigned)json_integer_value(percent) : 100;
+        pool->max_percent = (unsigned)file_key_number(pool_keys, object, "maxPercent");
         pool->kind = kind;
         return 0;
 }

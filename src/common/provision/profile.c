@@ -87,28 +87,89 @@ bool profile_selects(const json_t *profile, const struct pool *pool)
 
 /* ---- the file */
 
-static bool all_strings(const json_t *array)
+static bool is_fs_type(const json_t *value)
 {
-        const json_t *item;
-        size_t i;
-
-        json_array_foreach (array, i, item)
-                if (!json_is_string(item))
-                        return false;
-        return json_is_array(array);
+        return json_is_string(value) && json_string_length(value) < sizeof((struct provision_record *)0)->fs_type;
 }
 
 /* CSI lets them have 4 KiB altogether. */
-static bool is_too_long(const json_t *flags)
+static bool is_flags(const json_t *value)
 {
         const json_t *flag;
         size_t bytes = 0;
         size_t i;
 
-        json_array_foreach (flags, i, flag)
+        json_array_foreach (value, i, flag)
                 bytes += json_string_length(flag);
-        return bytes > FLAGS_BYTES_MAX;
+        return file_key_is_texts(value) && bytes <= FLAGS_BYTES_MAX;
 }
+
+static bool is_mode(const json_t *value)
+{
+        static const char *const modes[] = { "SINGLE_NODE_WRITER",      "SINGLE_NODE_READER_ONLY",
+                                             "MULTI_NODE_READER_ONLY",  "MULTI_NODE_SINGLE_WRITER",
+                                             "MULTI_NODE_MULTI_WRITER", NULL };
+
+        return json_is_string(value) && text_among(json_string_value(value), modes);
+}
+
+static bool is_parameters(const json_t *value)
+{
+        const char *key;
+        const json_t *member;
+
+        json_object_foreach ((json_t *)value, key, member)
+                if (!json_is_string(member))
+                        return false;
+        return json_is_object(value);
+}
+
+static const struct file_key provider_keys[] = {
+        { "type", "a pool's type", file_key_is_text, true, NULL,
+          "Type of the pool, with or without \"org.flexgraft.\" in front.", NULL },
+        { "name", "a pool's name", file_key_is_text, true, NULL, "Name of the pool.", NULL },
+        {},
+};
+static const struct file_key resource_provider_keys[] = {
+        { "resource_providers", "an array of objects", file_key_is_array, true, NULL, "Pools, by type and name.",
+          provider_keys },
+        {},
+};
+static const struct file_key plugin_keys[] = {
+        { "plugin_type", "a pool's type", file_key_is_text, true, NULL,
+          "Type of the pools, with or without \"org.flexgraft.\" in front.", NULL },
+        {},
+};
+static const struct file_key mount_keys[] = {
+        { "fs_type", "a filesystem's name of at most 31 bytes", is_fs_type, false, NULL, "Type of the filesystem.",
+          NULL },
+        { "mount_flags", "an array of strings, of at most 4096 bytes together", is_flags, false, NULL, "Mount options.",
+          NULL },
+        {},
+};
+static const struct file_key access_mode_keys[] = {
+        { "mode", "an access mode of CSI", is_mode, true, NULL, "Who may use the volume, as CSI has it.", NULL },
+        {},
+};
+static const struct file_key capability_keys[] = {
+        { "mount", "an object", file_key_is_object, false, NULL, "The volume has a filesystem.", mount_keys },
+        { "block", "an object", file_key_is_object, false, NULL, "The volume is a block device.", NULL },
+        { "access_mode", "an object", file_key_is_object, true, NULL, "Access mode of the volume.", access_mode_keys },
+        {},
+};
+static const struct file_key keys[] = {
+        { "resource_provider_selector", "an object", file_key_is_object, false, NULL,
+          "Pools that the profile is for, by type and name.", resource_provider_keys },
+        { "csi_plugin_type_selector", "an object", file_key_is_object, false, NULL,
+          "Pools that the profile is for, by type.", plugin_keys },
+        { "volume_capabilities", "an object", file_key_is_object, true, NULL, "What its volumes are.",
+          capability_keys },
+        { "create_parameters", "an object of strings", is_parameters, false, NULL,
+          "Parameters of the pool for new volumes.", NULL },
+        {},
+};
+
+const struct file_key *const profile_keys = keys;
 
 /* What is null is not set: as protobuf's JSON has it. */
 static void drop_nulls(json_t *value)
@@ -127,74 +188,28 @@ static void drop_nulls(json_t *value)
                 drop_nulls(json_array_get(value, i));
 }
 
-static const char *wrong_with_selector(const json_t *profile)
+/* Whether exactly one of two keys is there. */
+static bool check_one_of(const json_t *object, const char *one, const char *other, char *ret_complaint)
 {
-        const json_t *plugin = json_object_get(profile, "csi_plugin_type_selector");
-        const json_t *provider = json_object_get(profile, "resource_provider_selector");
-        const json_t *list = json_object_get(provider, "resource_providers");
-        const json_t *item;
-        size_t i;
-
-        if ((plugin != NULL) == (provider != NULL))
-                return "has not one of \"resource_provider_selector\" and \"csi_plugin_type_selector\"";
-        if (plugin != NULL)
-                return json_string_length(json_object_get(plugin, "plugin_type")) > 0 ? NULL : "has no \"plugin_type\"";
-        if (!json_is_array(list))
-                return "has no \"resource_providers\"";
-        json_array_foreach (list, i, item)
-                if (json_string_length(json_object_get(item, "type")) == 0 ||
-                    json_string_length(json_object_get(item, "name")) == 0)
-                        return "has a resource provider without \"type\" and \"name\"";
-        return NULL;
+        if ((json_object_get(object, one) != NULL) != (json_object_get(object, other) != NULL))
+                return true;
+        (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "one of \"%s\" and \"%s\" must be given", one, other);
+        return false;
 }
 
-static const char *wrong_with_capabilities(const json_t *profile)
-{
-        static const char *const modes[] = { "SINGLE_NODE_WRITER",      "SINGLE_NODE_READER_ONLY",
-                                             "MULTI_NODE_READER_ONLY",  "MULTI_NODE_SINGLE_WRITER",
-                                             "MULTI_NODE_MULTI_WRITER", NULL };
-        const json_t *mount = json_object_get(capabilities_of(profile), "mount");
-        const json_t *block = json_object_get(capabilities_of(profile), "block");
-        const json_t *fs_type = json_object_get(mount, "fs_type");
-        const json_t *flags = json_object_get(mount, "mount_flags");
-        const char *mode = profile_access_mode(profile);
-
-        if (json_is_object(mount) == json_is_object(block))
-                return "has not one of \"mount\" and \"block\" in \"volume_capabilities\"";
-        if (fs_type != NULL && (!json_is_string(fs_type) || json_string_length(fs_type) > 31))
-                return "has an \"fs_type\" that is no filesystem's name";
-        if (flags != NULL && (!all_strings(flags) || is_too_long(flags)))
-                return "has \"mount_flags\" that are no array of strings, or too long a one";
-        if (mode == NULL || !text_among(mode, modes))
-                return "has no \"access_mode\" with a \"mode\" as CSI has them";
-        return NULL;
-}
-
-static const char *wrong_with_parameters(const json_t *profile)
-{
-        const json_t *parameters = profile_parameters(profile);
-        const char *key;
-        const json_t *value;
-
-        if (parameters != NULL && !json_is_object(parameters))
-                return "has \"create_parameters\" that are no object";
-        json_object_foreach ((json_t *)parameters, key, value)
-                if (!json_is_string(value))
-                        return "has \"create_parameters\" that are no strings";
-        return NULL;
-}
-
-static const char *wrong_with(const char *name, const json_t *profile)
+static bool check_profile(const char *name, const json_t *profile, char *ret_complaint)
 {
         const char *wrong = NULL;
 
         if (name[0] == '\0' || strlen(name) > NAME_BYTES_MAX)
-                return "has a name of no, or of too many, bytes";
-        if (!json_is_object(profile))
-                return "is no object";
-        wrong = wrong_with_selector(profile);
-        wrong = wrong != NULL ? wrong : wrong_with_capabilities(profile);
-        return wrong != NULL ? wrong : wrong_with_parameters(profile);
+                wrong = "its name must have 1 to 255 bytes";
+        else if (!json_is_object(profile))
+                wrong = "it must be an object";
+        if (wrong != NULL)
+                (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "%s", wrong);
+        return wrong == NULL && file_keys_check(keys, profile, /* strict= */ false, ret_complaint) &&
+               check_one_of(profile, "resource_provider_selector", "csi_plugin_type_selector", ret_complaint) &&
+               check_one_of(capabilities_of(profile), "mount", "block", ret_complaint);
 }
 
 /* No file is an empty one. The error's reason names the line, or the profile. */
@@ -215,14 +230,15 @@ static int read_file(json_t **ret_matrix, struct error *error)
                 return r;
         matrix = json_object_get(file, "profile_matrix");
         if (!json_is_object(matrix))
-                return fail_because(error, EBADMSG, "read profiles", path, "there is no \"profile_matrix\"");
+                return fail_because(error, EBADMSG, "read profiles", path,
+                                    "\"profile_matrix\" must be given, an object");
         drop_nulls(matrix);
         json_object_foreach (matrix, name, profile) {
-                const char *wrong = wrong_with(name, profile);
+                char complaint[FILE_KEY_COMPLAINT_SIZE];
 
-                if (wrong != NULL)
-                        return fail_because(error, EBADMSG, "read profiles", path, "the profile \"%.128s\" %s", name,
-                                            wrong);
+                if (!check_profile(name, profile, complaint))
+                        return fail_because(error, EBADMSG, "read profiles", path, "profile \"%.128s\": %s", name,
+                                            complaint);
         }
         *ret_matrix = json_incref(matrix);
         return 0;

@@ -24,6 +24,9 @@
 #include "base/error.h"
 #include "provision/pool.h"
 
+/* The keys of one profile (state/file_key.h); others are ignored. */
+extern const struct file_key *const profile_keys;
+
 struct profiles {
         json_t *active;    /* name -> the profile as the file has it; owned */
         json_t *inactive;  /* likewise; owned */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "state/record.h"
 #include "state/state_dir.h"
 
 #define POOL_NAME_MAX 129         /* terminated */
@@ -47,6 +48,8 @@ struct provision_record {
         json_t *parameters;  /* an object of strings; owned */
         json_t *mount_flags; /* an array of strings; owned */
 };
+
+extern const struct record_table provision_record_table;
 
 /* provision_record_open() - the directory of records. Errors: those of state_open(). */
 int provision_record_open(const char *state_dir, bool create, struct state *ret_state, struct error *error);

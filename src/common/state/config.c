@@ -58,36 +58,22 @@ static const struct file_key keys[] = {
 
 const struct file_key *const config_keys = keys;
 
-/* Of a key of "timeouts", in seconds; the table has its default. */
-static unsigned read_seconds(const json_t *file, const char *name)
-{
-        const json_t *value = json_object_get(json_object_get(file, "timeouts"), name);
-        uint64_t seconds = (uint64_t)json_integer_value(value);
-
-        if (value == NULL)
-                (void)text_number(file_key_find(timeouts, name)->fallback, SECONDS_MAX, &seconds); /* it is one */
-        return (unsigned)seconds;
-}
-
-static const char *read_text(const json_t *file, const char *name)
-{
-        return json_string_value(json_object_get(file, name)) ?: file_key_find(keys, name)->fallback;
-}
-
 /* A file that was checked; NULL: none. */
 static void take_file(const json_t *file, struct config *ret_config)
 {
-        const char *log = read_text(file, "log");
+        const json_t *limits = json_object_get(file, "timeouts");
+        const char *log = file_key_text(keys, file, "log");
 
         *ret_config = (struct config){
-                .call_seconds = read_seconds(file, "call"),
-                .command_seconds = read_seconds(file, "command"),
-                .device_seconds = read_seconds(file, "device"),
-                .unmount_seconds = read_seconds(file, "unmount"),
+                .call_seconds = (unsigned)file_key_number(timeouts, limits, "call"),
+                .command_seconds = (unsigned)file_key_number(timeouts, limits, "command"),
+                .device_seconds = (unsigned)file_key_number(timeouts, limits, "device"),
+                .unmount_seconds = (unsigned)file_key_number(timeouts, limits, "unmount"),
         };
         /* each of them fits, and is a path where it begins as one */
-        (void)text_path_normal(read_text(file, "stateDir"), ret_config->state_dir);
-        (void)text_copy(ret_config->node_name, sizeof ret_config->node_name, read_text(file, "nodeName") ?: "");
+        (void)text_path_normal(file_key_text(keys, file, "stateDir"), ret_config->state_dir);
+        (void)text_copy(ret_config->node_name, sizeof ret_config->node_name,
+                        file_key_text(keys, file, "nodeName") ?: "");
         if (log[0] != '/' || text_path_normal(log, ret_config->log) < 0)
                 (void)text_copy(ret_config->log, sizeof ret_config->log, log);
 }
@@ -106,7 +92,7 @@ int config_load(struct config *ret_config, struct error *error)
                 return 0;
         if (r < 0)
                 return r;
-        if (!file_keys_check(keys, file, complaint))
+        if (!file_keys_check(keys, file, /* strict= */ true, complaint))
                 return fail_because(error, EBADMSG, "read configuration", path, "%s: %s", path, complaint);
         take_file(file, ret_config);
         return 0;

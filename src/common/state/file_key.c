@@ -15,38 +15,76 @@ const struct file_key *file_key_find(const struct file_key *keys, const char *na
         return NULL;
 }
 
-bool file_key_check(const struct file_key *key, const json_t *value, char *ret_complaint)
+static bool check_members(const struct file_key *key, const json_t *value, bool strict, char *ret_complaint)
 {
-        if (value == NULL && key->required)
-                (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "\"%s\" must be given", key->name);
-        else if (value == NULL || (key->accepts(value) && key->members == NULL))
+        const json_t *item;
+        size_t i;
+
+        if (key->members == NULL || json_is_object(value))
+                return key->members == NULL || file_keys_check(key->members, value, strict, ret_complaint);
+        json_array_foreach (value, i, item)
+                if (!file_keys_check(key->members, item, strict, ret_complaint))
+                        return false;
+        return true;
+}
+
+static bool check(const struct file_key *key, const json_t *value, bool strict, char *ret_complaint)
+{
+        if (value != NULL && key->accepts(value))
+                return check_members(key, value, strict, ret_complaint);
+        if (value == NULL && !key->required)
                 return true;
-        else if (key->accepts(value))
-                return file_keys_check(key->members, value, ret_complaint);
-        else
-                (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "\"%s\" must be %s", key->name, key->type);
+        (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "\"%s\" must be %s", key->name,
+                       value == NULL ? "given" : key->type);
         return false;
 }
 
-bool file_keys_check(const struct file_key *keys, const json_t *object, char *ret_complaint)
+bool file_keys_check(const struct file_key *keys, const json_t *object, bool strict, char *ret_complaint)
 {
         const char *name;
         const json_t *value;
 
         json_object_foreach ((json_t *)object, name, value)
-                if (file_key_find(keys, name) == NULL) {
+                if (strict && file_key_find(keys, name) == NULL) {
                         (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "unknown key \"%.64s\"", name);
                         return false;
                 }
         for (; keys->name != NULL; keys++)
-                if (!file_key_check(keys, json_object_get(object, keys->name), ret_complaint))
+                if (!check(keys, json_object_get(object, keys->name), strict, ret_complaint))
                         return false;
         return true;
+}
+
+static const char *fallback_of(const struct file_key *keys, const char *name)
+{
+        const struct file_key *key = file_key_find(keys, name);
+
+        return key != NULL ? key->fallback : NULL;
+}
+
+uint64_t file_key_number(const struct file_key *keys, const json_t *object, const char *name)
+{
+        const json_t *value = json_object_get(object, name);
+        uint64_t number = (uint64_t)json_integer_value(value);
+
+        if (value == NULL)
+                (void)text_number(fallback_of(keys, name) ?: "", INT64_MAX, &number); /* the table has one */
+        return number;
+}
+
+const char *file_key_text(const struct file_key *keys, const json_t *object, const char *name)
+{
+        return json_string_value(json_object_get(object, name)) ?: fallback_of(keys, name);
 }
 
 bool file_key_is_object(const json_t *value)
 {
         return json_is_object(value);
+}
+
+bool file_key_is_array(const json_t *value)
+{
+        return json_is_array(value);
 }
 
 bool file_key_is_boolean(const json_t *value)

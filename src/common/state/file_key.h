@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A row; a table of them ends with one without a name. */
 struct file_key {
@@ -15,9 +16,9 @@ struct file_key {
         const char *type; /* "an absolute path": what follows "must be" */
         bool (*accepts)(const json_t *value);
         bool required;
-        const char *fallback;           /* the value where the file has none, as people write it; NULL: nothing */
+        const char *fallback;           /* what counts where the file has none: the value, or words; NULL: nothing */
         const char *help;               /* one line */
-        const struct file_key *members; /* of a value that is an object; NULL: of any other */
+        const struct file_key *members; /* of a value that is an object, or of objects in an array; NULL: any */
 };
 
 #define FILE_KEY_COMPLAINT_SIZE 256
@@ -26,16 +27,20 @@ struct file_key {
 const struct file_key *file_key_find(const struct file_key *keys, const char *name);
 
 /*
- * file_key_check() - whether a value is what the key takes; NULL: the file has none.
- * Gives: ret_complaint, of FILE_KEY_COMPLAINT_SIZE bytes, where it returns false.
+ * file_keys_check() - whether an object has a value that it takes for each of these keys, and, where it is strict, no
+ * others. Gives: ret_complaint, of FILE_KEY_COMPLAINT_SIZE bytes, where it returns false.
  */
-bool file_key_check(const struct file_key *key, const json_t *value, char *ret_complaint);
+bool file_keys_check(const struct file_key *keys, const json_t *object, bool strict, char *ret_complaint);
 
-/* file_keys_check() - whether an object has these keys and no others, each with a value it takes. Gives: as above. */
-bool file_keys_check(const struct file_key *keys, const json_t *object, char *ret_complaint);
+/* file_key_number() - of an object that was checked: the number of a key, or the one that its row has for none. */
+uint64_t file_key_number(const struct file_key *keys, const json_t *object, const char *name);
+
+/* file_key_text() - likewise a string; NULL: neither. */
+const char *file_key_text(const struct file_key *keys, const json_t *object, const char *name);
 
 /* What values may be. */
 bool file_key_is_object(const json_t *value);
+bool file_key_is_array(const json_t *value);
 bool file_key_is_boolean(const json_t *value);
 bool file_key_is_count(const json_t *value); /* a whole number, not negative */
 bool file_key_is_text(const json_t *value);  /* not empty */

@@ -14,6 +14,7 @@
 #include "container/container.h"
 #include "mount/identity.h"
 #include "process/proc.h"
+#include "state/record.h"
 #include "state/state_dir.h"
 
 #define MOUNT_RECORD_ID_MAX 129 /* terminated */
@@ -52,6 +53,8 @@ struct mount_record {
         char boot_id[PROC_BOOT_ID_SIZE];
 };
 
+extern const struct record_table mount_record_table;
+
 /*
  * mount_record_default_id() - the id of a mount nobody named: from the target's last component, for people, and a hash
  * of the container's mount namespace and the target, so that it is the same whichever way the container was named.
@@ -88,9 +91,6 @@ int mount_record_find(const struct state *state, const struct container *contain
                       const struct mount_identity *identity, bool by_root, const char *except,
                       struct mount_record *ret_record, struct error *error);
 
-/* mount_record_list() - all records of the state, a DIR for the calls below; closed by the caller (closedir). */
-void *mount_record_list(const struct state *state, struct error *error);
-
 /* mount_record_find_replacing() - only one that was about to take the place of this mount; errors as there. */
 int mount_record_find_replacing(const struct state *state, const struct container *container, const char *boot_id,
                                 const struct mount_identity *identity, struct mount_record *ret_record,
@@ -104,11 +104,17 @@ typedef bool mount_record_match(const struct mount_record *record, const void *a
 int mount_record_find_live(const struct state *state, const struct mount_record *except, mount_record_match *matches,
                            const void *argument, char *ret_name, struct error *error);
 
-/* mount_record_next() - the ids in a directory, one per call; false at the end. Takes what mount_record_list() gave. */
-bool mount_record_next(void *directory, char *ret_id);
+/*
+ * mount_record_each() - every record, until function() returns other than 0, which is the result; a record is the
+ * function's only while it runs. For one that cannot be read record is NULL, and error says why: EBADMSG, torn or
+ * foreign, which is set aside; EPROTONOSUPPORT, of another version; or reading it failed.
+ */
+typedef int mount_record_function(const struct mount_record *record, const char *id, void *argument,
+                                  struct error *error);
+int mount_record_each(const struct state *state, mount_record_function *function, void *argument, struct error *error);
 
-/* mount_record_tidy() - remove what a process left that was killed while it wrote a record. Takes a DIR, as above. */
-void mount_record_tidy(struct state *state, void *directory);
+/* mount_record_tidy() - remove what a process left that was killed while it wrote a record. */
+void mount_record_tidy(struct state *state);
 
 /*
  * mount_record_is_of() - whether the record's container is this one. Where the kernel numbers mount namespaces anew and

@@ -10,28 +10,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "state/file_key.h"
 
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
-#define MAX_MOUNTS_DEFAULT 32
-
-static int fail_policy(const struct policy *policy, const char *subject, const char *complaint, struct error *error)
-{
-        return fail_because(error, EBADMSG, "read policy", policy->path, "%.200s: %s", subject, complaint);
-}
-
-static bool all_strings(const json_t *value)
-{
-        const json_t *item;
-        size_t i;
-
-        json_array_foreach (value, i, item)
-                if (!json_is_string(item))
-                        return false;
-        return json_is_array(value);
-}
 
 /* Paths, or {"path":..., "readOnly": true}. */
 static bool all_sources(const json_t *value)
@@ -53,36 +36,38 @@ static bool all_sources(const json_t *value)
         return json_is_array(value);
 }
 
-/* A policy with a word that nobody understands could mean less, or more, than whoever wrote it believes. */
-static int check_section(const struct policy *policy, const json_t *section, struct error *error)
-{
-        const char *key;
-        const json_t *value;
+/* A policy with a key that is not known could allow less, or more, than its author believes: it is refused. */
+static const struct file_key section_keys[] = {
+        { "kinds", "an array of strings", file_key_is_texts, false,
+          "in \"volumes\": all but \"bind\"; in \"annotations\": none",
+          "Kinds of mounts, or of volumes, that are allowed.", NULL },
+        { "sources", "an array of absolute paths without \"..\", or of {\"path\": ..., \"readOnly\": true}",
+          all_sources, false, NULL, "Directories of the node that sources may be in.", NULL },
+        { "containers", "an array of strings", file_key_is_texts, false, NULL,
+          "Ids of containers that sources may be in; \"*\": any.", NULL },
+        { "options", "an array of strings", file_key_is_texts, false, NULL,
+          "Mount options that are allowed besides those that only take rights away.", NULL },
+        { "devices", "an array of strings", file_key_is_texts, false, "any",
+          "In \"volumes\": devices, or directories of devices, that are allowed.", NULL },
+        { "nfsServers", "an array of strings", file_key_is_texts, false,
+          "in \"volumes\": any; in \"annotations\": none", "Hosts of NFS servers, with wildcards as in fnmatch(3).",
+          NULL },
+        { "raw", "true or false", file_key_is_boolean, false, "false",
+          "In \"annotations\": whether block devices themselves are allowed.", NULL },
+        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32",
+          "In \"annotations\": how many mounts one container may have.", NULL },
+        {},
+};
 
-        if (!json_is_object(section))
-                return fail_policy(policy, "a section", "must be an object", error);
-        json_object_foreach ((json_t *)section, key, value) {
-                if (strcmp(key, "kinds") == 0 || strcmp(key, "containers") == 0 || strcmp(key, "options") == 0 ||
-                    strcmp(key, "nfsServers") == 0 || strcmp(key, "devices") == 0) {
-                        if (!all_strings(value))
-                                return fail_policy(policy, key, "must be an array of strings", error);
-                } else if (strcmp(key, "sources") == 0) {
-                        if (!all_sources(value))
-                                return fail_policy(policy, key,
-                                                   "must be an array of absolute paths without \"..\", or of "
-                                                   "{\"path\": ..., \"readOnly\": true}",
-                                                   error);
-                } else if (strcmp(key, "raw") == 0) {
-                        if (!json_is_boolean(value))
-                                return fail_policy(policy, key, "must be true or false", error);
-                } else if (strcmp(key, "maxMounts") == 0) {
-                        if (!json_is_integer(value) || json_integer_value(value) < 0)
-                                return fail_policy(policy, key, "must be a number", error);
-                } else
-                        return fail_policy(policy, key, "unknown key", error);
-        }
-        return 0;
-}
+static const struct file_key keys[] = {
+        { "annotations", "an object", file_key_is_object, false, NULL,
+          "What annotations of containers may ask mount-hook for; without it nothing.", section_keys },
+        { "volumes", "an object", file_key_is_object, false, NULL,
+          "What volumes of pods may ask the driver for; without it what needs no permission.", section_keys },
+        {},
+};
+
+const struct file_key *const policy_keys = keys;
 
 /* Of the environment only where nobody less privileged has a say in it. */
 static const char *policy_path(void)
@@ -92,9 +77,8 @@ static const char *policy_path(void)
 
 int policy_load(struct policy *ret_policy, const char *section, struct error *error)
 {
+        char complaint[FILE_KEY_COMPLAINT_SIZE];
         json_t *file = NULL;
-        const json_t *value;
-        const char *key;
         struct stat st;
         int r;
 
@@ -108,12 +92,8 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 return fail_because(error, EPERM, "read policy", ret_policy->path,
                                     "the file belongs to somebody else or others may write to it");
-        json_object_foreach (file, key, value) {
-                if (strcmp(key, "annotations") != 0 && strcmp(key, "volumes") != 0)
-                        return fail_policy(ret_policy, key, "unknown section", error);
-                if ((r = check_section(ret_policy, value, error)) < 0)
-                        return r;
-        }
+        if (!file_keys_check(keys, file, /* strict= */ true, complaint))
+                return fail_because(error, EBADMSG, "read policy", ret_policy->path, "%s", complaint);
         ret_policy->section = json_object_get(file, section);
         return 0;
 }
@@ -145,8 +125,7 @@ int policy_forbid(const struct policy *policy, const char *word, const char *key
 
 int policy_check_count(const struct policy *policy, size_t count, struct error *error)
 {
-        const json_t *maximum = json_object_get(policy->section, "maxMounts");
-        size_t allowed = maximum != NULL ? (size_t)json_integer_value(maximum) : MAX_MOUNTS_DEFAULT;
+        size_t allowed = file_key_number(section_keys, policy->section, "maxMounts");
 
         if (count <= allowed)
                 return 0;

@@ -25,6 +25,9 @@ struct policy {
         const char *path;    /* of the file, for errors */
 };
 
+/* The keys of the file (state/file_key.h). */
+extern const struct file_key *const policy_keys;
+
 /*
  * policy_load() - one section of /etc/flexgraft/policy.json (or $FLEXGRAFT_POLICY); without the file or the section
  * nothing is allowed.

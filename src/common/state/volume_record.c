@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,8 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "process/log.h"
-
-#define RECORD_VERSION 1
-#define SUFFIX ".json"
 
 void volume_record_stem(const char *name, char *ret_stem)
 {
@@ -57,135 +52,85 @@ static void file_name(const char *name, const char *driver, char *ret_file)
 
         volume_record_stem(name, stem);
         if (driver == NULL)
-                (void)snprintf(ret_file, NAME_MAX + 1, "%s" SUFFIX, stem);
+                (void)snprintf(ret_file, NAME_MAX + 1, "%s" RECORD_SUFFIX, stem);
         else
-                (void)snprintf(ret_file, NAME_MAX + 1, "%s@%016llx" SUFFIX, stem,
+                (void)snprintf(ret_file, NAME_MAX + 1, "%s@%016llx" RECORD_SUFFIX, stem,
                                (unsigned long long)hash_bytes(HASH_SEED, driver, strlen(driver)));
 }
 
-static const struct {
-        const char *member;
-        size_t offset;
-        size_t size;
-} strings[] = {
-#define STRING(member, field)                                                                                          \
-        {                                                                                                              \
-                member, offsetof(struct volume_record, field), sizeof((struct volume_record *)0)->field                \
-        }
-        STRING("name", name),     STRING("driver", driver),         STRING("type", kind),
-        STRING("node", node),     STRING("formatting", formatting), STRING("source", source),
-        STRING("device", device), STRING("bootId", boot_id),
-#undef STRING
+/* A directory of a volume. */
+static const struct record_field dir_fields[] = {
+#define ROW(type, key, field, is_optional, help)                                                                       \
+        RECORD_ROW(RECORD_##type, key, struct mount_dir, field, help, .optional = (is_optional))
+        ROW(STRING, "dir", dir, false, "path of the directory"),
+        ROW(NUMBER, "made", made, false, "how many of its last components flexgraft made"),
+        ROW(BOOLEAN, "mountIdUnique", identity.unique, true, "whether mountId is never used again"),
+        ROW(NUMBER, "mountId", identity.id, true, "id of the mount on it"),
+        ROW(NUMBER, "device", identity.device, true, "device of the mount's root"),
+        ROW(NUMBER, "inode", identity.inode, true, "inode of the mount's root"),
+        {},
+#undef ROW
 };
 
-static bool place_from_json(const json_t *object, struct mount_dir *ret_place)
-{
-        const char *dir = json_string_value(json_object_get(object, "dir"));
-        const json_t *made = json_object_get(object, "made");
+/* The one table of a record. Numbers come first: so records have always been written. */
+static const struct record_field fields[] = {
+#define ROW(type, key, field, help, ...)                                                                               \
+        RECORD_ROW(RECORD_##type, key, struct volume_record, field, help, .optional = true, __VA_ARGS__)
+#define PLAIN(type, key, field, help) ROW(type, key, field, help, .with = NULL)
+        PLAIN(NUMBER, "deviceNumber", device_number, "number of the device"),
+        PLAIN(BOOLEAN, "readOnly", read_only, "whether the volume is staged read-only"),
+        ROW(LIST, "published", published, "directories that the volume is published at", .members = dir_fields,
+            .member_size = sizeof(struct mount_dir), .count_offset = offsetof(struct volume_record, published_count)),
+        PLAIN(TEXT, "name", name, "name of the volume"),
+        PLAIN(TEXT, "driver", driver, "driver that it belongs to; empty: any"),
+        PLAIN(TEXT, "type", kind, "type of the volume"),
+        PLAIN(TEXT, "node", node, "node that it was attached to; empty: not said"),
+        PLAIN(TEXT, "formatting", formatting, "device that mkfs was started on, and did not finish; empty: none"),
+        PLAIN(TEXT, "source", source, "image, or device as it was requested"),
+        PLAIN(TEXT, "device", device, "path of the device; empty: not attached"),
+        PLAIN(TEXT, "bootId", boot_id, "boot id of the node"),
+        ROW(MEMBERS, "staged", staged, "directory that the volume is staged at", .with = "staged",
+            .members = dir_fields),
+        {},
+#undef ROW
+#undef PLAIN
+};
 
-        if (dir == NULL || dir[0] != '/' || !json_is_integer(made) || json_integer_value(made) < 0 ||
-            (size_t)json_integer_value(made) > text_count(dir, '/'))
-                return false;
-        *ret_place = (struct mount_dir){
-                .dir = strdup(dir),
-                .made = (unsigned)json_integer_value(made),
-                .identity = { .unique = json_is_true(json_object_get(object, "mountIdUnique")),
-                              .id = (uint64_t)json_integer_value(json_object_get(object, "mountId")),
-                              .device = (uint64_t)json_integer_value(json_object_get(object, "device")),
-                              .inode = (uint64_t)json_integer_value(json_object_get(object, "inode")) },
-        };
-        return ret_place->dir != NULL;
+static bool is_sound_dir(const struct mount_dir *dir)
+{
+        return dir->dir[0] == '/' && dir->made <= text_count(dir->dir, '/');
 }
 
-static bool from_json(const json_t *object, struct volume_record *ret_record)
+static bool is_sound(const void *read_record)
 {
-        const json_t *staged = json_object_get(object, "staged");
-        const json_t *published = json_object_get(object, "published");
-        const json_t *number = json_object_get(object, "deviceNumber");
-        const json_t *item;
-        size_t i;
+        const struct volume_record *record = read_record;
 
-        for (i = 0; i < sizeof strings / sizeof strings[0]; i++) {
-                const json_t *member = json_object_get(object, strings[i].member);
-                const char *value = member == NULL ? "" : json_string_value(member);
-
-                if (value == NULL || !text_copy((char *)ret_record + strings[i].offset, strings[i].size, value))
+        for (size_t i = 0; i < record->published_count; i++)
+                if (!is_sound_dir(&record->published[i]))
                         return false;
-        }
-        if ((number != NULL && !json_is_integer(number)) || (published != NULL && !json_is_array(published)))
-                return false;
-        ret_record->device_number = (uint64_t)json_integer_value(number);
-        ret_record->read_only = json_is_true(json_object_get(object, "readOnly"));
-        if (staged != NULL && !place_from_json(staged, &ret_record->staged))
-                return false;
-        ret_record->published = calloc(json_array_size(published) + 1, sizeof *ret_record->published);
-        if (ret_record->published == NULL)
-                return false;
-        json_array_foreach (published, i, item) {
-                if (!place_from_json(item, &ret_record->published[i]))
-                        return false;
-                ret_record->published_count++;
-        }
-        return ret_record->name[0] != '\0' && ret_record->kind[0] != '\0' && ret_record->boot_id[0] != '\0';
+        return record->name[0] != '\0' && record->kind[0] != '\0' && record->boot_id[0] != '\0' &&
+               (record->staged.dir == NULL || is_sound_dir(&record->staged));
 }
 
-static json_t *place_to_json(const struct mount_dir *place)
-{
-        const struct mount_identity *identity = &place->identity;
-
-        return json_pack("{s:s, s:i, s:b, s:I, s:I, s:I}", "dir", place->dir, "made", (int)place->made, "mountIdUnique",
-                         identity->unique, "mountId", (json_int_t)identity->id, "device", (json_int_t)identity->device,
-                         "inode", (json_int_t)identity->inode);
-}
-
-static json_t *to_json(const struct volume_record *record)
-{
-        json_t *published = json_array();
-        json_t *object =
-                json_pack("{s:i, s:I, s:b, s:O}", "version", RECORD_VERSION, "deviceNumber",
-                          (json_int_t)record->device_number, "readOnly", record->read_only, "published", published);
-        int r = object == NULL ? -1 : 0;
-
-        for (size_t i = 0; r == 0 && i < sizeof strings / sizeof strings[0]; i++)
-                r = json_object_set_new(object, strings[i].member,
-                                        json_string((const char *)record + strings[i].offset));
-        for (size_t i = 0; r == 0 && i < record->published_count; i++)
-                r = json_array_append_new(published, place_to_json(&record->published[i]));
-        if (r == 0 && record->staged.dir != NULL)
-                r = json_object_set_new(object, "staged", place_to_json(&record->staged));
-        json_decref(published);
-        if (r < 0) {
-                json_decref(object);
-                return NULL;
-        }
-        return object;
-}
+const struct record_table volume_record_table = { .directory = "volumes",
+                                                  .version = 1,
+                                                  .size = sizeof(struct volume_record),
+                                                  .fields = fields,
+                                                  .is_sound = is_sound };
 
 /* One file. -EBADMSG for one that is torn or not a record of ours. */
 static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
-        cleanup_json json_t *object = NULL;
-        const json_t *version;
-        int r;
+        int r = record_read(state, &volume_record_table, file, ret_record, error);
 
-        *ret_record = (struct volume_record){};
-        r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
-        if (r == -EFBIG)
-                r = -EBADMSG;
-        if (r < 0 && r != -EBADMSG)
-                return r;
-        version = json_object_get(object, "version");
-        if (r == 0 && json_is_integer(version) && json_integer_value(version) != RECORD_VERSION)
-                return fail_because(error, EPROTONOSUPPORT, "read record", file,
-                                    "the record %s is of version %lld, and this program understands version %d", file,
-                                    (long long)json_integer_value(version), RECORD_VERSION);
-        if (r == 0 && from_json(object, ret_record) && (name == NULL || strcmp(ret_record->name, name) == 0)) {
+        if (r == 0 && strcmp(ret_record->name, name) != 0)
+                r = fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+        if (r < 0)
+                volume_record_release(ret_record);
+        else
                 (void)text_copy(ret_record->file, sizeof ret_record->file, file);
-                return 0;
-        }
-        volume_record_release(ret_record);
-        return fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+        return r;
 }
 
 static void set_file_aside(const struct state *state, const char *file)
@@ -196,7 +141,7 @@ static void set_file_aside(const struct state *state, const char *file)
         log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
 }
 
-/* The same; one that is set aside is as if it were not there. */
+/* One file. One that is torn, or of another volume, is set aside, and is as if it were not there. */
 static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
@@ -267,13 +212,10 @@ static int choose_file(const struct state *state, struct volume_record *record, 
 int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
                         struct error *error)
 {
-        cleanup_json json_t *object = to_json(record);
         int r = choose_file(state, record, error);
 
-        if (r < 0)
-                return r;
-        r = json_file_replace(state->dir_fd, record->file, object, durability);
-        return r < 0 ? fail(error, -r, "write record", record->name) : 0;
+        return r < 0 ? r
+                     : record_write(state, &volume_record_table, record->file, record->name, record, durability, error);
 }
 
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error)
@@ -286,32 +228,35 @@ int volume_record_remove(const struct state *state, struct volume_record *record
         return r < 0 ? fail(error, -r, "remove record", record->name) : 0;
 }
 
+struct walk {
+        const struct state *state;
+        bool set_aside;
+        volume_record_function *function;
+        void *argument;
+};
+
+static int pass_on(void *record, const char *file, void *argument, struct error *error)
+{
+        const struct walk *walk = argument;
+        struct volume_record *read = record;
+        bool torn = read == NULL && error->errnum == EBADMSG;
+        int r;
+
+        if (read != NULL)
+                (void)text_copy(read->file, sizeof read->file, file);
+        r = walk->function(read, file, walk->argument, error);
+        if (torn && walk->set_aside)
+                set_file_aside(walk->state, file);
+        return r;
+}
+
 int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
                        struct error *error)
 {
-        DIR *list = state_list(state);
-        const struct dirent *entry;
-        int r = 0;
+        struct walk walk = { .state = state, .set_aside = set_aside, .function = function, .argument = argument };
+        struct volume_record record;
 
-        if (list == NULL)
-                return fail(error, errno, "open state", "volumes");
-        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
-                cleanup_volume_record struct volume_record record = {};
-                int found;
-
-                if (entry->d_name[0] == '.' || !text_ends(entry->d_name, SUFFIX))
-                        continue;
-                found = load_file(state, entry->d_name, NULL, &record, error);
-                if (found == -ENOENT)
-                        continue; /* it was removed meanwhile */
-                r = function(found == 0 ? &record : NULL, entry->d_name, argument, error);
-                if (found == -EBADMSG && set_aside)
-                        set_file_aside(state, entry->d_name);
-        }
-        if (r == 0 && errno != 0)
-                r = fail(error, errno, "read state", "volumes");
-        (void)closedir(list); /* nothing was written */
-        return r;
+        return record_each(state, &volume_record_table, &record, pass_on, &walk, error);
 }
 
 /* Of a temporary file's name: up to what file_name() put behind it. */
@@ -319,7 +264,7 @@ static size_t stem_length(const char *file)
 {
         size_t driver = strcspn(file, "@");
 
-        return file[driver] == '@' ? driver : strlen(file) - strlen(SUFFIX ".tmp");
+        return file[driver] == '@' ? driver : strlen(file) - strlen(RECORD_SUFFIX ".tmp");
 }
 
 void volume_record_tidy(struct state *state)
@@ -330,7 +275,7 @@ void volume_record_tidy(struct state *state)
         while (list != NULL && (entry = readdir(list)) != NULL) {
                 const char *stem = entry->d_name + 1;
 
-                if (entry->d_name[0] == '.' && text_ends(entry->d_name, SUFFIX ".tmp") &&
+                if (entry->d_name[0] == '.' && text_ends(entry->d_name, RECORD_SUFFIX ".tmp") &&
                     state_try_lock(state, hash_bytes(HASH_SEED, stem, stem_length(stem))))
                         (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
         }
@@ -397,11 +342,5 @@ void volume_record_forget(struct volume_record *record, const char *dir)
 
 void volume_record_release(struct volume_record *record)
 {
-        free(record->staged.dir);
-        record->staged = (struct mount_dir){};
-        for (size_t i = 0; i < record->published_count; i++)
-                free(record->published[i].dir);
-        free(record->published);
-        record->published = NULL;
-        record->published_count = 0;
+        record_release(&volume_record_table, record);
 }

@@ -18,9 +18,11 @@
 #include "mount/identity.h"
 #include "process/proc.h"
 #include "state/config.h"
+#include "state/record.h"
 #include "state/state_dir.h"
-#include "state/volume_name.h"
 
+#define VOLUME_NAME_MAX 1024    /* terminated */
+#define VOLUME_DRIVER_MAX 256   /* "vendor~driver", terminated */
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
 /* A directory that the volume was put on, or was about to be. */
@@ -46,6 +48,8 @@ struct volume_record {
         char boot_id[PROC_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
+
+extern const struct record_table volume_record_table;
 
 /*
  * volume_record_stem() - a name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "mount/options.h"
-#include "state/volume_name.h"
+#include "state/volume_record.h"
 #include "volume/verbs.h"
 
 #define VOLUME_FS_TYPE_MAX 32 /* terminated */

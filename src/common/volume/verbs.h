@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "state/volume_name.h"
+#include "state/volume_record.h"
 
 enum verb {
         VERB_INIT,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Killed at any moment, or refused any system call: no harm, and the same call again finds its way.
+# mount-bind, mount-block, mount-container-to-container, mount-remove: killed, or refused, at any system call; the same call again finds its way.
+# bats file_tags=sweep
 
 load helpers
 load sweep_helpers
@@ -13,18 +14,6 @@ setup() {
 
 teardown() {
         bed_teardown
-}
-
-# around_mount: what is as before after each round: the mounts of the container and of the node, the container's root directory, the records.
-around_mount() {
-        mkdir -p -m 0700 "$STATE_DIR"
-        AROUND=(--watch mounts "$CONTAINER_PID" --watch mounts self --watch tree "$CONTAINER_ROOTFS" --watch tree "$STATE_DIR")
-        container_snapshot
-        node_snapshot
-}
-
-nothing_left() {
-        assert_no_records && assert_container_unchanged && assert_node_unchanged
 }
 
 # sweep_mount REQUEST ACTION... [-- STEP...]: the mount with the action at each call, with these further steps after it; again; removed, and the
@@ -297,31 +286,4 @@ again() {
         assert_success
         around_mount
         sweep "${AROUND[@]}" --fail EIO -- act "$FLEXGRAFT_BIN/mount-list" '{}' ';' mounts "$CONTAINER_PID" /made/data 1 ';' same ';'
-}
-
-@test "a record left by a killed mount is listed without harm" {
-        start_container plain
-        local request
-        request=$(bind_request /made/data)
-        at_syscall --at move_mount --kill "$FLEXGRAFT_BIN/mount-bind" "$request"
-        is "$status" 137
-        helper mount-list '{}'
-        assert_success
-        assert_mounts_at /made/data 0
-}
-
-@test "a full state directory fails cleanly and leaves nothing" {
-        start_container plain
-        mkdir -p "$STATE_DIR"
-        chmod 0700 "$STATE_DIR"
-        mount -t tmpfs -o size=64k,nr_inodes=8,mode=700 tmpfs "$STATE_DIR"
-        helper mount-list '{}'
-        container_snapshot
-        dd if=/dev/zero of="$STATE_DIR/fill" bs=4k status=none 2>/dev/null || :
-        helper mount-bind "$(bind_request /made/data)"
-        assert_failure ENOSPC
-        assert_container_unchanged
-        rm "$STATE_DIR/fill"
-        helper mount-bind "$(bind_request /made/data)"
-        assert_success
 }

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+/* ---- JSON -> struct */
+
+static bool read_fields(const struct record_field *fields, const json_t *object, void *ret_record);
+
+static bool read_number(const struct record_field *field, const json_t *value, void *ret_number)
+{
+        uint64_t number = (uint64_t)json_integer_value(value);
+
+        if (!json_is_integer(value) || (field->size == sizeof(uint32_t) && number > UINT32_MAX))
+                return false;
+        if (field->size == sizeof(uint32_t))
+                *(uint32_t *)ret_number = (uint32_t)number;
+        else
+                *(uint64_t *)ret_number = number;
+        return true;
+}
+
+static bool read_word(const struct record_field *field, const json_t *value, void *ret_word)
+{
+        const char *word = json_string_value(value);
+
+        for (unsigned i = 0; word != NULL && field->words[i] != NULL; i++)
+                if (strcmp(field->words[i], word) == 0) {
+                        *(unsigned *)ret_word = i;
+                        return true;
+                }
+        return false;
+}
+
+/* The elements that were read are counted: record_release() frees them, also after a failure. */
+static bool read_list(const struct record_field *field, const json_t *value, char *record)
+{
+        size_t *count = (size_t *)(void *)(record + field->count_offset);
+        char *list = json_is_array(value) ? calloc(json_array_size(value) + 1, field->member_size) : NULL;
+        const json_t *item;
+        size_t i;
+
+        *(void **)(void *)(record + field->offset) = list;
+        *count = 0;
+        json_array_foreach (value, i, item) {
+                if (list == NULL || !json_is_object(item))
+                        return false;
+                ++*count;
+                if (!read_fields(field->members, item, list + (i * field->member_size)))
+                        return false;
+        }
+        return list != NULL;
+}
+
+static bool read_field(const struct record_field *field, const json_t *value, char *record)
+{
+        void *place = record + field->offset;
+        const char *text = json_string_value(value);
+
+        switch (field->type) {
+        case RECORD_TEXT:
+                return text != NULL && text_copy(place, field->size, text);
+        case RECORD_STRING:
+                *(char **)place = text != NULL ? strdup(text) : NULL;
+                return *(char **)place != NULL;
+        case RECORD_NUMBER:
+                return read_number(field, value, place);
+        case RECORD_BOOLEAN:
+        case RECORD_NOT:
+                *(bool *)place = json_is_boolean(value) && json_is_true(value) == (field->type == RECORD_BOOLEAN);
+                return json_is_boolean(value);
+        case RECORD_WORD:
+                return read_word(field, value, place);
+        case RECORD_OBJECT:
+        case RECORD_ARRAY:
+                if (field->type == RECORD_OBJECT ? !json_is_object(value) : !json_is_array(value))
+                        return false;
+                *(json_t **)place = json_incref((json_t *)value);
+                return true;
+        case RECORD_MEMBERS:
+                return json_is_object(value) && read_fields(field->members, value, place);
+        case RECORD_LIST:
+                return read_list(field, value, record);
+        }
+        return false;
+}
+
+static bool read_fields(const struct record_field *fields, const json_t *object, void *ret_record)
+{
+        for (; fields->key != NULL; fields++) {
+                const json_t *value = json_object_get(object, fields->key);
+
+                if (value == NULL ? !fields->optional : !read_field(fields, value, ret_record))
+                        return false;
+        }
+        return true;
+}
+
+int record_read(const struct state *state, const struct record_table *table, const char *file, void *ret_record,
+                struct error *error)
+{
+        cleanup_json json_t *object = NULL;
+        const json_t *version;
+        int r;
+
+        (void)memset(ret_record, 0, table->size);
+        r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
+        if (r < 0 && r != -EBADMSG && r != -EFBIG && r != -ELOOP && r != -ENXIO) /* the last two: it is no file */
+                return r;
+        version = json_object_get(object, "version");
+        if (json_is_integer(version) && json_integer_value(version) != table->version)
+                return fail_because(error, EPROTONOSUPPORT, "read record", file,
+                                    "the record %s is of version %lld, and this program understands version %d", file,
+                                    (long long)json_integer_value(version), table->version);
+        if (r == 0 && read_fields(table->fields, object, ret_record) && table->is_sound(ret_record))
+                return 0;
+        record_release(table, ret_record);
+        return fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+}
+
+/* ---- struct -> JSON */
+
+static json_t *write_fields(const struct record_field *fields, const char *record);
+
+static bool is_zero(const struct record_field *field, const char *record)
+{
+        static const char zeroes[sizeof(uint64_t)];
+
+        if (field->type == RECORD_TEXT)
+                return record[field->offset] == '\0';
+        if (field->type == RECORD_MEMBERS)
+                return is_zero(field->members, record + field->offset);
+        return memcmp(record + field->offset, zeroes, field->size) == 0;
+}
+
+static const struct record_field *find_field(const struct record_field *fields, const char *key)
+{
+        while (fields->key != NULL && strcmp(fields->key, key) != 0)
+                fields++;
+        return fields;
+}
+
+/* The kernel's name for a path need not be UTF-8, which JSON is: then another text is there in its place. */
+static json_t *write_text(const struct record_field *fields, const struct record_field *field, const char *record)
+{
+        json_t *value = json_string(record + field->offset);
+
+        return value != NULL || field->instead == NULL
+                       ? value
+                       : json_string(record + find_field(fields, field->instead)->offset);
+}
+
+static json_t *write_number(const struct record_field *field, const void *number)
+{
+        return json_integer(field->size == sizeof(uint32_t) ? (json_int_t) * (const uint32_t *)number
+                                                            : (json_int_t) * (const uint64_t *)number);
+}
+
+static json_t *write_list(const struct record_field *field, const char *record)
+{
+        const char *list = *(char *const *)(const void *)(record + field->offset);
+        size_t count = *(const size_t *)(const void *)(record + field->count_offset);
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < count; i++)
+                if (json_array_append_new(array, write_fields(field->members, list + (i * field->member_size))) < 0) {
+                        json_decref(array);
+                        return NULL;
+                }
+        return array;
+}
+
+static json_t *write_field(const struct record_field *fields, const struct record_field *field, const char *record)
+{
+        const void *place = record + field->offset;
+
+        switch (field->type) {
+        case RECORD_TEXT:
+                return write_text(fields, field, record);
+        case RECORD_STRING:
+                return json_string(*(char *const *)place);
+        case RECORD_NUMBER:
+                return write_number(field, place);
+        case RECORD_BOOLEAN:
+        case RECORD_NOT:
+                return json_boolean(*(const bool *)place == (field->type == RECORD_BOOLEAN));
+        case RECORD_WORD:
+                return json_string(field->words[*(const unsigned *)place]);
+        case RECORD_OBJECT:
+        case RECORD_ARRAY:
+                return json_incref(*(json_t *const *)place);
+        case RECORD_MEMBERS:
+                return write_fields(field->members, place);
+        case RECORD_LIST:
+                return write_list(field, record);
+        }
+        return NULL;
+}
+
+static bool add_fields(const struct record_field *fields, const char *record, json_t *object)
+{
+        for (const struct record_field *field = fields; field->key != NULL; field++)
+                if ((field->with == NULL || !is_zero(find_field(fields, field->with), record)) &&
+                    json_object_set_new(object, field->key, write_field(fields, field, record)) < 0)
+                        return false;
+        return true;
+}
+
+/* NULL: there was no memory for it, or a text is not UTF-8. */
+static json_t *write_fields(const struct record_field *fields, const char *record)
+{
+        json_t *object = json_object();
+
+        if (add_fields(fields, record, object))
+                return object;
+        json_decref(object);
+        return NULL;
+}
+
+int record_write(const struct state *state, const struct record_table *table, const char *file, const char *name,
+                 const void *record, enum file_durability durability, struct error *error)
+{
+        cleanup_json json_t *object = json_pack("{s:i}", "version", table->version);
+        int r = -ENOMEM;
+
+        if (add_fields(table->fields, record, object))
+                r = json_file_replace(state->dir_fd, file, object, durability);
+        return r < 0 ? fail(error, -r, "write record", name) : 0;
+}
+
+/* ---- */
+
+int record_each(const struct state *state, const struct record_table *table, void *scratch, record_function *function,
+                void *argument, struct error *error)
+{
+        DIR *list = state_list(state);
+        const struct dirent *entry;
+        int r = 0;
+
+        if (list == NULL)
+                return fail(error, errno, "open state", table->directory);
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
+                int found;
+
+                if (entry->d_name[0] == '.' || !text_ends(entry->d_name, RECORD_SUFFIX))
+                        continue;
+                found = record_read(state, table, entry->d_name, scratch, error);
+                if (found == -ENOENT)
+                        continue; /* it was removed meanwhile */
+                r = function(found == 0 ? scratch : NULL, entry->d_name, argument, error);
+                record_release(table, scratch);
+        }
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "read state", table->directory);
+        (void)closedir(list); /* nothing was written */
+        return r;
+}
+
+static void release_fields(const struct record_field *fields, char *record)
+{
+        for (const struct record_field *field = fields; field->key != NULL; field++) {
+                void *place = record + field->offset;
+
+                if (field->type == RECORD_MEMBERS)
+                        release_fields(field->members, place);
+                if (field->type == RECORD_LIST) {
+                        size_t *count = (size_t *)(void *)(record + field->count_offset);
+                        char *list = *(char **)place;
+
+                        while (*count > 0)
+                                release_fields(field->members, list + (--*count * field->member_size));
+                }
+                if (field->type == RECORD_OBJECT || field->type == RECORD_ARRAY)
+                        json_decref(*(json_t **)place);
+                if (field->type == RECORD_STRING || field->type == RECORD_LIST)
+                        free(*(void **)place);
+                if (field->type == RECORD_STRING || field->type == RECORD_LIST || field->type == RECORD_OBJECT ||
+                    field->type == RECORD_ARRAY)
+                        *(void **)place = NULL;
+        }
+}
+
+void record_release(const struct record_table *table, void *record)
+{
+        release_fields(table->fields, record);
+}

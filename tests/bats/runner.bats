@@ -1,0 +1,225 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/isolated and scripts/run-tests: what runs the other tests.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        export TMPDIR=$BATS_TEST_TMPDIR/tmp
+        mkdir -m 0711 "$TMPDIR"
+        unset FLEXGRAFT_ISOLATED
+}
+
+teardown() {
+        bed_teardown
+        is "$(ls "$TMPDIR")" "" "what is left in TMPDIR"
+}
+
+# script NAME ARG...: one of scripts/, with status, output and stderr as helper sets them.
+script() {
+        bed_command="$*"
+        status=0
+        "$FLEXGRAFT_REPO/scripts/$1" "${@:2}" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        output=$(<"$BATS_TEST_TMPDIR/stdout")
+        stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+}
+
+images_in_use() {
+        losetup --list --raw --noheadings --output BACK-FILE | grep -F "$BATS_TEST_TMPDIR/" || :
+}
+
+# ---- isolated
+
+@test "a command has an empty /run, a directory, mounts and processes of its own, and its exit status comes back" {
+        script isolated sh -c 'ls /run; echo "$TMPDIR"; mount -t tmpfs x "$TMPDIR" && umount "$TMPDIR"; ls -d /proc/[0-9]* | wc -l; exit 7'
+        is "$status" 7
+        local lines
+        mapfile -t lines <<<"$output"
+        is "${lines[0]}" lock
+        [[ ${lines[1]} == "$TMPDIR"/isolated.* && ! -e ${lines[1]} ]]
+        ((lines[2] <= 5))
+}
+
+@test "a process that is left is named and gone" {
+        script isolated sh -c 'sleep 7654321 &'
+        is "$status" 120
+        [[ $stderr == *"sleep 7654321"* ]] || { show_last; false; }
+        run ! pgrep -f '^sleep 7654321'
+}
+
+@test "a mount that is left is named and gone" {
+        script isolated sh -c 'mkdir "$TMPDIR/here" && mount -t tmpfs left "$TMPDIR/here"'
+        is "$status" 120
+        [[ $stderr == *"> / $TMPDIR/isolated."*"/here "*" tmpfs left "* ]] || { show_last; false; }
+}
+
+@test "a loop device that is left is named and gone" {
+        script isolated sh -c 'truncate -s 1M "$TMPDIR/image" && losetup --find "$TMPDIR/image"'
+        is "$status" 120
+        [[ $stderr == *"has left: loop device /dev/loop"*" over image"* ]] || { show_last; false; }
+        is "$(images_in_use)" ""
+}
+
+@test "a command that is ended leaves nothing" {
+        # shellcheck disable=SC2016
+        background_ready "$FLEXGRAFT_REPO/scripts/isolated" sh -c 'truncate -s 1M "$TMPDIR/image" && losetup --find "$TMPDIR/image" &&
+                mount -t tmpfs left /mnt && { sleep 7654322 & } && echo ready && wait'
+        [[ -n $(images_in_use) ]]
+        kill -TERM "$BACKGROUND_PID"
+        wait_until 10 process_is_gone "$BACKGROUND_PID"
+        is "$(images_in_use)" ""
+        run ! pgrep -f '^sleep 7654322'
+}
+
+@test "a runner that is killed takes the command's processes along" {
+        background_ready "$FLEXGRAFT_REPO/scripts/isolated" sh -c 'sleep 7654323 & echo ready; wait'
+        kill -KILL "$BACKGROUND_PID"
+        no_sleep() { ! pgrep -f '^sleep 7654323' >/dev/null; }
+        wait_until 10 no_sleep
+        rm -rf "$TMPDIR"/isolated.*
+}
+
+# ---- run-tests
+
+# test_file NAME: a test file from standard input, with a line in the budgets. Its tests begin with `test`: with an @ they would be ours.
+test_file() {
+        mkdir -p "$BATS_TEST_TMPDIR/tests/bats"
+        ln -sf "$FLEXGRAFT_REPO/tests/bats/setup_suite.bash" "$BATS_TEST_TMPDIR/tests/bats/"
+        {
+                echo "load $FLEXGRAFT_REPO/tests/bats/helpers"
+                sed 's/^test "/@&/'
+        } >"$BATS_TEST_TMPDIR/tests/bats/$1.bats"
+        echo "$1 release 1 - - - -" >>"$BATS_TEST_TMPDIR/tests/budgets"
+}
+
+run_tests() {
+        script run-tests --tests "$BATS_TEST_TMPDIR/tests" "$@"
+}
+
+@test "results are added up, a test that fails is shown whole, and no other" {
+        test_file good <<'END_OF_FILE'
+test "passes" { echo quiet; }
+test "is skipped" { skip "no reason"; }
+END_OF_FILE
+        test_file bad <<'END_OF_FILE'
+test "fails" { echo "what it said"; [[ 1 == 2 ]]; }
+test "passes, too" { echo quiet; }
+END_OF_FILE
+        run_tests check
+        is "$status" 1
+        is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 1 skipped"
+        [[ $output == *"not ok check bad: fails"*"# what it said"* && $output != *quiet* ]] || { show_last; false; }
+        [[ $output == *"skipped 1: no reason"* ]] || { show_last; false; }
+}
+
+@test "a long file is run in pieces, and each test once" {
+        local i
+        for i in {1..7}; do
+                echo "test \"number $i: it's (\$odd) [a-z]* \\\"$i\\\"\" { echo $i >>'$BATS_TEST_TMPDIR/ran'; }"
+        done | test_file long
+        sed -i 's/ 1 / 170 /' "$BATS_TEST_TMPDIR/tests/budgets"
+        run_tests check
+        is "$status" 0 "exit status" || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "7 passed, 0 failed, 0 skipped"
+        is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "1 2 3 4 5 6 7"
+}
+
+@test "a file that ends before its last test is a failure, and so is one that cannot be read or has left something" {
+        test_file dies <<'END_OF_FILE'
+test "first" { true; }
+test "second" { kill -KILL "$BATS_ROOT_PID" "$PPID" $$; }
+test "third" { true; }
+END_OF_FILE
+        test_file broken <<'END_OF_FILE'
+test "first" { true; }
+}
+END_OF_FILE
+        test_file leaves <<'END_OF_FILE'
+test "first" { mount -t tmpfs left /mnt; }
+END_OF_FILE
+        run_tests --jobs 3 check
+        is "$status" 1
+        [[ $output == *"run-tests: check dies: ran 1 of 3 tests"*"begin 2 second"* ]] || { show_last; false; }
+        [[ $output == *"not ok check broken: "* ]] || { show_last; false; }
+        [[ $output == *"> / /mnt "*"run-tests: check leaves: exit status 120"* ]] || { show_last; false; }
+}
+
+@test "a file without a budget is run, and a failure" {
+        test_file known <<<'test "passes" { true; }'
+        test_file unknown <<<'test "passes" { true; }'
+        sed -i /unknown/d "$BATS_TEST_TMPDIR/tests/budgets"
+        run_tests check
+        is "$status" 1
+        is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped"
+        [[ $output == *"unknown.bats has no line in "* ]] || { show_last; false; }
+}
+
+@test "others' mounts, loop devices and helpers that come and go meanwhile disturb no test" {
+        test_file steady <<END_OF_FILE
+bats_require_minimum_version 1.5.0
+setup() { bed_setup; }
+teardown() { bed_teardown; }
+test "a mount is made and removed" {
+        start_container plain
+        container_snapshot
+        node_snapshot
+        helper mount-bind "\$(bind_request /data)"
+        assert_success
+        touch '$BATS_TEST_TMPDIR/reached'
+        wait_until 20 test -e '$BATS_TEST_TMPDIR/changed'
+        helper mount-remove "\$(remove_request /data)"
+        assert_success
+        assert_container_unchanged
+        assert_node_unchanged
+}
+END_OF_FILE
+        make_device ext4
+        mkdir "$BATS_TEST_TMPDIR/"{foreign,before}
+        mount -t tmpfs foreign "$BATS_TEST_TMPDIR/before"
+        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        local pid=$!
+        bed_pids+=("$pid")
+        wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"
+        umount "$BATS_TEST_TMPDIR/before"
+        rmdir "$BATS_TEST_TMPDIR/before"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/foreign"
+        make_device blank
+        touch "$BATS_TEST_TMPDIR/changed"
+        status=0
+        wait "$pid" || status=$?
+        output=$(<"$BATS_TEST_TMPDIR/stdout")
+        is "$status" 0 "exit status" || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 0 skipped"
+}
+
+@test "a run that is ended leaves nothing" {
+        test_file endless <<END_OF_FILE
+test "waits" {
+        truncate -s 1M "\$BATS_TEST_TMPDIR/image"
+        losetup --find "\$BATS_TEST_TMPDIR/image"
+        mount -t tmpfs x /mnt
+        touch '$BATS_TEST_TMPDIR/reached'
+        sleep 7654324
+}
+END_OF_FILE
+        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        local pid=$!
+        bed_pids+=("$pid")
+        wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"
+        [[ -n $(images_in_use) ]]
+        kill -TERM "$pid"
+        wait "$pid" || is $? 143 "exit status"
+        is "$(images_in_use)" ""
+        run ! pgrep -f '^sleep 7654324'
+}
+
+@test "what cannot be understood is refused" {
+        local arguments
+        for arguments in '' '--unknown' '--jobs' '--jobs none check' 'check --stride 0' 'nothing'; do
+                # shellcheck disable=SC2086 # words
+                run_tests $arguments
+                is "$status" 2 "exit status of: $arguments"
+        done
+}
