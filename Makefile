@@ -9,6 +9,7 @@
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
+# make generate   write the lists of keys in the man pages anew
 # make install    PREFIX=/usr/local DESTDIR=
 # SANITIZE=1      build with AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize and bin/sanitize
 
@@ -20,6 +21,9 @@ docdir = $(PREFIX)/share/doc/flexgraft
 libexecdir = $(PREFIX)/libexec/flexgraft
 unitdir = $(PREFIX)/lib/systemd/system
 hooksdir = $(PREFIX)/share/containers/oci/hooks.d
+schemadir = $(PREFIX)/share/flexgraft/schemas
+bashdir = $(PREFIX)/share/bash-completion/completions
+zshdir = $(PREFIX)/share/zsh/site-functions
 
 CC ?= gcc
 BUILD := build$(if $(FUZZ),/fuzz,$(if $(SANITIZE),/sanitize))
@@ -67,6 +71,8 @@ LIBS_mount-nfs := -lcares
 LIBS_mount-batch := $(LIBS_mount-block) -lcares
 LIBS_mount-hook := $(LIBS_mount-batch)
 LIBS_getvolumename := $(LIBS_mount-batch)
+LIBS_init := $(LIBS_mount-batch)
+LIBS_getvolumename := $(LIBS_mount-batch)
 LIBS_attach := $(LIBS_mount-batch)
 LIBS_waitforattach := $(LIBS_mount-batch)
 LIBS_isattached := $(LIBS_mount-batch)
@@ -86,6 +92,21 @@ LIBS := -ljansson -lcap
 
 all: $(PROGRAMS)
 	@:
+
+# What is made of the programs' tables of keys.
+GENERATED := $(BUILD)/generated
+
+$(GENERATED)/made: $(PROGRAMS) scripts/generate
+	$(Q)rm -rf $(GENERATED)
+	$(Q)scripts/generate schemas $(BIN) $(GENERATED)/schemas
+	$(Q)scripts/generate completions $(BIN) $(GENERATED)/completions
+	$(Q)touch $@
+
+generated: $(GENERATED)/made
+	@:
+
+generate: $(PROGRAMS)
+	$(Q)scripts/generate man $(BIN) man
 
 Q := $(if $(V),,@)
 
@@ -236,7 +257,7 @@ bench: deps
 lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 	$(Q)scripts/lint --deep
 
-install: all
+install: all generated
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
 	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) scripts/install-flexvolume $(DESTDIR)$(sbindir)
@@ -245,6 +266,11 @@ install: all
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(docdir)
 	install -m 0644 docs/*.md $(DESTDIR)$(docdir)/docs
+	install -d $(DESTDIR)$(schemadir)/verbs $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
+	install -m 0644 $(GENERATED)/schemas/*.json $(DESTDIR)$(schemadir)
+	install -m 0644 $(GENERATED)/schemas/verbs/*.json $(DESTDIR)$(schemadir)/verbs
+	install -m 0644 $(GENERATED)/completions/bash/* $(DESTDIR)$(bashdir)
+	install -m 0644 $(GENERATED)/completions/zsh/* $(DESTDIR)$(zshdir)
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \
 		case $$file in *.service.in) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
 		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$$dir/$$(basename "$$file" .in) || exit 1; \
@@ -253,7 +279,7 @@ install: all
 clean:
 	$(Q)rm -rf build bin
 
-.PHONY: all tools units fuzzers deps test fuzz check check-deep soak demo bench lint install clean
+.PHONY: all generated generate tools units fuzzers deps test fuzz check check-deep soak demo bench lint install clean
 .SECONDARY:
 
 -include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/bare/*.d)

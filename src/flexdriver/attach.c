@@ -5,16 +5,15 @@
 #include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Attach a volume, and print its device. For another node it changes nothing here.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "attach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON NODE",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(attach, ATTACH,
+                            "Attach a volume, and print its device. For another node it changes nothing here."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

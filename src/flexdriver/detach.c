@@ -5,16 +5,14 @@
 #include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Detach a volume from this node, by its name alone.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "detach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "NAME NODE",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(detach, DETACH, "Detach a volume from this node, by its name alone."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

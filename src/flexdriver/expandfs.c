@@ -5,17 +5,16 @@
 #include "volume/exec_helpers.h"
 #include "volume/expand.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Grow a volume's device to NEW_SIZE bytes, and the filesystem mounted on DIR to\n"
-                           "the size of the device.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "expandfs",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON DEVICE DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(expandfs, EXPANDFS,
+                            "Grow a volume's device to NEW_SIZE bytes, and the filesystem mounted on DIR to the size "
+                            "of the device."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

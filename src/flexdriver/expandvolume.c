@@ -5,16 +5,15 @@
 #include "volume/exec_helpers.h"
 #include "volume/expand.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Grow a volume's image or device to NEW_SIZE bytes. It never shrinks.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "expandvolume",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "JSON DIR NEW_SIZE OLD_SIZE",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(expandvolume, EXPANDVOLUME,
+                            "Grow a volume's image or device to NEW_SIZE bytes. It never shrinks."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -4,13 +4,13 @@
 #include "process/program.h"
 #include "volume/call.h"
 #include "volume/reply.h"
-
-static const char help[] = "\n"
-                           "Print the name of the volume: the one that kubelet gave it.\n"
-                           "\n" VERB_HELP;
+#include "volume/schema.h"
 
 static const struct program program = {
-        .name = "getvolumename", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON"
+        .usage =
+                VERB_USAGE(getvolumename, GETVOLUMENAME, "Print the name of the volume: the one that kubelet gave it."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
 };
 
 int main(int argc, char **argv)

@@ -3,13 +3,12 @@
 #include "privileges/init.h"
 #include "process/program.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Print what the FlexVolume driver of this name can do. kubelet runs it through\n"
-                           "flexdriver.\n"
-                           "Exit status: 0. Needs root.\n";
-
-static const struct program program = { .name = "init", .help = help, .privileges = &PRIVILEGES, .arguments = "" };
+static const struct program program = {
+        .usage = VERB_USAGE(init, INIT, "Print what the FlexVolume driver of this name can do."),
+        .privileges = &PRIVILEGES,
+};
 
 int main(int argc, char **argv)
 {

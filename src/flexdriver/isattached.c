@@ -4,13 +4,12 @@
 #include "process/program.h"
 #include "volume/attach.h"
 #include "volume/reply.h"
-
-static const char help[] = "\n"
-                           "Print whether a volume is attached to a node.\n"
-                           "\n" VERB_HELP;
+#include "volume/schema.h"
 
 static const struct program program = {
-        .name = "isattached", .help = help, .privileges = &PRIVILEGES, .arguments = "JSON NODE"
+        .usage = VERB_USAGE(isattached, ISATTACHED, "Print whether a volume is attached to a node."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
 };
 
 int main(int argc, char **argv)

@@ -5,16 +5,14 @@
 #include "volume/exec_helpers.h"
 #include "volume/publish.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Mount a volume on the directory DIR of a pod.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "mount",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DIR JSON",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(mount, MOUNT, "Mount a volume on the directory DIR of a pod."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -4,18 +4,17 @@
 #include "process/program.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 #include "volume/stage.h"
 
-static const char help[] = "\n"
-                           "Mount a volume on DIR, for all pods of this node. A blank device gets a\n"
-                           "filesystem first.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "mountdevice",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DIR DEVICE JSON",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage =
+                VERB_USAGE(mountdevice, MOUNTDEVICE,
+                           "Mount a volume on DIR, for all pods of this node. A blank device gets a filesystem first."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -4,17 +4,15 @@
 #include "process/program.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 #include "volume/unpublish.h"
 
-static const char help[] = "\n"
-                           "Unmount everything on DIR and below it.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "unmount",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DIR",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(unmount, UNMOUNT, "Unmount everything on DIR and below it."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -3,14 +3,13 @@
 #include "privileges/unmountdevice.h"
 #include "process/program.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 #include "volume/unpublish.h"
 
-static const char help[] = "\n"
-                           "Unmount everything on DIR and below it.\n"
-                           "\n" VERB_HELP;
-
 static const struct program program = {
-        .name = "unmountdevice", .help = help, .privileges = &PRIVILEGES, .arguments = "DIR"
+        .usage = VERB_USAGE(unmountdevice, UNMOUNTDEVICE, "Unmount everything on DIR and below it."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
 };
 
 int main(int argc, char **argv)

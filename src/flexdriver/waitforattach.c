@@ -5,16 +5,15 @@
 #include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
+#include "volume/schema.h"
 
-static const char help[] = "\n"
-                           "Wait until a volume is attached to this node; attach it if it is not.\n"
-                           "\n" VERB_HELP;
-
-static const struct program program = { .name = "waitforattach",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "DEVICE JSON",
-                                        .before_drop = volume_exec_helpers_begin };
+static const struct program program = {
+        .usage = VERB_USAGE(waitforattach, WAITFORATTACH,
+                            "Wait until a volume is attached to this node; attach it if it is not."),
+        .privileges = &PRIVILEGES,
+        .takes_names = true,
+        .before_drop = volume_exec_helpers_begin,
+};
 
 int main(int argc, char **argv)
 {

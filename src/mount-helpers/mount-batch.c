@@ -2,36 +2,30 @@
 /* mount-batch REQUEST - many mounts into running containers: all of them or none. */
 #include "privileges/mount-batch.h"
 #include "inject/apply.h"
+#include "inject/batch_schema.h"
+#include "inject/helper_main.h"
 #include "inject/remap_begin.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
-#include "inject/source.h"
 #include "process/program.h"
 
-static const char help[] =
-        "\n"
-        "Put many mounts into a container that is already running: all of them or none. Every mount is\n"
-        "prepared before any is placed; then they are placed, parents before children.\n"
-        "REQUEST is a JSON object; - reads it from standard input. The answer is one JSON object.\n"
-        "\n"
-        "  container       a process id, a container's id, {\"pid\":N}, {\"id\":S,\"runtime\":S} or {\"procDir\":S};\n"
-        "                  for each entry that does not name its own\n"
-        "  mounts          an array of at most 256 entries, each of which is\n"
-        "                  - the request of another helper with a \"type\": bind, block, container-to-container,\n"
-        "                    tmpfs, overlay or nfs; or\n"
-        "                  - an entry of an OCI configuration's \"mounts\": destination, type, source, options\n"
-        "  replace         true: for every entry\n"
-        "  dryRun          true: only say what would be done\n"
-        "  timeoutSeconds  for all together, 1 to 3600, default 30\n"
-        "\n"
-        "Example: mount-batch '{\"container\": \"web\", \"mounts\": [\n"
-        "           {\"type\": \"bind\", \"source\": \"/srv/data\", \"target\": \"/data\"},\n"
-        "           {\"destination\": \"/data/tmp\", \"type\": \"tmpfs\", \"source\": \"tmpfs\", \"options\": "
-        "[\"size=16m\"]}]}'\n"
-        "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
+static const struct schema schema = { .request = &request_keys,
+                                      .programs = REQUEST_MOUNT_BATCH,
+                                      .make_request = batch_schema,
+                                      .replies = inject_reply_forms };
 
 static const struct program program = {
-        .name = "mount-batch", .help = help, .privileges = &PRIVILEGES, .before_drop = remap_begin_for_batch
+        .usage = { .name = "mount-batch",
+                   .about =
+                           "Put many mounts into a container that is already running: all of them or none. Every mount "
+                           "is prepared before any is placed; then they are placed, parents before children.",
+                   .schema = &schema,
+                   .examples = "Example: mount-batch '{\"container\": \"web\", \"mounts\": [\n"
+                               "  {\"type\": \"bind\", \"source\": \"/srv/data\", \"target\": \"/data\"},\n"
+                               "  {\"destination\": \"/data/tmp\", \"type\": \"tmpfs\", \"source\": \"tmpfs\",\n"
+                               "   \"options\": [\"size=16m\"]}]}'\n" },
+        .privileges = &PRIVILEGES,
+        .before_drop = remap_begin_for_batch,
 };
 
 int main(int argc, char **argv)

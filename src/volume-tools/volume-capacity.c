@@ -8,38 +8,40 @@
 #include "provision/metrics.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
+#include "provision/schema.h"
 
-static const char help[] =
-        "\n"
-        "Tell how much room there is for volumes: per pool, and per pool and profile; in bytes. REQUEST is a JSON\n"
-        "object and may be left out; - reads it from standard input. The answer is one JSON object.\n"
-        "\n"
-        "  --format prometheus  before REQUEST: metrics for node_exporter's textfile collector instead of JSON\n"
-        "  pool                 this one alone\n"
-        "  profile              this one alone\n"
-        "\n"
-        "Example: volume-capacity '{\"pool\": \"fast\"}'\n"
-        "         volume-capacity --format prometheus >/var/lib/node_exporter/flexgraft.prom\n"
-        "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
+static const char *const formats[] = { "prometheus", "json", NULL };
+static const char *format;
 
-static const struct program program = { .name = "volume-capacity",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "[--format prometheus | json] [REQUEST | -]",
-                                        .before_drop = provision_begin };
+static const struct usage_option options[] = {
+        { .name = "--format",
+          .words = formats,
+          .help = "prometheus: metrics for node_exporter's textfile collector instead of JSON",
+          .ret_word = &format },
+        {},
+};
+
+static const struct program program = {
+        .usage = { .name = "volume-capacity",
+                   .arguments = "[--format prometheus | json] [REQUEST | -]",
+                   .options = options,
+                   .about = "Tell how much room there is for volumes, in bytes: per pool, and per pool and profile.",
+                   .schema = &provision_schemas[PROVISION_CAPACITY],
+                   .examples = "Example: volume-capacity '{\"pool\": \"fast\"}'\n"
+                               "         volume-capacity --format prometheus >/var/lib/node_exporter/fg.prom\n" },
+        .privileges = &PRIVILEGES,
+        .before_drop = provision_begin,
+};
 
 int main(int argc, char **argv)
 {
-        bool formatted = argc > 2 && strcmp(argv[1], "--format") == 0;
-        bool metrics = formatted && strcmp(argv[2], "prometheus") == 0;
         cleanup_provision_request struct provision_request request = { .verb = PROVISION_CAPACITY };
         json_t *reply;
         static struct error error;
+        bool metrics;
 
-        if (metrics || (formatted && strcmp(argv[2], "json") == 0)) {
-                argv += 2;
-                argc -= 2;
-        }
+        program_options(&program, &argc, &argv);
+        metrics = format != NULL && strcmp(format, "prometheus") == 0;
         if (program_begin(&program, argc, argv, &error) < 0 ||
             provision_request_parse(&request, PROVISION_CAPACITY, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)

@@ -5,24 +5,18 @@
 #include "process/program.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
+#include "provision/schema.h"
 
-static const char help[] =
-        "\n"
-        "List the pools (raw, without an id), the disks in them that no volume has (raw, with an id), and the volumes\n"
-        "(mount or block). REQUEST is a JSON object and may be left out; - reads it from standard input. The answer "
-        "is\n"
-        "one JSON object.\n"
-        "\n"
-        "  pool  this one alone\n"
-        "\n"
-        "Example: volume-list '{\"pool\": \"fast\"}'\n"
-        "Exit status: 0 done, 1 failed, 2 the request cannot be understood. Needs root.\n";
-
-static const struct program program = { .name = "volume-list",
-                                        .help = help,
-                                        .privileges = &PRIVILEGES,
-                                        .arguments = "[REQUEST | -]",
-                                        .before_drop = provision_begin };
+static const struct program program = {
+        .usage = { .name = "volume-list",
+                   .arguments = "[REQUEST | -]",
+                   .about = "List the pools (raw, without an id), the disks in them that no volume has (raw, with an "
+                            "id), and the volumes (mount or block).",
+                   .schema = &provision_schemas[PROVISION_LIST],
+                   .examples = "Example: volume-list '{\"pool\": \"fast\"}'\n" },
+        .privileges = &PRIVILEGES,
+        .before_drop = provision_begin,
+};
 
 int main(int argc, char **argv)
 {

@@ -823,7 +823,7 @@ check_name() {
         for name in mount-bind mount-remove mount-list; do
                 run "$FLEXGRAFT_BIN/$name" --help
                 is "$status" 0
-                [[ $output == *"$name"* ]]
+                [[ $output == "usage: $name "* ]]
                 run "$FLEXGRAFT_BIN/$name" --version
                 is "$status" 0
                 [[ $output == *[0-9].[0-9]* ]]

@@ -169,6 +169,7 @@ call() {
         status=${PIPESTATUS[0]}
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/reply" || :       # up to a NUL, which is none of JSON
         json=$output
+        schema_collect "verbs/$1" "$output"
         assert_reply_of_kubelet
 }
 CALL_PREFIX=()

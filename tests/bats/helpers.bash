@@ -9,6 +9,8 @@
 # Names that others can see, of a container, a label or a control group, have this in them: no other run has it.
 RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
 
+load schema_helpers
+
 bed_setup() {
         trace_failures_only
         chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
@@ -494,6 +496,7 @@ helper() {
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
         json=$output
+        schema_collect "$program" "$output" "$@"
 }
 HELPER_PREFIX=()
 

@@ -192,7 +192,7 @@ LINES
         for name in volume-create volume-delete volume-list volume-capacity; do
                 helper "$name" --help
                 is "$status $stderr" '0 '
-                [[ $output == "Usage: $name "* && $output == *"Example: $name"* && $output == *"Exit status:"* ]]
+                [[ $output == "usage: $name "* && $output == *"Example: $name"* && $output == *"Exit status:"* ]]
                 ((${#output} > 300))
                 helper "$name" --version
                 is "$status $stderr" '0 '

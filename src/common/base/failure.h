@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 
+/* What begins the message of every OPERATION_PARSE, in every program. */
+#define FAILURE_NOT_UNDERSTOOD "the request cannot be understood: "
+
 /* failure_say() - print the reply. message: what could not be done, and why. Returns the program's exit status. */
 int failure_say(const char *message, const struct error *error);
 

@@ -239,7 +239,7 @@ static void put_message(const struct request *request, const struct error *error
         if (understood)
                 intention(request, tried, sizeof tried);
         else
-                (void)snprintf(tried, sizeof tried, "the request cannot be understood: ");
+                (void)snprintf(tried, sizeof tried, FAILURE_NOT_UNDERSTOOD);
         told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
         (void)snprintf(ret_message, size, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
                        error_why(error), error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,

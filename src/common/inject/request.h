@@ -61,6 +61,7 @@ struct request {
         const char *work;
         uint32_t uid; /* tmpfs: of its root directory, as the container counts; REQUEST_ID_NONE: its root's */
         uint32_t gid;
+        uint64_t given;          /* a bit for each row of request_keys that was there */
         struct request *entries; /* batch: owned; parents before children */
         size_t entry_count;
         size_t index; /* of a batch's entry: where in the request it was */

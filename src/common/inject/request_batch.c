@@ -13,6 +13,8 @@
 #include "inject/request_rules.h"
 #include "inject/source.h"
 
+#define KINDS_MAX 15
+
 static int fail_entry(const char *key, size_t index, int r, struct error *error)
 {
         char reason[sizeof error->reason];
@@ -86,15 +88,25 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                 if (r < 0)
                         return r;
                 if (strcmp(key, "destination") == 0)
-                        r = request_key_target(entry, key, part, error);
+                        r = request_key_take_as(entry, "target", key, part, error);
                 else if (strcmp(key, "source") == 0 && entry->source_kind->oci_source)
-                        r = request_key_source(entry, key, part, error);
+                        r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "options") == 0)
-                        r = request_key_options(entry, key, part, error);
+                        r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
-                        return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
+                        return key_unknown(key, error);
         }
         return r;
+}
+
+/* No kind has the entry's word as its type. */
+static int refuse_type(const struct request *entry, struct error *error)
+{
+        const char *words[KINDS_MAX + 1] = {};
+
+        for (size_t i = 0; i < KINDS_MAX && entry->sources[i] != NULL; i++)
+                words[i] = entry->sources[i]->word;
+        return key_refuse_word(words, "type", error);
 }
 
 static int parse_entry(struct request *entry, const json_t *value, struct error *error)
@@ -116,9 +128,10 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         kind = word != NULL ? find_kind(entry, word, /* oci= */ false) : NULL;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
+        if (word == NULL)
+                return json_value_refuse(error, "type", "is missing");
         if (kind == NULL)
-                return json_value_refuse(error, "type",
-                                         "must be bind, block, container-to-container, tmpfs, overlay or nfs");
+                return refuse_type(entry, error);
         set_kind(entry, kind);
         json_object_foreach ((json_t *)value, key, part) {
                 if (strcmp(key, "type") == 0)

@@ -11,13 +11,25 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "container/reference.h"
+#include "inject/request_schema.h"
 
 #define TIMEOUT_MAX_S 3600
 
-static const char *const ids_words[] = { "auto", "idmapped", "userns", "remap", "host" };
+/* In the order of enum request_ids. */
+static const char *const ids_words[] = { "auto", "idmapped", "userns", "remap", "host", NULL };
 
-static int take_container(struct request *request, const char *key, const json_t *value, struct error *error)
+/* What a kind can do. Where there is nothing to map, as in a container without a user namespace, every word is taken. */
+static const char *const ids_of_bind[] = { "auto", "idmapped", "remap", "host", NULL };
+static const char *const ids_of_container[] = { "auto", "host", NULL };
+static const char *const ids_of_tmpfs[] = { "auto", "idmapped", "userns", "host", NULL };
+static const char *const ids_of_overlay[] = { "auto", "idmapped", "host", NULL };
+
+static const char *const propagation_words[] = { "private", "slave", "shared", "unbindable", NULL };
+
+static int take_container(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
+
         request->has_container = true;
         return container_reference_take(key, value, &request->container, error);
 }
@@ -62,8 +74,9 @@ static int take_side(const char *key, const json_t *value, const char **ret_path
         return 0;
 }
 
-static int take_from(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_from(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         bool has_container = false;
         int r = take_side(key, value, &request->source, &request->from, &has_container, error);
 
@@ -76,8 +89,9 @@ static int take_from(struct request *request, const char *key, const json_t *val
         return r;
 }
 
-static int take_to(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_to(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         const char *path = NULL;
         int r = take_side(key, value, &path, &request->container, &request->has_container, error);
 
@@ -86,21 +100,18 @@ static int take_to(struct request *request, const char *key, const json_t *value
         return r < 0 ? r : set_target(request, key, path, error);
 }
 
-int request_key_source(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_target(void *object, const char *key, const json_t *value, struct error *error)
 {
-        return json_value_string(key, value, JSON_VALUE_STRING_MAX, &request->source, error);
-}
-
-int request_key_target(struct request *request, const char *key, const json_t *value, struct error *error)
-{
+        struct request *request = object;
         const char *path;
         int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, &path, error);
 
         return r < 0 ? r : set_target(request, key, path, error);
 }
 
-int request_key_options(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_options(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         const char *text;
         const json_t *option;
         size_t i;
@@ -121,60 +132,26 @@ int request_key_options(struct request *request, const char *key, const json_t *
         return 0;
 }
 
-static int take_propagation(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_propagation(void *object, const char *key, const json_t *value, struct error *error)
 {
-        const char *word;
-        int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, &word, error);
+        struct request *request = object;
+        size_t index;
+        int r = key_word(propagation_words, key, value, &index, error);
 
-        if (r < 0)
-                return r;
-        request->options.propagation = mount_options_propagation(word);
-        if (request->options.propagation == 0 || word[0] == 'r')
-                return json_value_refuse(error, key, "must be private, slave, shared or unbindable");
-        return 0;
+        if (r == 0)
+                request->options.propagation = mount_options_propagation(propagation_words[index]);
+        return r;
 }
 
-static int take_ids(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_ids(void *object, const char *key, const json_t *value, struct error *error)
 {
-        const char *word;
-        int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, &word, error);
+        struct request *request = object;
+        size_t index;
+        int r = key_word(ids_words, key, value, &index, error);
 
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < sizeof ids_words / sizeof ids_words[0]; i++)
-                if (strcmp(word, ids_words[i]) == 0) {
-                        request->ids = (enum request_ids)i;
-                        return 0;
-                }
-        return json_value_refuse(error, key, "must be auto, idmapped, userns, remap or host");
-}
-
-static int take_server(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_string(key, value, JSON_VALUE_ID_MAX * 2, &request->server, error);
-}
-
-static int take_share(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_path(key, value, &request->share, error);
-}
-
-static int take_fs_type(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_string(key, value, JSON_VALUE_ID_MAX, &request->fs_type, error);
-}
-
-static int take_record_id(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_id(key, value, &request->id, error);
-}
-
-static int take_timeout(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > TIMEOUT_MAX_S)
-                return json_value_refuse(error, key, "must be a whole number of seconds, from 1 to 3600");
-        request->timeout_seconds = (int)json_integer_value(value);
-        return 0;
+        if (r == 0)
+                request->ids = (enum request_ids)index;
+        return r;
 }
 
 /* What the request says as a key of its own is an option of the filesystem's in the end. */
@@ -186,24 +163,27 @@ static int add_fs_option(struct request *request, const char *name, const char *
         return mount_options_add(&request->options, option, error);
 }
 
-static int take_fs_size(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_fs_size(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         char text[32];
         int r = json_value_size(key, value, /* percent= */ true, text, sizeof text, error);
 
         return r < 0 ? r : add_fs_option(request, "size", text, error);
 }
 
-static int take_inodes(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_inodes(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         char text[32];
         int r = json_value_size(key, value, /* percent= */ false, text, sizeof text, error);
 
         return r < 0 ? r : add_fs_option(request, "nr_inodes", text, error);
 }
 
-static int take_mode(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_mode(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct request *request = object;
         const char *text;
 
         if (!json_is_string(value)) /* 755 and 0755 would be other numbers than they look */
@@ -214,18 +194,9 @@ static int take_mode(struct request *request, const char *key, const json_t *val
         return add_fs_option(request, "mode", text, error);
 }
 
-static int take_uid(struct request *request, const char *key, const json_t *value, struct error *error)
+static int take_lower(void *object, const char *key, const json_t *value, struct error *error)
 {
-        return json_value_number(key, value, &request->uid, error);
-}
-
-static int take_gid(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_number(key, value, &request->gid, error);
-}
-
-static int take_lower(struct request *request, const char *key, const json_t *value, struct error *error)
-{
+        struct request *request = object;
         const json_t *layer;
         size_t i;
         int r;
@@ -246,69 +217,125 @@ static int take_lower(struct request *request, const char *key, const json_t *va
         return 0;
 }
 
-static int take_upper(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_path(key, value, &request->upper, error);
-}
+#define IDS_HELP "whose ids owners are shown as"
+#define FIELD(field) .offset = offsetof(struct request, field)
+#define WITHOUT_SIDES (REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE)
+#define EVERYWHERE (REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH)
 
-static int take_work(struct request *request, const char *key, const json_t *value, struct error *error)
-{
-        return json_value_path(key, value, &request->work, error);
-}
-
-/* Every key, the requests it belongs to, and either who takes it or which flag it sets. */
-static const struct {
-        const char *key;
-        unsigned kinds;
-        int (*take)(struct request *request, const char *key, const json_t *value, struct error *error);
-        size_t flag;
-} keys[] = {
-        { "container", REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH,
-          take_container, 0 },
-        { "source", REQUEST_FROM_NODE | REQUEST_MOUNT_NFS, request_key_source, 0 },
-        { "server", REQUEST_MOUNT_NFS, take_server, 0 },
-        { "share", REQUEST_MOUNT_NFS, take_share, 0 },
-        { "target", REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE, request_key_target, 0 },
-        { "from", REQUEST_MOUNT_CONTAINER, take_from, 0 },
-        { "to", REQUEST_MOUNT_CONTAINER, take_to, 0 },
-        { "id", REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE, take_record_id, 0 },
-        { "fsType", REQUEST_MOUNT_BLOCK, take_fs_type, 0 },
-        { "size", REQUEST_MOUNT_TMPFS, take_fs_size, 0 },
-        { "inodes", REQUEST_MOUNT_TMPFS, take_inodes, 0 },
-        { "mode", REQUEST_MOUNT_TMPFS, take_mode, 0 },
-        { "uid", REQUEST_MOUNT_TMPFS, take_uid, 0 },
-        { "gid", REQUEST_MOUNT_TMPFS, take_gid, 0 },
-        { "lower", REQUEST_MOUNT_OVERLAY, take_lower, 0 },
-        { "upper", REQUEST_MOUNT_OVERLAY, take_upper, 0 },
-        { "work", REQUEST_MOUNT_OVERLAY, take_work, 0 },
-        { "options", REQUEST_MOUNTS, request_key_options, 0 },
-        { "propagation", REQUEST_MOUNTS, take_propagation, 0 },
-        { "ids", REQUEST_MOUNTS, take_ids, 0 },
-        { "timeoutSeconds", REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH,
-          take_timeout, 0 },
-        { "replace", REQUEST_MOUNTS | REQUEST_MOUNT_BATCH, NULL, offsetof(struct request, replace) },
-        { "readOnly", REQUEST_MOUNTS, NULL, offsetof(struct request, read_only) },
-        { "recursive", REQUEST_MOUNT_BIND | REQUEST_MOUNT_CONTAINER, NULL, offsetof(struct request, recursive) },
-        { "mkdir", REQUEST_MOUNTS, NULL, offsetof(struct request, mkdir) },
-        { "mkdirSource", REQUEST_MOUNT_CONTAINER, NULL, offsetof(struct request, mkdir_source) },
-        { "locked", REQUEST_MOUNTS, NULL, offsetof(struct request, locked) },
-        { "raw", REQUEST_MOUNT_BLOCK, NULL, offsetof(struct request, raw) },
-        { "dryRun", REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_BATCH, NULL,
-          offsetof(struct request, dry_run) },
-        { "force", REQUEST_MOUNT_REMOVE, NULL, offsetof(struct request, force) },
+static const struct key keys[] = {
+        { "container", WITHOUT_SIDES | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH, REQUEST_IN_CONTAINER, KEY_OWN,
+          .take = take_container, .schema = request_schema_container,
+          .help = "process id, container id or name, {\"pid\": N}, {\"id\": S, \"runtime\": S} or {\"procDir\": S}" },
+        { "source", REQUEST_MOUNT_BIND, REQUEST_MOUNT_BIND, KEY_PATH, FIELD(source),
+          .help = "absolute path on the node, of a file or a directory" },
+        { "source", REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_BLOCK, KEY_STRING, .pattern = "^/|=", FIELD(source),
+          .help = "path of a block device, or UUID=, LABEL=, PARTUUID= or PARTLABEL= and its value" },
+        { "source", REQUEST_MOUNT_NFS, 0, KEY_STRING, .pattern = ":/", FIELD(source),
+          .help = "\"host:/path\" or \"[IPv6 address]:/path\"; or give server and share" },
+        { "server", REQUEST_MOUNT_NFS, 0, KEY_STRING, .maximum = (int64_t)JSON_VALUE_ID_MAX * 2, FIELD(server),
+          .help = "host name or address of the server" },
+        { "share", REQUEST_MOUNT_NFS, 0, KEY_PATH, FIELD(share), .help = "exported path on the server" },
+        { "from", REQUEST_MOUNT_CONTAINER, REQUEST_MOUNT_CONTAINER, KEY_OWN, .take = take_from,
+          .schema = request_schema_from,
+          .help = "{\"container\": C, \"path\": \"/path\"}: the source, as that container sees it; C is a process id, "
+                  "container id or name, {\"pid\": N}, {\"id\": S, \"runtime\": S} or {\"procDir\": S}" },
+        { "to", REQUEST_MOUNT_CONTAINER, REQUEST_MOUNT_CONTAINER, KEY_OWN, .take = take_to, .schema = request_schema_to,
+          .help = "{\"container\": C, \"path\": \"/path\"}: the target; it is made if missing" },
+        { "target", REQUEST_IN_CONTAINER, REQUEST_IN_CONTAINER, KEY_PATH, .take = take_target,
+          .help = "absolute path as the container sees it; it is made if missing" },
+        { "target", REQUEST_MOUNT_REMOVE, 0, KEY_PATH, .take = take_target,
+          .help = "absolute path as the container sees it, together with container" },
+        { "mounts", REQUEST_MOUNT_BATCH, REQUEST_MOUNT_BATCH, KEY_OWN,
+          .help = "at most 256 entries, each the request of another helper with a \"type\" (that of mount-bind is "
+                  "bind), "
+                  "or an entry of an OCI configuration's \"mounts\" (destination, type, source, options)" },
+        { "raw", REQUEST_MOUNT_BLOCK, 0, KEY_BOOLEAN, FIELD(raw),
+          .help = "true: the device itself, usable by the container's root; the target is a file" },
+        { "fsType", REQUEST_MOUNT_BLOCK, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, FIELD(fs_type),
+          .help = "ext4, xfs, btrfs, erofs, squashfs, ...; probed if absent" },
+        { "size", REQUEST_MOUNT_TMPFS, 0, KEY_SIZE_SHARE, .take = take_fs_size,
+          .help = "bytes, \"64m\", \"64Mi\", \"1g\", or \"10%\" of the memory; half of the memory if absent" },
+        { "inodes", REQUEST_MOUNT_TMPFS, 0, KEY_SIZE, .take = take_inodes,
+          .help = "how many files, directories and links it may hold" },
+        { "mode", REQUEST_MOUNT_TMPFS, 0, KEY_OWN, .take = take_mode, .schema = request_schema_mode, .preset = "1777",
+          .help = "permissions of its root directory, a string of octal digits" },
+        { "uid", REQUEST_MOUNT_TMPFS, 0, KEY_USER_ID, FIELD(uid),
+          .help = "owner of its root directory, as the container counts; the container's root if absent" },
+        { "gid", REQUEST_MOUNT_TMPFS, 0, KEY_USER_ID, FIELD(gid), .help = "its group, likewise" },
+        { "lower", REQUEST_MOUNT_OVERLAY, 0, KEY_OWN, .take = take_lower, .schema = request_schema_lower,
+          .help = "the lower layers, absolute paths on the node, the topmost first" },
+        { "upper", REQUEST_MOUNT_OVERLAY, 0, KEY_PATH, FIELD(upper),
+          .help = "directory of the node for changes; without it the overlay is read-only and needs two lower layers" },
+        { "work", REQUEST_MOUNT_OVERLAY, 0, KEY_PATH, FIELD(work),
+          .help = "empty directory on the same filesystem as upper; they go together" },
+        { "readOnly", REQUEST_MOUNTS, 0, KEY_BOOLEAN, FIELD(read_only), .help = "true: mount read-only" },
+        { "recursive", REQUEST_MOUNT_BIND | REQUEST_MOUNT_CONTAINER, 0, KEY_BOOLEAN, FIELD(recursive),
+          .help = "true: with the mounts below the source" },
+        { "options", REQUEST_MOUNT_BIND | REQUEST_MOUNT_CONTAINER, 0, KEY_OWN, .take = take_options,
+          .schema = request_schema_options,
+          .help = "mount options, \"noexec,noatime\" or an array; nosuid and nodev apply unless suid or dev is given" },
+        { "options", REQUEST_MOUNT_BLOCK | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY, 0, KEY_OWN,
+          .take = take_options, .schema = request_schema_options,
+          .help = "options of the mount and of the filesystem, a string with commas or an array; nosuid and nodev "
+                  "apply "
+                  "unless suid or dev is given" },
+        { "propagation", REQUEST_MOUNTS, 0, KEY_WORD, .words = propagation_words, .take = take_propagation,
+          .preset = "private", .help = "whether later mounts below the target travel" },
+        { "ids", REQUEST_MOUNT_BLOCK | REQUEST_MOUNT_NFS, 0, KEY_WORD, .words = ids_words, .take = take_ids,
+          .preset = "auto", .help = IDS_HELP },
+        { "ids", REQUEST_MOUNT_BIND, 0, KEY_WORD, .words = ids_of_bind, .take = take_ids, .preset = "auto",
+          .help = IDS_HELP },
+        { "ids", REQUEST_MOUNT_CONTAINER, 0, KEY_WORD, .words = ids_of_container, .take = take_ids, .preset = "auto",
+          .help = IDS_HELP },
+        { "ids", REQUEST_MOUNT_TMPFS, 0, KEY_WORD, .words = ids_of_tmpfs, .take = take_ids, .preset = "auto",
+          .help = IDS_HELP },
+        { "ids", REQUEST_MOUNT_OVERLAY, 0, KEY_WORD, .words = ids_of_overlay, .take = take_ids, .preset = "auto",
+          .help = IDS_HELP },
+        { "locked", REQUEST_MOUNTS, 0, KEY_BOOLEAN, FIELD(locked),
+          .help = "true: root in the container cannot remove ro, nosuid, nodev and noexec by a remount" },
+        { "mkdirSource", REQUEST_MOUNT_CONTAINER, 0, KEY_BOOLEAN, FIELD(mkdir_source),
+          .help = "true: make a missing source directory, owned by its container's root" },
+        { "mkdir", REQUEST_MOUNTS, 0, KEY_BOOLEAN, FIELD(mkdir), .preset = "true",
+          .help = "false: refuse a target that does not exist" },
+        { "replace", REQUEST_MOUNTS | REQUEST_MOUNT_BATCH, 0, KEY_BOOLEAN, FIELD(replace),
+          .help = "true: replace what flexgraft mounted there before, atomically where the kernel can" },
+        { "id", REQUEST_MOUNTS, 0, KEY_NAME, FIELD(id),
+          .help = "a name for mount-list and mount-remove; derived from the target if absent" },
+        { "id", REQUEST_MOUNT_REMOVE, 0, KEY_NAME, FIELD(id),
+          .help = "id of the mount, from mount-list or the reply that made it; or give container and target" },
+        { "force", REQUEST_MOUNT_REMOVE, 0, KEY_BOOLEAN, FIELD(force),
+          .help = "true: detach it also when it is in use or its server does not answer" },
+        { "dryRun", EVERYWHERE & ~REQUEST_MOUNT_LIST, 0, KEY_BOOLEAN, FIELD(dry_run),
+          .help = "true: change nothing, reply with the plan" },
+        { "timeoutSeconds", EVERYWHERE, 0, KEY_INTEGER, .minimum = 1, .maximum = TIMEOUT_MAX_S, FIELD(timeout_seconds),
+          .preset = "30", .help = "give up after so many seconds" },
 };
+
+const struct key_table request_keys = KEY_TABLE(keys);
+
+_Static_assert(sizeof keys / sizeof keys[0] <= 64, "struct request has a bit for each");
+
+int request_key_take_as(struct request *request, const char *key, const char *name, const json_t *value,
+                        struct error *error)
+{
+        const struct key *row = key_find(&request_keys, request->kind, key);
+
+        if (row == NULL)
+                return key_unknown(name, error);
+        request->given |= 1ULL << (row - keys);
+        return key_take(row, name, request, value, error);
+}
 
 int request_key_take(struct request *request, const char *key, const json_t *value, struct error *error)
 {
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-                if (strcmp(key, keys[i].key) != 0 || (keys[i].kinds & request->kind) == 0)
-                        continue;
-                if (keys[i].take != NULL)
-                        return keys[i].take(request, key, value, error);
-                if (!json_is_boolean(value))
-                        return json_value_refuse(error, key, "must be true or false");
-                *(bool *)((char *)request + keys[i].flag) = json_is_true(value);
-                return 0;
-        }
-        return fail_because(error, EINVAL, OPERATION_PARSE, key, "unknown key \"%.128s\"", key);
+        return request_key_take_as(request, key, key, value, error);
+}
+
+int request_keys_check(const struct request *request, struct error *error)
+{
+        for (size_t i = 0; i < request_keys.count; i++)
+                if ((keys[i].required & request->kind) != 0 && (request->given & 1ULL << i) == 0 &&
+                    !(keys[i].take == take_container && request->has_container)) /* a batch or a hook names it */
+                        return json_value_refuse(error, keys[i].name, "is missing");
+        return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_keys.h - one key of a request and its value -> the field it means.
+ * request_keys.h - the keys of the mount helpers' requests: one key and its value -> the field it means.
  */
 #ifndef FLEXGRAFT_INJECT_REQUEST_KEYS_H
 #define FLEXGRAFT_INJECT_REQUEST_KEYS_H
@@ -8,7 +8,11 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/key.h"
 #include "inject/request.h"
+
+/* Its programs are the bits of enum request_kind. */
+extern const struct key_table request_keys;
 
 /*
  * request_key_take() - any key that belongs to a request of this kind. Strings are borrowed from the value.
@@ -16,9 +20,11 @@
  */
 int request_key_take(struct request *request, const char *key, const json_t *value, struct error *error);
 
-/* For those who call them otherwise (OCI's "destination"), the key as it is to be named: */
-int request_key_target(struct request *request, const char *key, const json_t *value, struct error *error);
-int request_key_source(struct request *request, const char *key, const json_t *value, struct error *error);
-int request_key_options(struct request *request, const char *key, const json_t *value, struct error *error);
+/* request_key_take_as() - the same, of a key that has another name where it was written (OCI's "destination"). */
+int request_key_take_as(struct request *request, const char *key, const char *name, const json_t *value,
+                        struct error *error);
+
+/* request_keys_check() - whether every key that a request of this kind needs was given. Errors: OPERATION_PARSE. */
+int request_keys_check(const struct request *request, struct error *error);
 
 #endif

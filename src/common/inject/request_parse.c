@@ -5,14 +5,11 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/json_value.h"
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
 #include "inject/source.h"
-
-#define TEXT_MAX_BYTES ((size_t)1024 * 1024)
 
 static int finish(struct request *request, struct error *error)
 {
@@ -43,16 +40,9 @@ int request_parse(struct request *ret_request, enum request_kind kind, const str
         for (; sources != NULL && *sources != NULL; sources++)
                 if ((*sources)->request == kind)
                         ret_request->source_kind = *sources;
-        if (argc != 2)
-                return json_value_refuse(error, "the request",
-                                         "one argument is needed: a JSON object, or - for standard input");
-        r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(TEXT_MAX_BYTES, &json, error)
-                                      : json_text_parse(argv[1], strlen(argv[1]), &json, error);
-        if (r < 0)
+        if ((r = key_read_request(argc, argv, /* optional= */ false, &json, error)) < 0)
                 return r;
         ret_request->json = json;
-        if (!json_is_object(json))
-                return json_value_refuse(error, "the request", "must be a JSON object");
         json_object_foreach (json, key, value) {
                 if (kind == REQUEST_MOUNT_BATCH && strcmp(key, "mounts") == 0)
                         r = request_batch_add(ret_request, key, value, error);

@@ -6,24 +6,19 @@
 #include <sys/mount.h>
 
 #include "base/json_value.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 
 /* What can be said only once every key is known. Also fills in what follows from them. */
 int request_rules_apply(struct request *request, struct error *error)
 {
         const struct source_kind *kind = request->source_kind;
-        bool sides = kind->of_container;
-        int r = 0;
+        int r = request_keys_check(request, error);
 
-        if (sides && request->source == NULL)
-                return json_value_refuse(error, "from", "is missing");
-        if (!request->has_container)
-                return json_value_refuse(error, sides ? "to" : "container",
-                                         sides ? "has no \"container\"" : "is missing");
-        if ((request->kind & REQUEST_FROM_NODE) != 0 && request->source == NULL)
-                return json_value_refuse(error, "source", "is missing");
-        if (request->target[0] == '\0')
-                return json_value_refuse(error, sides ? "to" : "target", "is missing");
+        if (r < 0)
+                return r;
+        if (!request->has_container) /* every key that names it is there, but a side */
+                return json_value_refuse(error, "to", "has no \"container\"");
         if (kind->clones && request->options.fs_count > 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options",
                                     "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - how every program starts, and how it finds the other programs of flexgraft.
+ * program.h - what a program says of itself, how it starts, and how it finds the other programs of flexgraft.
  */
 #ifndef FLEXGRAFT_PROCESS_PROGRAM_H
 #define FLEXGRAFT_PROCESS_PROGRAM_H
@@ -9,21 +9,24 @@
 
 #include "base/error.h"
 #include "process/privileges.h"
+#include "process/usage.h"
 
 struct program {
-        const char *name;
-        const char *help; /* --help without its first line */
+        struct usage usage; /* what --help says of it */
         const struct privileges *privileges;
-        const char *arguments; /* for the usage line; NULL: a request */
+        bool takes_names; /* with several arguments, the first may begin with a dash */
         /* called with all privileges; NULL: nothing */
         int (*before_drop)(int argc, char **argv, struct error *error);
 };
 
+/* program_options() - take the program's own options from the arguments; what follows them stays, behind argv[0]. */
+void program_options(const struct program *program, int *argc, char ***argv);
+
 /*
- * program_begin() - print --help and --version (and exit), open descriptors 0 to 2 if they are closed, so that no other
- * file becomes standard output, and drop privileges.
+ * program_begin() - print --help, --version or --schema (and exit), open descriptors 0 to 2 if they are closed, so that
+ * no other file becomes standard output, and drop privileges.
  *
- * Errors: those of privileges_drop(): not root.
+ * Errors: OPERATION_PARSE for an option that the program does not have; those of privileges_drop(): not root.
  */
 int program_begin(const struct program *program, int argc, char **argv, struct error *error);
 

@@ -22,7 +22,7 @@ static void put_message(const struct provision_request *request, const struct er
         bool same = strcmp(name, error->subject) == 0;
 
         if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
-                (void)snprintf(ret_message, MESSAGE_SIZE, "%s", error_why(error));
+                (void)snprintf(ret_message, MESSAGE_SIZE, FAILURE_NOT_UNDERSTOOD "%s", error_why(error));
         else
                 (void)snprintf(ret_message, MESSAGE_SIZE, "%s%s%s: %s%s%s", stories[request->verb],
                                name[0] != '\0' ? " " : "", name, same ? "" : error->subject, same ? "" : ": ",

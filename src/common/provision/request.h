@@ -10,8 +10,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/key.h"
 
 enum provision_verb { PROVISION_CREATE, PROVISION_DELETE, PROVISION_LIST, PROVISION_CAPACITY };
+
+/* The bit of a verb in the table of keys. */
+#define PROVISION_BIT(verb) (1U << (verb))
+
+extern const struct key_table provision_keys;
 
 /* Texts are borrowed from json; NULL: nothing was said. */
 struct provision_request {

@@ -48,7 +48,6 @@ struct volume_kind {
         bool (*guess)(const struct volume_request *request);
         /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
         const char *const *pool_types;
-        const char *const *harmless_options; /* of its filesystem: a policy need not list them; NULL: none */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
 
         bool needs_policy;     /* policy.json must allow it: without a word there it is forbidden */

@@ -2,43 +2,52 @@
 #include "volume/reconcile_reply.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/failure.h"
 #include "base/json.h"
-#include "base/json_value.h"
+#include "base/key.h"
 #include "base/reply.h"
 #include "process/log.h"
 
-#define REQUEST_MAX_BYTES ((size_t)65536)
+static const struct key keys[] = {
+        { "dryRun", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct reconcile, dry_run),
+          .help = "true: change nothing, only reply with what would be done" },
+};
+static const struct key_table request_table = KEY_TABLE(keys);
+
+static const struct key action_keys[] = {
+        { "action", 1, 1, KEY_ANY, .help = "what was done, or would be" },
+        { "subject", 1, 1, KEY_ANY, .help = "to what" },
+};
+static const struct key_table action_table = KEY_TABLE(action_keys);
+
+static const char *const statuses[] = { "Success", "Failure", NULL };
+
+static const struct key reply_keys[] = {
+        { "status", 1, 1, KEY_WORD, .words = statuses, .help = "whether the node could be looked at" },
+        { "actions", 1, 0, KEY_ARRAY, .members = &action_table, .help = "what was done, or would be" },
+        { "problems", 1, 0, KEY_ARRAY, .help = "what could not be done, and why" },
+        { "dryRun", 1, 0, KEY_BOOLEAN, .help = "true: nothing was changed" },
+        { "message", 1, 0, KEY_ANY, .help = "of a failure, one sentence" },
+};
+static const struct key_table reply_table = KEY_TABLE(reply_keys);
+
+static const struct schema_form replies[] = { { "reconciled", 1, &reply_table }, {} };
+
+const struct schema reconcile_schema = { .request = &request_table, .programs = 1, .replies = replies };
 
 int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, struct error *error)
 {
         cleanup_json json_t *request = NULL;
-        const char *key;
-        json_t *value;
-        int r = 0;
+        int r;
 
         ret_reconcile->actions = json_array();
         ret_reconcile->problems = json_array();
-        if (argc > 2)
-                return json_value_refuse(error, "the request", "one argument at most");
-        if (argc == 2)
-                r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(REQUEST_MAX_BYTES, &request, error)
-                                              : json_text_parse(argv[1], strlen(argv[1]), &request, error);
-        if (r < 0)
-                return r;
-        if (request != NULL && !json_is_object(request))
-                return json_value_refuse(error, "the request", "must be a JSON object");
-        json_object_foreach (request, key, value) {
-                if (strcmp(key, "dryRun") != 0)
-                        return json_value_refuse(error, key, "unknown key");
-                if (!json_is_boolean(value))
-                        return json_value_refuse(error, key, "must be true or false");
-                ret_reconcile->dry_run = json_is_true(value);
-        }
-        return 0;
+        r = key_read_request(argc, argv, /* optional= */ true, &request, error);
+        return r < 0 ? r : key_take_all(&request_table, 1, ret_reconcile, request, error);
 }
 
 void reconcile_did(struct reconcile *reconcile, const char *action, const char *subject)
@@ -60,7 +69,7 @@ void reconcile_problem(struct reconcile *reconcile, const char *subject, const s
 int reconcile_status(const struct reconcile *reconcile, const struct error *error)
 {
         bool understood = error == NULL || strcmp(error->operation, OPERATION_PARSE) != 0;
-        json_t *reply = json_pack("{s:s, s:O?, s:O?}", "status", error == NULL ? "Success" : "Failure", "actions",
+        json_t *reply = json_pack("{s:s, s:O*, s:O*}", "status", error == NULL ? "Success" : "Failure", "actions",
                                   reconcile->actions, "problems", reconcile->problems);
 
         if (reconcile->dry_run)
@@ -69,8 +78,10 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
                 char message[PATH_MAX + 1024];
                 const char *hint = failure_hint(error);
 
-                (void)snprintf(message, sizeof message, "%.2000s: %s%s%s%s [id %s]", error->subject, error_why(error),
-                               hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+                (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
+                               understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "",
+                               error_why(error), hint != NULL ? " (" : "", hint != NULL ? hint : "",
+                               hint != NULL ? ")" : "", log_id());
                 log_say("failed: %s", message);
                 (void)json_object_set_new(reply, "message", reply_printable(message));
         }

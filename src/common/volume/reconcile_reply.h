@@ -9,12 +9,16 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/schema.h"
 
 struct reconcile {
         bool dry_run;     /* only say what would be done */
         json_t *actions;  /* array of {"action", "subject"}; owned */
         json_t *problems; /* array of strings; owned */
 };
+
+/* What volume-reconcile takes and replies. */
+extern const struct schema reconcile_schema;
 
 /* reconcile_parse() - the request: nothing, {} or {"dryRun": true}; - reads it from standard input. */
 int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, struct error *error);

@@ -64,7 +64,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
         if (strcmp(error->operation, OPERATION_PARSE) == 0)
-                length = (size_t)snprintf(message, sizeof message, "%s%s%s: the request cannot be understood: %s%s%s",
+                length = (size_t)snprintf(message, sizeof message, "%s%s%s: " FAILURE_NOT_UNDERSTOOD "%s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
                                           told ? "" : error->subject, told ? "" : ": ", error_why(error));
         else

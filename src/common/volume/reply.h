@@ -11,13 +11,6 @@
 #include "volume/call.h"
 #include "volume/request.h"
 
-/* What ends the --help of every verb. */
-#define VERB_HELP                                                                                                      \
-        "A verb of the FlexVolume driver: kubelet runs it through flexdriver. JSON holds\n"                            \
-        "the volume's options; - reads them from standard input. The answer is one JSON\n"                             \
-        "object.\n"                                                                                                    \
-        "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n"
-
 /* Each prints one line, closes standard input, output and error, and returns the program's exit status. */
 int volume_reply_init(const char *driver);
 int volume_reply_success(const struct volume_call *call);

@@ -12,23 +12,12 @@
 #define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
 
-/* One letter per argument: j options, n node, v device, d directory, N name of the volume, + and - sizes. */
 static const struct {
-        const char *arguments;
+        const char *arguments; /* a letter each */
         const char *usage;
 } verbs[VERBS] = {
-        [VERB_INIT] = { "", "" },
-        [VERB_GETVOLUMENAME] = { "j", "JSON" },
-        [VERB_ATTACH] = { "jn", "JSON NODE" },
-        [VERB_WAITFORATTACH] = { "vj", "DEVICE JSON" },
-        [VERB_ISATTACHED] = { "jn", "JSON NODE" },
-        [VERB_DETACH] = { "Nn", "NAME NODE" },
-        [VERB_MOUNTDEVICE] = { "dvj", "DIR DEVICE JSON" },
-        [VERB_UNMOUNTDEVICE] = { "d", "DIR" },
-        [VERB_MOUNT] = { "dj", "DIR JSON" },
-        [VERB_UNMOUNT] = { "d", "DIR" },
-        [VERB_EXPANDVOLUME] = { "jd+-", "JSON DIR NEW_SIZE OLD_SIZE" },
-        [VERB_EXPANDFS] = { "jvd+-", "JSON DEVICE DIR NEW_SIZE OLD_SIZE" },
+#define ROW(name, word, letters, arguments) { letters, arguments },
+        VOLUME_VERBS(ROW)
 };
 
 int volume_request_option(const struct volume_request *request, const char *key, const char **ret_text,

@@ -6,20 +6,8 @@
 
 #include "volume/kind_words.h"
 
-static const char *const words[VERBS] = {
-        [VERB_INIT] = "init",
-        [VERB_GETVOLUMENAME] = "getvolumename",
-        [VERB_ATTACH] = "attach",
-        [VERB_WAITFORATTACH] = "waitforattach",
-        [VERB_ISATTACHED] = "isattached",
-        [VERB_DETACH] = "detach",
-        [VERB_MOUNTDEVICE] = "mountdevice",
-        [VERB_UNMOUNTDEVICE] = "unmountdevice",
-        [VERB_MOUNT] = "mount",
-        [VERB_UNMOUNT] = "unmount",
-        [VERB_EXPANDVOLUME] = "expandvolume",
-        [VERB_EXPANDFS] = "expandfs",
-};
+#define WORD(name, word, letters, arguments) #word,
+static const char *const words[VERBS] = { VOLUME_VERBS(WORD) };
 
 static const struct ability {
         const char *name;

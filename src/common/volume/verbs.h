@@ -11,21 +11,41 @@
 
 #include "state/volume_record.h"
 
-enum verb {
-        VERB_INIT,
-        VERB_GETVOLUMENAME,
-        VERB_ATTACH,
-        VERB_WAITFORATTACH,
-        VERB_ISATTACHED,
-        VERB_DETACH,
-        VERB_MOUNTDEVICE,
-        VERB_UNMOUNTDEVICE,
-        VERB_MOUNT,
-        VERB_UNMOUNT,
-        VERB_EXPANDVOLUME,
-        VERB_EXPANDFS,
-        VERBS
-};
+/*
+ * VOLUME_VERBS(X) - X(NAME, word, letters, arguments) for each verb. A letter says what an argument is: j the options, n
+ * the node, v the device, d a directory, N the volume's name, + and - sizes.
+ */
+/* clang-format off */
+#define VOLUME_VERBS(X) \
+        X(INIT, init, "", VERB_ARGUMENTS_INIT) \
+        X(GETVOLUMENAME, getvolumename, "j", VERB_ARGUMENTS_GETVOLUMENAME) \
+        X(ATTACH, attach, "jn", VERB_ARGUMENTS_ATTACH) \
+        X(WAITFORATTACH, waitforattach, "vj", VERB_ARGUMENTS_WAITFORATTACH) \
+        X(ISATTACHED, isattached, "jn", VERB_ARGUMENTS_ISATTACHED) \
+        X(DETACH, detach, "Nn", VERB_ARGUMENTS_DETACH) \
+        X(MOUNTDEVICE, mountdevice, "dvj", VERB_ARGUMENTS_MOUNTDEVICE) \
+        X(UNMOUNTDEVICE, unmountdevice, "d", VERB_ARGUMENTS_UNMOUNTDEVICE) \
+        X(MOUNT, mount, "dj", VERB_ARGUMENTS_MOUNT) \
+        X(UNMOUNT, unmount, "d", VERB_ARGUMENTS_UNMOUNT) \
+        X(EXPANDVOLUME, expandvolume, "jd+-", VERB_ARGUMENTS_EXPANDVOLUME) \
+        X(EXPANDFS, expandfs, "jvd+-", VERB_ARGUMENTS_EXPANDFS)
+
+#define VERB_ARGUMENTS_INIT ""
+#define VERB_ARGUMENTS_GETVOLUMENAME "JSON"
+#define VERB_ARGUMENTS_ATTACH "JSON NODE"
+#define VERB_ARGUMENTS_WAITFORATTACH "DEVICE JSON"
+#define VERB_ARGUMENTS_ISATTACHED "JSON NODE"
+#define VERB_ARGUMENTS_DETACH "NAME NODE"
+#define VERB_ARGUMENTS_MOUNTDEVICE "DIR DEVICE JSON"
+#define VERB_ARGUMENTS_UNMOUNTDEVICE "DIR"
+#define VERB_ARGUMENTS_MOUNT "DIR JSON"
+#define VERB_ARGUMENTS_UNMOUNT "DIR"
+#define VERB_ARGUMENTS_EXPANDVOLUME "JSON DIR NEW_SIZE OLD_SIZE"
+#define VERB_ARGUMENTS_EXPANDFS "JSON DEVICE DIR NEW_SIZE OLD_SIZE"
+/* clang-format on */
+
+#define VERB_ENUM(name, word, letters, arguments) VERB_##name,
+enum verb { VOLUME_VERBS(VERB_ENUM) VERBS };
 
 /* volume_verb_word() - "attach". */
 const char *volume_verb_word(enum verb verb);

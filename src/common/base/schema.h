@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schema.h - rows of keys -> a JSON Schema (draft 2020-12).
+ */
+#ifndef FLEXGRAFT_BASE_SCHEMA_H
+#define FLEXGRAFT_BASE_SCHEMA_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/key.h"
+
+/* A reply that a program may give: one shape of several. */
+struct schema_form {
+        const char *title;
+        unsigned programs;
+        const struct key_table *members;
+};
+
+/* What a program takes and gives; either may be absent. */
+struct schema {
+        const struct key_table *request;
+        const struct key_table *(*request_of)(void); /* in its place: a table that is made when it is asked for */
+        unsigned programs;
+        json_t *(*make_request)(const struct key_table *table,
+                                unsigned programs); /* in place of the table, where the request is no plain object */
+        bool texts;                                 /* values are strings, as Kubernetes hands them over */
+        unsigned reply_programs;                    /* 0: as programs */
+        const struct schema_form *replies;          /* NULL members end them */
+};
+
+/* schema_of_keys() - an object with these keys and no others. The caller owns the result; NULL: no memory. */
+json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool texts);
+
+/* schema_request() - the table of what a program takes; NULL: it takes no object. */
+const struct key_table *schema_request(const struct schema *schema);
+
+/* schema_of_program() - one document; request and reply are in its "$defs". */
+json_t *schema_of_program(const char *name, const struct schema *schema);
+
+/* The failure that every program replies with (base/failure.h), the last of its forms. */
+extern const struct key_table schema_failure;
+
+/* "Success" alone, as the "status" of a reply. */
+extern const char *const schema_success[];
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * helper_main.h - the one body of the mount programs.
+ */
+#ifndef FLEXGRAFT_INJECT_HELPER_MAIN_H
+#define FLEXGRAFT_INJECT_HELPER_MAIN_H
+
+#include "inject/reply_schema.h"
+#include "inject/request_keys.h"
+#include "inject/source.h"
+#include "process/program.h"
+
+struct helper {
+        struct program program;
+        enum request_kind kind;
+        const struct source_kind *const *sources; /* its kind of mount, ended by NULL; NULL: it mounts nothing */
+};
+
+/* HELPER_SCHEMA(kind) - what a mount helper takes and replies. */
+#define HELPER_SCHEMA(kind)                                                                                            \
+        &(const struct schema)                                                                                         \
+        {                                                                                                              \
+                .request = &request_keys, .programs = (kind), .replies = inject_reply_forms                            \
+        }
+
+/* helper_main() - one request, one mount placed or removed, one reply. Returns the program's exit status. */
+int helper_main(const struct helper *helper, int argc, char **argv);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/request_schema.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/json_value.h"
+#include "container/lookup.h"
+#include "inject/request.h"
+
+#define STRING "type", "string", "minLength", 1, "maxLength", JSON_VALUE_STRING_MAX
+#define NAME_PATTERN "^[A-Za-z0-9_+:@-][A-Za-z0-9_.+:@-]*$"
+
+static json_t *string(const char *pattern)
+{
+        return json_pack("{s:s, s:i, s:i, s:s}", STRING, "pattern", pattern);
+}
+
+static json_t *runtimes(void)
+{
+        const char *names = container_lookup_runtimes();
+        json_t *list = json_array();
+
+        while (*names != '\0') {
+                size_t length = strcspn(names, ", ");
+
+                (void)json_array_append_new(list, json_stringn(names, length));
+                names += length;
+                names += strspn(names, ", ");
+        }
+        return json_pack("{s:o}", "enum", list);
+}
+
+json_t *request_schema_container(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        json_t *pid = json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 1, "maximum", INT_MAX);
+        json_t *name =
+                json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", JSON_VALUE_ID_MAX, "pattern", NAME_PATTERN);
+        json_t *object = json_pack("{s:s, s:{s:O, s:O, s:o, s:o}, s:b, s:[{s:[s]}, {s:[s]}, {s:[s]}], s:{s:[s]}}",
+                                   "type", "object", "properties", "pid", pid, "id", name, "runtime", runtimes(),
+                                   "procDir", string("^/"), "additionalProperties", 0, "oneOf", "required", "pid",
+                                   "required", "id", "required", "procDir", "dependentRequired", "runtime", "id");
+
+        (void)programs;
+        return json_pack("{s:[o, o, o]}", "anyOf", pid, name, object);
+}
+
+static json_t *side(json_t *required)
+{
+        return json_pack("{s:s, s:{s:o, s:o}, s:o, s:b}", "type", "object", "properties", "container",
+                         request_schema_container(NULL, 0), "path", string("^/"), "required", required,
+                         "additionalProperties", 0);
+}
+
+json_t *request_schema_from(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return side(json_pack("[s, s]", "container", "path"));
+}
+
+json_t *request_schema_to(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return side(json_pack("[s]", "path")); /* in a batch, which may name the container */
+}
+
+json_t *request_schema_options(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[{s:s, s:i}, {s:s, s:{s:s, s:i, s:i}}]}", "anyOf", "type", "string", "maxLength",
+                         JSON_VALUE_STRING_MAX, "type", "array", "items", STRING);
+}
+
+json_t *request_schema_mode(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return string("^0?[0-7]{1,4}$");
+}
+
+json_t *request_schema_lower(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", string("^/"), "type", "array", "minItems", 1,
+                         "maxItems", REQUEST_LAYERS_MAX, "items", string("^/"));
+}

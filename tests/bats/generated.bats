@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What is made of the programs' tables of keys: --help, JSON Schemas, the man pages' lists, completions. And that the parsers agree.
+
+load helpers
+
+setup() {
+        bed_setup
+}
+
+teardown() {
+        bed_teardown
+}
+
+# Every program that prints --help, as a path below the directory of programs.
+all_programs() {
+        (cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* flexdriver verbs/*) | grep -v 'pmem-namespaces$'
+}
+
+# Those with a request of their own.
+with_request() {
+        all_programs | grep -E '^(mount|volume)-' | grep -v '^mount-hook$'
+}
+
+keys_of() {
+        "$FLEXGRAFT_BIN/$1" --schema | jq -r '."$defs".request.properties // {} | keys_unsorted[]'
+}
+
+@test "--help begins with a usage line and fits into 80 columns" {
+        local name
+        for name in $(all_programs); do
+                helper "$name" --help
+                is "$status $stderr" '0 ' "$name"
+                [[ $output == "usage: ${name##*/} "* && $output == *'Exit status:'* ]]
+                ((${#output} > 100 && $(wc -L <<<"$output") <= 80))
+        done
+}
+
+@test "--help and --schema have the same keys" {
+        local name key
+        for name in $(with_request) verbs/attach verbs/mount; do
+                helper "$name" --help
+                is "$(grep -oE '^  [a-zA-Z][a-zA-Z./]*( |$)' <<<"${output%%$'\n'Example*}" | tr -d ' ' | sort)" "$(keys_of "$name" | sort)" "$name"
+        done
+}
+
+@test "flexdriver --help names every type of volumes, and so does the option type" {
+        local type
+        helper flexdriver --help
+        for type in $("$FLEXGRAFT_BIN/verbs/attach" --schema | jq -r '."$defs".request.properties.type.enum[]'); do
+                [[ $output =~ types\ of\ volumes\ are\ [a-z,\ ]*$type ]]
+        done
+}
+
+@test "a schema is one of draft 2020-12, and its parser agrees with it about every key" {
+        # shellcheck disable=SC2046
+        python3 "$FLEXGRAFT_REPO/tests/tools/check-schema.py" "$FLEXGRAFT_BIN" $(with_request)
+}
+
+@test "the man pages have what the programs say of their keys" {
+        cp -r "$FLEXGRAFT_REPO/man" "$BATS_TEST_TMPDIR/man"
+        "$FLEXGRAFT_REPO/scripts/generate" man "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/man"
+        diff -r "$FLEXGRAFT_REPO/man" "$BATS_TEST_TMPDIR/man" || {
+                echo 'make generate writes the lists anew'
+                return 1
+        }
+        local name
+        for name in $(with_request); do
+                is "$(sed -n '/^\.\\" keys begin/,/^\.\\" keys end/s/^\.B //p' "$FLEXGRAFT_REPO/man/$name.8")" "$(keys_of "$name")" "$name"
+        done
+}
+
+@test "a key that is missing in a man page's list is added, and what is written by hand stays" {
+        mkdir "$BATS_TEST_TMPDIR/man"
+        cat >"$BATS_TEST_TMPDIR/man/mount-list.8" <<'END'
+.SH REQUEST
+.\" keys begin
+.TP
+.B container
+old words
+.\" detail
+By hand.
+.TP
+.B gone
+.\" detail
+Of a key that is gone.
+.\" keys end
+.SH END
+END
+        "$FLEXGRAFT_REPO/scripts/generate" man "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/man"
+        is "$(grep '^\.B' "$BATS_TEST_TMPDIR/man/mount-list.8")" $'.B container\n.B timeoutSeconds'
+        grep -A1 'detail' "$BATS_TEST_TMPDIR/man/mount-list.8" | grep -q 'By hand.'
+        ! grep -q 'old words\|gone' "$BATS_TEST_TMPDIR/man/mount-list.8"
+}
+
+@test "a schema is written per program, as --schema prints it" {
+        local name
+        "$FLEXGRAFT_REPO/scripts/generate" schemas "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/schemas"
+        for name in $(all_programs | grep -v '^flexdriver$'); do
+                is "$(jq -S . "$BATS_TEST_TMPDIR/schemas/$name.json")" "$("$FLEXGRAFT_BIN/$name" --schema | jq -S .)" "$name"
+                is "$(jq -r '."$schema"' "$BATS_TEST_TMPDIR/schemas/$name.json")" https://json-schema.org/draft/2020-12/schema
+        done
+}
+
+# complete PROGRAM WORD: what bash would offer.
+complete_word() {
+        (
+                # shellcheck source=/dev/null
+                . "$BATS_TEST_TMPDIR/completions/bash/$1"
+                COMPREPLY=()
+                "_flexgraft_${1//-/_}" "$1" "$2" "$1"
+                [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\n' "${COMPREPLY[@]}"
+        )
+}
+
+@test "bash completes options, and the keys inside a request" {
+        local name key
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        for name in $(with_request); do
+                [[ $(complete_word "$name" --s) == --schema ]]
+                is "$(complete_word "$name" '{"')" "$(keys_of "$name" | sed 's/.*/{"&": /')" "$name"
+        done
+        is "$(complete_word mount-bind '{"container": 1, "rec')" '{"container": 1, "recursive": '
+        is "$(complete_word mount-bind '{"container": "re')" ''
+        is "$(complete_word mount-list --t)" --table
+        is "$(complete_word mount-hook '')" $'--help\n--schema\n--version\ncreateRuntime\nprestart\npoststart\npoststop'
+}
+
+@test "zsh's completions name every option and key" {
+        local name key
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        for name in $(with_request); do
+                [[ $(head -n 1 "$BATS_TEST_TMPDIR/completions/zsh/_$name") == "#compdef $name" ]]
+                for key in $(keys_of "$name") --help --version --schema; do
+                        grep -qE "[ '\"]$key[,'\"]" "$BATS_TEST_TMPDIR/completions/zsh/_$name"
+                done
+        done
+}
+
+@test "a reply that is not as its schema says is found" {
+        local bad
+        for bad in '{"status":"Success"}' '{"status":"Success","mounts":[{"id":1}]}' '{"status":"Failure","message":"x","error":{}}' '{"status":"Success","mounts":[],"more":1}'; do
+                run python3 "$FLEXGRAFT_REPO/tests/tools/validate-replies.py" "$FLEXGRAFT_BIN" <<<"mount-list"$'\t'"$bad"
+                is "$status" 1 "$bad"
+        done
+        run python3 "$FLEXGRAFT_REPO/tests/tools/validate-replies.py" "$FLEXGRAFT_BIN" <<<"mount-list"$'\t''{"status":"Success","mounts":[]}'
+        is "$status" 0
+}
+
+@test "an argument that begins with a dash is an option, in every program" {
+        local name
+        for name in $(with_request); do
+                helper "$name" --tabel
+                is "$status $(jq -r .message <<<"$json" | sed 's/ (.*//')" '2 the request cannot be understood: unknown option --tabel' "$name"
+        done
+        helper mount-hook --tabel
+        is "$status $stderr" $'2 mount-hook: unknown option --tabel\n'
+        helper mount-list --table --tabel
+        is "$status $stderr" $'2 mount-list: unknown option --tabel\n'
+        helper volume-capacity --format yaml
+        is "$status $(jq -r .message <<<"$json")" '2 the request cannot be understood: --format must be followed by prometheus or json'
+        helper verbs/unmount --tabel
+        [[ $(jq -r .message <<<"$json") == *'unknown option --tabel'* ]]
+}
+
+@test "the same mistake has the same words in every program" {
+        local name request words
+        local -A mistakes=(
+                ['[]']='it must be a JSON object'
+                ['{"nonesuch": 1}']='unknown key "nonesuch"'
+                ['{"a": }']="invalid JSON at line 1, column 7: unexpected token near '}'"
+        )
+        for name in $(with_request); do
+                for request in "${!mistakes[@]}"; do
+                        helper "$name" "$request"
+                        words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                        is "$status $words" "2 the request cannot be understood: ${mistakes[$request]}" "$name $request"
+                done
+                helper "$name" ''
+                words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                is "$status $words" '2 the request cannot be understood: the request is empty: expected a JSON object' "$name"
+                helper "$name" {} {}
+                words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                is "$status $words" '2 the request cannot be understood: one argument is needed: a JSON object, or - for standard input' "$name"
+        done
+}

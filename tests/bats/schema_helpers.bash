@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Every reply that helper() and call() see, and every record of a mount that was just made, is held against its JSON Schema:
+# collected while a file's tests run, validated once when they have. A file with a teardown_file() of its own calls schema_validate.
+
+# schema_collect PROGRAM OUTPUT ARGUMENTS...: a reply, if it is one.
+schema_collect() {
+        [[ $2 == '{'*$'\n' && ${2%$'\n'} != *$'\n'* && ${3:-} != --schema ]] || return 0
+        printf '%s\t%s' "$1" "$2" >>"$BATS_FILE_TMPDIR/replies"
+        if [[ $2 =~ ^'{"status":"Success","mount":{"id":"'([^\"\\/]+)'"' && $2 != *'"alreadyMounted":true'* ]]; then
+                schema_collect_record mount "$STATE_DIR/mounts/${BASH_REMATCH[1]}.json"
+        fi
+}
+
+# schema_collect_record TYPE FILE: a record as it was written.
+schema_collect_record() {
+        [[ ! -f $2 ]] || printf 'record:%s\t%s\n' "$1" "$(tr -d '\n' <"$2")" >>"$BATS_FILE_TMPDIR/replies"
+}
+
+schema_validate() {
+        [[ ! -e $BATS_FILE_TMPDIR/replies ]] ||
+                sort -u "$BATS_FILE_TMPDIR/replies" | python3 "$FLEXGRAFT_REPO/tests/tools/validate-replies.py" "$FLEXGRAFT_BIN"
+}
+
+teardown_file() {
+        schema_validate
+}
