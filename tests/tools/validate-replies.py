@@ -41,8 +41,11 @@ def main():
         name, _, text = line.decode("utf-8", "replace").partition("\t")
         if name not in validators:
             validators[name] = validator_of(binaries, name)
+        value = json.loads(text)
+        if name.startswith("record:") and value.get("version") != validators[name].schema["properties"]["version"]["const"]:
+            continue  # a test's, of a version to come
         seen[name] += 1
-        for complaint in complaints(validators[name], json.loads(text)):
+        for complaint in complaints(validators[name], value):
             failed += 1
             if failed <= 5:
                 print(f"{name}: {complaint[:500]}\n  in {text[:1000].rstrip()}")
