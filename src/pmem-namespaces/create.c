@@ -16,13 +16,13 @@
 
 #include "namespaces.h"
 
-#define ALIGN_BYTES (2UL << 20) /* of what is mapped: huge pages */
+#define ALIGN_BYTES (2UL << 20) /* of mappings: huge pages */
 #define SECTOR_BYTES 4096U
 #define TRIES 50
 #define TRY_NS (20L * 1000 * 1000)
-#define WIPE_BYTES (4ULL << 20) /* more than any signature is away from where it counts from */
+#define WIPE_BYTES (4ULL << 20) /* at each end; signatures are nearer to an end than this */
 
-/* The kernel makes the next one when the last was taken: it may be a moment until it is there. */
+/* The kernel creates a new seed after the last one was used, with some delay. */
 static struct ndctl_namespace *find_seed(struct ndctl_region *region)
 {
         static const struct timespec pause = { .tv_nsec = TRY_NS };
@@ -52,7 +52,7 @@ static int set_up_fsdax(struct ndctl_region *region, struct ndctl_namespace *nam
                 return r;
         r = ndctl_pfn_enable(pfn);
         if (r < 0)
-                (void)ndctl_pfn_set_namespace(pfn, NULL); /* the first failure is the one to tell */
+                (void)ndctl_pfn_set_namespace(pfn, NULL); /* the first failure is reported */
         return r;
 }
 
@@ -70,7 +70,7 @@ static int set_up_sector(struct ndctl_region *region, struct ndctl_namespace *na
                 return r;
         r = ndctl_btt_enable(btt);
         if (r < 0)
-                (void)ndctl_btt_set_namespace(btt, NULL); /* likewise */
+                (void)ndctl_btt_set_namespace(btt, NULL); /* as above */
         return r;
 }
 
@@ -89,7 +89,7 @@ static int write_zeroes(int fd, unsigned long long from, unsigned long long to)
         return 0;
 }
 
-/* Whatever a link or a file at that path may lead to. */
+/* Check that the opened file is the device of this name. */
 static int check_device(int fd, const char *device)
 {
         struct stat st;
@@ -109,7 +109,7 @@ static int check_device(int fd, const char *device)
                        : -ENOTBLK;
 }
 
-/* At both ends, and where data will begin: behind what the kernel notes of each page, 64 bytes (linux/pfn.h). */
+/* Wipe both ends, and where data will begin: after 64 bytes that the kernel reserves for each page (linux/pfn.h). */
 static int wipe_device(const char *device, unsigned long long bytes)
 {
         static const struct timespec pause = { .tv_nsec = TRY_NS };
@@ -140,8 +140,7 @@ static int wipe_device(const char *device, unsigned long long bytes)
         return r;
 }
 
-/* Before it has its name nobody looks at it: what was on that memory may be a filesystem, or a disk of a volume group.
- */
+/* Before it has its name: the memory may hold an old filesystem, or a disk of a volume group. */
 static int wipe(struct ndctl_namespace *namespace, unsigned long long bytes)
 {
         const char *device;
@@ -158,7 +157,7 @@ static int wipe(struct ndctl_namespace *namespace, unsigned long long bytes)
         return r;
 }
 
-/* By the kernel: libndctl remembers what we asked for. Somebody else may have taken the same seed. */
+/* Ask the kernel, not libndctl, which caches the uuid: another process may have taken the same seed. */
 static bool is_ours(struct ndctl_namespace *namespace, const char *uuid)
 {
         char path[128];
@@ -216,7 +215,7 @@ int create_namespace(struct ndctl_ctx *context, char **words)
         }
         if (r < 0) {
                 if (is_ours(namespace, words[4])) {
-                        (void)ndctl_namespace_disable_invalidate(namespace); /* the first failure is the one to tell */
+                        (void)ndctl_namespace_disable_invalidate(namespace); /* the first failure is reported */
                         (void)ndctl_namespace_delete(namespace);
                 }
                 return namespaces_complain(step, words[1], r);

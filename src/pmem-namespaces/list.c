@@ -10,7 +10,7 @@
 
 #include "namespaces.h"
 
-#define REGION_ALIGN_BYTES (16UL << 20) /* where the kernel is silent: before 5.7 */
+#define REGION_ALIGN_BYTES (16UL << 20) /* if the kernel does not tell: before Linux 5.7 */
 #define EXTENTS_MAX 64
 
 static const char *mode_word(enum ndctl_namespace_mode mode)
@@ -27,7 +27,7 @@ static const char *mode_word(enum ndctl_namespace_mode mode)
         }
 }
 
-/* The block device is that of what lies over the namespace, where something does. */
+/* The block device, and its size: that of the pfn or btt of the namespace, if it has one. */
 static const char *device_of(struct ndctl_namespace *namespace, unsigned long long *ret_bytes)
 {
         struct ndctl_pfn *pfn = ndctl_namespace_get_pfn(namespace);
@@ -60,7 +60,7 @@ static json_t *namespace_object(struct ndctl_namespace *namespace)
                          path[5] != '\0' ? path : "", "active", ndctl_namespace_is_active(namespace));
 }
 
-/* What the kernel makes of the number of interleave ways: all of them get the same part of a namespace. */
+/* The alignment of namespaces, as the kernel computes it: every interleave way has an equal part of a namespace. */
 static unsigned long long align_of(struct ndctl_region *region)
 {
         unsigned long align = ndctl_region_get_align(region);
@@ -84,7 +84,7 @@ static int compare_starts(const void *a, const void *b)
         return (first->start > second->start) - (first->start < second->start);
 }
 
-/* Where nothing is, in the order of addresses; namespaces come in any. */
+/* The free extents, by address. libndctl lists namespaces in any order. */
 static json_t *extents_of(struct ndctl_region *region)
 {
         const unsigned long long align = align_of(region);
@@ -99,7 +99,7 @@ static json_t *extents_of(struct ndctl_region *region)
                 if (ndctl_namespace_get_size(namespace) == 0)
                         continue;
                 if (count == EXTENTS_MAX)
-                        return extents; /* so many that nothing is promised */
+                        return extents; /* too many: report no free space */
                 used[count].start = ndctl_namespace_get_resource(namespace);
                 used[count++].bytes = ndctl_namespace_get_size(namespace);
         }
@@ -124,7 +124,7 @@ static json_t *region_object(struct ndctl_region *region)
         unsigned long long available = ndctl_region_get_available_size(region);
 
         ndctl_namespace_foreach (region, namespace)
-                if (ndctl_namespace_get_size(namespace) > 0) /* others are seeds */
+                if (ndctl_namespace_get_size(namespace) > 0) /* size 0: a seed */
                         (void)json_array_append_new(namespaces, namespace_object(namespace));
         return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "region", ndctl_region_get_devname(region), "size",
                          (json_int_t)ndctl_region_get_size(region), "available", (json_int_t)available, "largest",

@@ -7,7 +7,8 @@
 
 int namespaces_complain(const char *what, const char *subject, int r)
 {
-        (void)fprintf(stderr, "%s %s: %s\n", what, subject, strerror(r < 0 ? -r : r)); /* nobody else to tell */
+        (void)fprintf(stderr, "%s %s: %s\n", what, subject,
+                      strerror(r < 0 ? -r : r)); /* a failure cannot be reported */
         return 1;
 }
 
@@ -42,7 +43,7 @@ static struct ndctl_namespace *find_namespace(struct ndctl_ctx *context, const c
         return NULL;
 }
 
-/* Only what nobody has open: disable_safe looks. */
+/* ndctl_namespace_disable_safe() fails if it is in use. */
 static int destroy_namespace(struct ndctl_namespace *namespace)
 {
         const char *name = ndctl_namespace_get_devname(namespace);
@@ -64,7 +65,6 @@ int namespaces_destroy(struct ndctl_ctx *context, const char *name)
         return namespace != NULL ? destroy_namespace(namespace) : 0;
 }
 
-/* What is over the namespace goes, and it is enabled as it is. */
 int namespaces_lay_open(struct ndctl_ctx *context, const char *name)
 {
         struct ndctl_namespace *namespace = find_namespace(context, name);
@@ -79,7 +79,6 @@ int namespaces_lay_open(struct ndctl_ctx *context, const char *name)
         return 0;
 }
 
-/* What a call that was killed left. */
 int namespaces_tidy(struct ndctl_region *region)
 {
         struct ndctl_namespace *namespace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * namespaces.h - regions and namespaces of persistent memory: found, destroyed, stripped of what lies over them.
+ * namespaces.h - find regions and namespaces of persistent memory; destroy namespaces, or make them raw.
  *
  * The functions that return int return the exit status: 0, or 1 after a line on standard error.
  */

@@ -3,12 +3,12 @@
  * pmem-namespaces list | create REGION NAME BYTES fsdax|sector UUID | destroy NAMESPACE | lay-open NAMESPACE |
  * tidy REGION - namespaces of persistent memory.
  *
- * The only program that is linked with libndctl, which there is for dynamic programs alone: the volume tools and the
- * driver's verbs are static, and have it run by a runner (block/pmem.c), with no privileges but those of that. What it says
- * is JSON on standard output; why it could not is a line on standard error, and exit status 1.
+ * The only program that uses libndctl, which exists as a shared library only. The volume tools and the driver's verbs
+ * are static; their exec helper (block/pmem) runs this program, with the helper's privileges. It prints JSON on
+ * standard output; a failure is a line on standard error and exit status 1.
  *
- * Whoever runs it holds a lock of the region: what has the name that namespaces have while they are made, at the
- * beginning of a call, was left by one that was killed.
+ * The caller holds a lock of the region. So a namespace that has the temporary name (MAKING) at the start of a call was
+ * left by a call that was killed.
  */
 #include <ndctl/libndctl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * export-privileges PROGRAM - print the C header with PROGRAM's capabilities and its system call filter.
  *
- * Runs at build time, on the machine that builds, as anybody. libseccomp compiles the rules into a balanced tree
+ * Runs at build time, without privileges. libseccomp compiles the rules into a balanced tree
  * (SCMP_FLTATR_CTL_OPTIMIZE 2), which loads and runs faster than a chain of comparisons.
  */
 #include <asm/termbits.h>
@@ -35,17 +35,17 @@
 #define NAMESPACES                                                                                                     \
         (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* A call that is allowed with these arguments only: as many rows as there are ways. */
+/* A call that is allowed only with these arguments. Several rows of one name: any of them. */
 struct argument_rule {
         const char *system_call;
         struct scmp_arg_cmp compare;
-        struct scmp_arg_cmp also; /* op 0: nothing */
+        struct scmp_arg_cmp also; /* op 0: no second condition */
 };
 
 static const struct argument_rule argument_rules[] = {
         { "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0) }, /* workers, never new namespaces */
-        { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace to lock a mount in */
-        { "unshare/user", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUSER) }, /* one that nobody is ever in: a mapping */
+        { "unshare", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS) },        /* a private namespace, to lock a mount */
+        { "unshare/user", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUSER) }, /* for an id mapping; no process enters it */
         { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_QUERY) },
         { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_GET_FD_BY_ID) },
         { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_OBJ_GET_INFO_BY_FD) },
@@ -53,7 +53,7 @@ static const struct argument_rule argument_rules[] = {
         { "bpf", SCMP_A0(SCMP_CMP_EQ, BPF_PROG_ATTACH) },
         { "setns/mnt", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS) },
         { "setns/user", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWUSER) },
-        { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* a worker's answer; no other socket at all */
+        { "socketpair", SCMP_A0(SCMP_CMP_EQ, AF_UNIX) }, /* the answer of a child; no other sockets */
         { "socket/local", SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) }, /* syslog */
         { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) },
         { "socket/network", SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM) },
@@ -71,13 +71,13 @@ static const struct argument_rule argument_rules[] = {
         { "ioctl/loop", SCMP_A1(SCMP_CMP_EQ, BLKGETSIZE64) },
         { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_DUMPABLE), SCMP_A1(SCMP_CMP_EQ, 0) },
         { "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG) },
-        { "unshare/uts", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUTS) }, /* a client's name */
+        { "unshare/uts", SCMP_A0(SCMP_CMP_EQ, CLONE_NEWUTS) }, /* the host name of an NFS client */
         { "prctl/name", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
         { "unshare/fs", SCMP_A0(SCMP_CMP_EQ, CLONE_FS) },      /* a thread's own umask */
         { "ioctl/backing", SCMP_A1(SCMP_CMP_EQ, 0x4010e501) }, /* FUSE_DEV_IOC_BACKING_OPEN */
         { "ioctl/backing", SCMP_A1(SCMP_CMP_EQ, 0x4004e502) }, /* FUSE_DEV_IOC_BACKING_CLOSE */
         { "ioctl/namespace", SCMP_A1(SCMP_CMP_EQ, NS_GET_MNTNS_ID) },
-        /* what libblkid asks of a device, and the C library of any file it opens by name: all of them only look */
+        /* ioctls of libblkid on devices, and of the C library on files that it opens by name: all only read */
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, TCGETS) },
         { "ioctl/erase", SCMP_A1(SCMP_CMP_EQ, BLKZEROOUT) },
         { "ioctl/device", SCMP_A1(SCMP_CMP_EQ, BLKROGET) },
@@ -107,7 +107,7 @@ static const struct argument_rule argument_rules[] = {
 };
 
 #ifdef SANITIZE
-/* What the sanitizers' runtime does on its own account. */
+/* Calls of the sanitizers' runtime. */
 static const char *const sanitizer_calls[] = { "sigaltstack", "rt_sigaction", "rt_sigprocmask", "sched_yield",
                                                "mprotect",    "madvise",      "futex",          "gettid",
                                                "getpid",      "clone3",       "prlimit64",      "getrlimit",
@@ -122,7 +122,7 @@ static void check(int r, const char *what)
         }
 }
 
-/* name: a system call, or one of the ways above to make it, "call/way". */
+/* name: a system call, or "call/way" as in the rules above. */
 static void allow(scmp_filter_ctx filter, const char *name)
 {
         char call[64];
@@ -138,12 +138,12 @@ static void allow(scmp_filter_ctx filter, const char *name)
                 number = SYS_open_tree_attr;
         if (number < 0)
                 return; /* not a system call of this architecture */
-        /* the C library makes threads with it, or, where it is not there, with clone, whose arguments can be looked at
-         */
+        /* the C library creates threads with clone3 or, if that fails with ENOSYS, with clone, whose flags a filter can
+         * check */
         if (strcmp(name, "clone3/absent") == 0) {
                 int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 
-                check(r == -EACCES ? 0 : r, name); /* what is not listed is so anyway */
+                check(r == -EACCES ? 0 : r, name); /* -EACCES: this is the default action already */
                 return;
         }
         for (size_t i = 0; i < sizeof argument_rules / sizeof argument_rules[0]; i++)
@@ -175,7 +175,7 @@ static void print_filter(scmp_filter_ctx filter)
         (void)fclose(file);
 }
 
-/* What other people's programs inherit is refused, not killed. */
+/* Filters that external programs inherit: an unlisted call fails instead of killing. */
 static bool runs_others(const char *program)
 {
         static const char *const programs[] = { "tools", "lvm", "pmem", "remap-runner" };
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
                 return 1;
         }
 
-        /* Whatever we run ourselves may be newer than this list: a call that is missing is absent, not a crime. */
+        /* external programs may make calls that are newer than this list */
         filter = seccomp_init(runs_others(row->program) ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_KILL_PROCESS);
         if (filter == NULL)
                 check(-ENOMEM, "seccomp_init");

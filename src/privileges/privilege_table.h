@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege_table.h - the capabilities each program keeps and the system calls it may make. Nothing else says so.
+ * privilege_table.h - which capabilities each program keeps, and which system calls it may make. The only such list.
  *
- * "name/way" is a call that is allowed in that way only, by the rules of export-privileges.c.
+ * A system call that is not in a program's row kills the program (SECCOMP_RET_KILL_PROCESS). "call/way" allows a call
+ * only with certain arguments: those of the rules "call/way" in export-privileges.c.
  *
- * A system call that is not in a program's groups kills it (SECCOMP_RET_KILL_PROCESS). Calls that could do more than
- * the program needs are allowed by their arguments alone: see the rules in export-privileges.c.
+ * To allow another system call: put its name into the group of the feature that needs it, or into the program's row if
+ * no other program does. If other arguments could do harm, write "call/way" and add a rule to export-privileges.c.
+ * tests/bats/privileges.bats tests what each program may do.
  */
 #ifndef FLEXGRAFT_PRIVILEGE_TABLE_H
 #define FLEXGRAFT_PRIVILEGE_TABLE_H
@@ -13,73 +15,73 @@
 #include <linux/capability.h>
 #include <stddef.h>
 
-/* What every program does: memory, files of the node, a supervised worker, an answer. */
+/* All programs: memory, files of the node, a worker with a time limit, the reply. */
 #define GROUP_BASE                                                                                                     \
         "read", "write", "close", "openat", "newfstatat", "fcntl", "unlinkat", "renameat", "fchmod", "lseek", "brk",   \
                 "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "ppoll", "clone", \
                 "waitid", "pidfd_send_signal", "sched_setaffinity", "getcpu", "getrandom", "clock_gettime", "geteuid", \
                 "getpid", "getppid", "prctl", "getdents64"
 
-/* A container: pinned, looked into from outside, its paths resolved beneath its root. */
+/* Pin a container, read its /proc, resolve paths beneath its root. */
 #define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink", "readlinkat"
 
-/* Make a mount point in it, or remove one, as its root. */
+/* Create or remove a mount point in a container, with the ids of its root. */
 #define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid"
 
-/* Inside its mount namespace: put a mount there, or take one away. */
+/* Place a mount in the container's mount namespace, or unmount one. */
 #define GROUP_PLACE "setns/mnt", "move_mount"
 #define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "setfsuid", "setfsgid"
 #define GROUP_INJECT                                                                                                   \
         GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION
 
-/* A mount nobody sees yet: clone one, set its attributes; lock them in a private namespace of our own. */
+/* Create a detached mount, set its attributes, lock them in a private mount namespace. */
 #define GROUP_DETACHED                                                                                                 \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "setns/user", "socketpair",          \
                 "sendmsg", "recvmsg", "setresuid", "setresgid", "setgroups", "close_range"
 
-/* A mapping of our own (mount/idmap.c), and clones with it. */
+/* Create an id mapping (mount/idmap), and id-mapped clones. */
 #define GROUP_MAPPING "unshare/user", "open_tree_attr"
 
-/* Device programs of control groups: looked at, added to, replaced. */
+/* Read and replace device programs of control groups (container/device_bpf). */
 #define GROUP_DEVICES "bpf", "umask", "fstat"
 
-/* Ask the kernel about one mount. */
+/* Read the properties of a mount. */
 #define GROUP_QUESTION "statmount"
 
-/* A list that is put in order: qsort() of the C library asks how much memory there is. */
+/* Sort: the C library's qsort() reads the size of the memory. */
 #define GROUP_SORT "sysinfo"
 
-/* libblkid reads devices. */
+/* Probe devices with libblkid. */
 #define GROUP_PROBE                                                                                                    \
         "ioctl/device", "access", "faccessat", "faccessat2", "stat", "lstat", "fstat", "pread64", "fadvise64",         \
                 "readlink", "uname", "sysinfo", "gettimeofday", "time"
 
-/* A line for the system log. */
+/* Write to the system log. */
 #define GROUP_LOG "socket/local", "connect", "sendto"
 
-/* The driver's records, and directories that it makes. */
+/* Volume records, and directories of volumes. */
 #define GROUP_VOLUME                                                                                                   \
         GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask", "fstatfs"
 
-/* An image file as a block device. */
+/* Loop devices and image files. */
 #define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "access", "sync_file_range"
 
-/* A path of the node's. */
+/* Resolve a path of the node (base/node_path). */
 #define GROUP_NODE_PATH "openat2", "fstatfs", "readlinkat"
 
-/* A mount on the node, and its end. */
+/* Mount and unmount on the node. */
 #define GROUP_NODE_MOUNT                                                                                               \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir",    \
                 "chdir"
 
-/* Orders for the runner of commands (block/fs_tools.c). */
+/* Give orders to an exec helper (process/exec_helper). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
 
-/* Volumes made, erased, measured (src/volume-tools/). */
+/* Create, erase and measure volumes (src/volume-tools). */
 #define GROUP_PROVISION GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg", "ioctl/erase"
 
-/* What the runner does, and what mkfs, fsck and their like do; refused, not killed: other versions ask for other
- * things. */
+/* An exec helper and the external programs that it runs (mkfs, fsck, ...). A missing call fails with ENOSYS and
+ * does not kill: other versions of these programs make other calls. */
 #define GROUP_TOOLS                                                                                                    \
         "access", "arch_prctl", "brk", "capget", "capset", "chdir", "clock_getres", "clock_gettime",                   \
                 "clock_nanosleep", "clone/any", "clone3", "close", "close_range", "dup", "dup2", "dup3", "execve",     \
@@ -95,17 +97,17 @@
                 "sync_file_range", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4",          \
                 "waitid", "write", "writev"
 
-/* Ask for a translator, and make its filesystem (inject/remap.c). */
-#define GROUP_TRANSLATOR "recvfrom", "fstat", "kill/kill"
+/* Have remap-daemon started, and create its FUSE filesystem (inject/remap). */
+#define GROUP_REMAP_START "recvfrom", "fstat", "kill/kill"
 
-/* Find a server: names, and a connection (mount/nfs_server.c). */
+/* Resolve a server's name and test a connection (mount/nfs_server). */
 #define GROUP_NETWORK                                                                                                  \
         "socket/network", "setgroups", "setresuid", "setresgid", "ioctl/interface", "writev", "connect", "getsockopt", \
                 "setsockopt", "getsockname", "getpeername", "sendto", "recvfrom", "poll", "fstat", "uname",            \
                 "gettimeofday", "capget", "capset", "socketpair", "sendmsg", "recvmsg", "close_range", "openat2"
 
-/* What the translator does for the processes of a container, and what watches over it (src/translator/). */
-#define GROUP_TRANSLATE                                                                                                \
+/* remap-daemon and its keeper: file operations for the processes of a container. */
+#define GROUP_REMAP                                                                                                    \
         GROUP_BASE, "writev", "pwritev2", "statx", "mknodat", "mkdirat", "symlinkat", "linkat", "renameat2",           \
                 "readlinkat", "readlink", "fchmodat", "fchownat", "utimensat", "truncate", "ftruncate", "fstat",       \
                 "statfs", "fstatfs", "setxattr", "getxattr", "listxattr", "removexattr", "pread64", "pwrite64", "dup", \
@@ -115,57 +117,56 @@
                 "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
                 "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name", "close_range", "getuid", "dup2"
 
-/* What putting any mount into a container takes. */
+/* To place any mount in a container. */
 #define CAPABILITIES_INJECT                                                                                            \
         CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL
 
-/* What whoever made an overlay must be allowed, for as long as it is used: the kernel acts on its layers as that. */
+/* The kernel accesses the layers of an overlay with the credentials of the process that mounted it. */
 #define CAPABILITIES_OVERLAY CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP, CAP_MKNOD
 
-/* To act on files as anybody, the node's root included; and (SYS_ADMIN) to let the kernel pass reads and writes
- * through. */
-#define CAPABILITIES_TRANSLATE                                                                                         \
+/* To access files as any user, including the node's root; CAP_SYS_ADMIN: to register files for FUSE passthrough. */
+#define CAPABILITIES_REMAP                                                                                             \
         CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
 
 struct privilege_row {
         const char *program;
-        int capabilities[16];          /* ended by -1 */
-        const char *system_calls[160]; /* ended by NULL */
+        int capabilities[16];          /* -1 ends the list */
+        const char *system_calls[160]; /* NULL ends the list */
 };
 
 /*
  * SYS_ADMIN     setns(mnt), move_mount, open_tree, mount_setattr, fsopen, umount2; statmount of another namespace
  * SYS_CHROOT    setns(mnt)
  * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace
- * DAC_OVERRIDE  make a mount point in directories that belong to the container's users
- * DAC_READ_SEARCH  look into such directories, and into those of pods and of a volume's source
- * KILL          end a child that has become the container's root and that the container has stopped
+ * DAC_OVERRIDE  create a mount point in directories of the container's users
+ * DAC_READ_SEARCH  read such directories, and those of pods and of a volume's source
+ * KILL          kill a child that became the container's root and that the container has stopped
  * MKNOD         a device node for a raw device; whiteouts of an overlay
- * NET_ADMIN     ask which device programs a control group has (before Linux 6.7 the kernel wants this for it)
- * SETFCAP       a mapping that shows something as the node's own root (Linux 5.12); copy file capabilities up
- * CHOWN, FOWNER, FSETID  an overlay copies files up, and keeps their owners and modes
- * SYS_NICE, IPC_LOCK  lvm keeps itself in memory, and goes first, while devices are suspended
+ * NET_ADMIN     list the device programs of a control group (required before Linux 6.7)
+ * SETFCAP       a mapping to the node's root (Linux 5.12); copy file capabilities up in an overlay
+ * CHOWN, FOWNER, FSETID  an overlay copies files up with their owners and modes
+ * SYS_NICE, IPC_LOCK  lvm locks its memory and raises its priority while devices are suspended
  * SYS_RESOURCE  resize2fs grows a mounted ext4
- * SETUID/SETGID make it as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
+ * SETUID/SETGID create files as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
  */
 static const struct privilege_row privilege_table[] = {
-        { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT, GROUP_TRANSLATOR } },
+        { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT, GROUP_REMAP_START } },
         { "mount-block",
           { CAPABILITIES_INJECT, CAP_MKNOD, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_TRANSLATOR } },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_REMAP_START } },
         { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
         { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
         { "mount-nfs",
           { CAPABILITIES_INJECT, -1 },
-          { GROUP_INJECT, GROUP_TRANSLATOR, GROUP_NETWORK, "setns/net", "unshare/uts", "sethostname" } },
+          { GROUP_INJECT, GROUP_REMAP_START, GROUP_NETWORK, "setns/net", "unshare/uts", "sethostname" } },
         { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
         { "mount-batch",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_TRANSLATOR, GROUP_NETWORK,
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START, GROUP_NETWORK,
             "setns/net", "unshare/uts", "sethostname" } },
         { "mount-hook",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_TRANSLATOR, GROUP_NETWORK,
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START, GROUP_NETWORK,
             "setns/net", "unshare/uts", "sethostname" } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN,
@@ -213,17 +214,15 @@ static const struct privilege_row privilege_table[] = {
         { "volume-delete", { -1 }, { GROUP_PROVISION } },
         { "volume-list", { -1 }, { GROUP_PROVISION } },
         { "volume-capacity", { -1 }, { GROUP_PROVISION } },
-        { "remap-daemon", { CAPABILITIES_TRANSLATE, -1 }, { GROUP_TRANSLATE } },
+        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP } },
+        /* starts remap-daemon, which inherits this filter and then drops more */
         { "remap-runner",
-          { CAPABILITIES_TRANSLATE, CAP_SETPCAP, -1 },
-          { GROUP_TRANSLATE, "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget", "capset",
-            "prctl/any",     "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto", "pipe2",
-            "setsid",        "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } }, /* inherited by
-                                                                                                     remap-daemon, which
-                                                                                                     gives away more */
-        { "tools",
-          { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_TOOLS } }, /* inherited by what is run */
+          { CAPABILITIES_REMAP, CAP_SETPCAP, -1 },
+          { GROUP_REMAP, "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget", "capset",
+            "prctl/any", "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto", "pipe2",
+            "setsid",    "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } },
+        /* inherited by the external programs */
+        { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 }, { GROUP_TOOLS } },
         { "pmem", { CAP_DAC_OVERRIDE, CAP_SYS_ADMIN, -1 }, { GROUP_TOOLS, "memfd_create", "sendmsg" } },
         { "lvm",
           { CAP_SYS_ADMIN, CAP_MKNOD, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_SYS_NICE, CAP_IPC_LOCK, -1 },

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What others use to try filesystems, from within a container, through the id translator: fio, stress-ng, fs_mark, and random operations
+# What others use to try filesystems, from within a container, through remap: fio, stress-ng, fs_mark, and random operations
 # on one file.
 
 load helpers
@@ -137,7 +137,7 @@ random_operations() {
 }
 
 @test "random operations on a file do what they should while the daemon is killed again and again" {
-        [[ $IDS == remap ]] || skip "it is about the translator"
+        [[ $IDS == remap ]] || skip "it is about ids: remap"
         local pid i
         remap_bed ext4
         in_container /bin/random-file-ops /ext4/file "$EPOCHSECONDS" 6000 3>&- &

@@ -157,7 +157,7 @@ other_than() {
         assert_field .mount.idMapping host
         is "$(in_container stat -c %u /data/file)" 65534
         [[ $(mount_line /data) == *" - nfs4 "* ]] || is "$(mount_line /data)" "... - nfs4 ..."
-        is "$(translators)" "" translators
+        is "$(remap_processes)" "" remap_processes
         remove_nfs
         assert_nothing_left_of_nfs
 }
@@ -781,7 +781,7 @@ assert_locked() {
         is "$(<"$EXPORTED/made")" made
 }
 
-@test "a translator that is killed is another's at once, and open files go on" {
+@test "a remap daemon that is killed is replaced at once, and open files stay usable" {
         local daemon
         start_client plain
         mount_nfs
@@ -799,7 +799,7 @@ assert_locked() {
 
 # ---- ends
 
-@test "when a container ends, its mount, translator and network end too" {
+@test "when a container ends, its mount, remap daemon and network end too" {
         local kind link
         for kind in plain plain-nouserns crun; do
                 start_client "$kind"
@@ -807,7 +807,7 @@ assert_locked() {
                 mount_nfs
                 in_container sh -c 'echo text >/data/file'
                 stop_container
-                wait_until 10 no_translators
+                wait_until 10 no_remap_processes
                 wait_until 10 link_is_gone "$link"
                 is "$(<"$EXPORTED/file")" text
                 # Its record is of a container that is no more.
@@ -816,7 +816,7 @@ assert_locked() {
         done
 }
 
-@test "when a container ends that waits for a dead server, its processes, translator and network end too" {
+@test "when a container ends that waits for a dead server, its processes, remap daemon and network end too" {
         local link pid
         start_client plain
         link=$NFS_LINK pid=$CONTAINER_PID
@@ -828,7 +828,7 @@ assert_locked() {
         sleep 1
         kill -KILL "$pid"
         wait_until 15 process_is_gone "$pid" || { ps -eo pid,ppid,stat,wchan:24,args; return 1; }
-        wait_until 15 no_translators || { ps -eo pid,ppid,stat,wchan:24,args; return 1; }
+        wait_until 15 no_remap_processes || { ps -eo pid,ppid,stat,wchan:24,args; return 1; }
         thaw_server
         wait_until 20 link_is_gone "$link"
 }
@@ -850,7 +850,7 @@ assert_locked() {
                 assert_no_records
                 # who was in it holds it, and can be killed
                 pkill -KILL -f '^cat /data/other$'
-                wait_until 20 no_translators
+                wait_until 20 no_remap_processes
                 thaw_server
                 wait_until 20 has_no_superblocks
                 stop_container
@@ -873,7 +873,7 @@ assert_locked() {
         fi
         assert_mounts_at /data 0
         assert_no_records
-        wait_until 10 no_translators
+        wait_until 10 no_remap_processes
 }
 
 @test "mount-list answers at once when the server is dead" {

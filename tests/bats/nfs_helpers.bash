@@ -145,7 +145,7 @@ nfs_teardown() {
                 for pid in "${!bed_kind[@]}"; do
                         stop_container "$pid"           # while its server answers
                 done
-                wait_until 5 no_translators
+                wait_until 5 no_remap_processes
                 nfs_server_end
                 NFS_SERVER=${nfs_first_server[0]} NFS_MONITOR=${nfs_first_server[1]} NFS_ROOT=${nfs_first_server[2]}
         fi
@@ -288,8 +288,8 @@ fails_within() {
 
 # ---- what must hold
 
-# translators: the process ids of all keepers and daemons.
-translators() {
+# remap_processes: the process ids of all keepers and daemons.
+remap_processes() {
         local file name
         for file in /proc/[0-9]*/comm; do
                 { read -r name <"$file"; } 2>/dev/null || continue
@@ -297,8 +297,8 @@ translators() {
         done
 }
 
-no_translators() {
-        [[ -z $(translators) ]]
+no_remap_processes() {
+        [[ -z $(remap_processes) ]]
 }
 
 # nfs_superblocks [PID]: how many NFS filesystems there are in its network namespace.
@@ -310,9 +310,9 @@ has_no_superblocks() {
         (($(nfs_superblocks "$@") == 0))
 }
 
-# assert_nothing_left_of_nfs: no translator, no NFS filesystem in the container's network namespace. Either may take a moment to end.
+# assert_nothing_left_of_nfs: no remap daemon, no NFS filesystem in the container's network namespace. Either may take a moment to end.
 assert_nothing_left_of_nfs() {
-        wait_until 5 no_translators || { ps -o pid,stat,wchan:20,args -p "$(translators | paste -sd,)"; return 1; }
+        wait_until 5 no_remap_processes || { ps -o pid,stat,wchan:20,args -p "$(remap_processes | paste -sd,)"; return 1; }
         [[ ! -e /proc/$CONTAINER_PID/net/nfsfs ]] || wait_until 5 has_no_superblocks || { cat "/proc/$CONTAINER_PID/net/nfsfs/volumes"; return 1; }
 }
 

@@ -415,7 +415,7 @@ namespaces() { # [REGION]
         quietly vgremove --force "$GROUP"
         quietly vgrename others "$GROUP"
         create data "$EXTENT"
-        assert_failure EEXIST "not of our making"
+        assert_failure EEXIST "not made by flexgraft"
 }
 
 @test "what a call that was killed left of making a group is room, and goes into it or away" {

@@ -87,7 +87,7 @@ check_privileges() {
         is "$(status_field CapAmb)" 0000000000000000 CapAmb
         is "$(status_field Seccomp)" 2 Seccomp
         is "$(status_field NoNewPrivs)" 1 NoNewPrivs
-        # Nothing is open but standard input, output and error, and the ways to who would start a translator, or run lvm and pmem-namespaces.
+        # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, lvm and pmem-namespaces.
         local open="0 1 2 "
         [[ ! $1 =~ ^(mount-(bind|block|nfs|batch)|volume-.*)$ ]] || open+="3 "
         [[ $1 != volume-* ]] || open+="4 "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The id translator over local filesystems: a container uses a directory as if it were its own, whatever it does to it.
+# remap over local filesystems: a container uses a directory as if it were its own, whatever it does to it.
 
 load helpers
 load remap_helpers
@@ -48,8 +48,8 @@ teardown() {
         assert_field '.mounts[0].idMapping' remap
         assert_field '.mounts[0].remap.running' true
         [[ " ${remap_pids[*]} " == *" $(jq .mounts[0].remap.pid <<<"$json") "* ]]
-        is "$(translators remap-keeper | wc -l)" 1 "keepers"
-        is "$(translators remap-daemon | wc -l)" 1 "daemons"
+        is "$(remap_processes remap-keeper | wc -l)" 1 "keepers"
+        is "$(remap_processes remap-daemon | wc -l)" 1 "daemons"
 }
 
 # bats test_tags=kernel
@@ -121,13 +121,13 @@ teardown() {
         start_container plain
         helper mount-block '{"container": '"$CONTAINER_PID"', "source": "'"$DEVICE"'", "target": "/data", "ids": "'"$IDS"'"}'
         assert_success
-        remember_translators
+        remember_remap_processes
         assert_field .mount.idMapping "$IDS"
         is "$(in_container cat /data/file)" "from the device"
         in_container sh -c 'echo text >/data/made && chown 7:8 /data/made'
         helper mount-remove "$(remove_request /data)"
         assert_success
-        translators_end
+        remap_processes_end
         # Nothing holds the superblock any more.
         mkdir "$BATS_TEST_TMPDIR/look"
         mount "$DEVICE" "$BATS_TEST_TMPDIR/look"
@@ -144,12 +144,12 @@ teardown() {
         node_snapshot
         SOURCE=$SOURCE/file
         helper mount-bind "$(bind_request /file "\"ids\": \"$IDS\"")"
-        remember_translators
+        remember_remap_processes
         if [[ $status != 0 ]]; then
                 assert_failure
                 assert_container_unchanged
                 assert_node_unchanged
-                is "$(translators)" '' "processes"
+                is "$(remap_processes)" '' "processes"
                 return
         fi
         is "$(in_container cat /file)" text

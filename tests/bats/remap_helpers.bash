@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # of helpers.bash
-# What tests of the id translator need besides helpers.bash: filesystems that are its sources, a container that has the programs of the
+# What tests of remap need besides helpers.bash: filesystems that are its sources, a container that has the programs of the
 # node, and its processes.
 #
 # FLEXGRAFT_TEST_IDS=idmapped runs them over id-mapped mounts, to see which of them ask for more than the kernel itself gives.
@@ -85,7 +85,7 @@ remap_mount() {
         helper mount-bind "$(bind_request "$2" "\"ids\": \"$IDS\"${3:+, $3}")"
         assert_success
         assert_field .mount.idMapping "$IDS"
-        remember_translators
+        remember_remap_processes
 }
 
 # remap_bed [TYPE...]: those filesystems (both: ext4 and tmpfs), in a container at /TYPE.
@@ -100,8 +100,8 @@ remap_bed() {
         TYPES=("$@")
 }
 
-# translators [NAME]: the processes that serve the current container; NAME: only those of that name.
-translators() {
+# remap_processes [NAME]: the processes that serve the current container; NAME: only those of that name.
+remap_processes() {
         local pid name
         for name in ${1:-remap-keeper remap-daemon}; do
                 for pid in $(pgrep -x "$name"); do
@@ -111,16 +111,16 @@ translators() {
         done
 }
 
-remember_translators() {
+remember_remap_processes() {
         local pid
-        for pid in $(translators); do
+        for pid in $(remap_processes); do
                 [[ " ${remap_pids[*]} " == *" $pid "* ]] || remap_pids+=("$pid")
         done
 }
 
-# the_translator NAME: the only one of that name that serves the current container, in REPLY.
-the_translator() {
-        REPLY=$(translators "$1")
+# the_remap_process NAME: the only one of that name that serves the current container, in REPLY.
+the_remap_process() {
+        REPLY=$(remap_processes "$1")
         [[ $REPLY =~ ^[0-9]+$ ]] && return 0
         echo "processes $1 that serve container $CONTAINER_PID: ${REPLY:-none}"
         return 1
@@ -128,22 +128,22 @@ the_translator() {
 
 # there_is_another NAME PID: and it is not PID.
 there_is_another() {
-        the_translator "$1" >/dev/null && [[ $REPLY != "$2" ]]
+        the_remap_process "$1" >/dev/null && [[ $REPLY != "$2" ]]
 }
 
-no_translators() {
-        [[ -z $(translators) ]]
+no_remap_processes() {
+        [[ -z $(remap_processes) ]]
 }
 
-# translators_end: those that there were end within seconds, by themselves.
-translators_end() {
+# remap_processes_end: those that there were end within seconds, by themselves.
+remap_processes_end() {
         ((${#remap_pids[@]} > 0)) || [[ $IDS != remap ]] || { echo "there were none"; return 1; }
         wait_until 5 processes_are_gone "${remap_pids[@]}"
 }
 
 # kill_daemon: waits until another is there.
 kill_daemon() {
-        the_translator remap-daemon || return 1
+        the_remap_process remap-daemon || return 1
         local old=$REPLY
         kill -KILL "$old"
         wait_until 10 there_is_another remap-daemon "$old" || return 1
@@ -151,7 +151,7 @@ kill_daemon() {
 }
 
 kill_keeper() {
-        the_translator remap-keeper || return 1
+        the_remap_process remap-keeper || return 1
         local old=$REPLY
         kill -KILL "$old"
         wait_until 10 there_is_another remap-keeper "$old" || return 1
@@ -215,7 +215,7 @@ answer() {
 
 # only_remap: for what a mount by the kernel alone has not.
 only_remap() {
-        [[ $IDS == remap ]] || skip "it is about the translator"
+        [[ $IDS == remap ]] || skip "it is about ids: remap"
 }
 
 # ---- locks

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The id translator: rights on the node, and containers that mean harm.
+# remap: rights on the node, and containers that mean harm.
 
 load helpers
 load remap_helpers
@@ -249,7 +249,7 @@ capability_names() {
         wait_until 30 grep -q ready "$BATS_TEST_TMPDIR/waiters"
         timeout 20 bash -c 'true' # let them come
         sleep 1
-        the_translator remap-daemon
+        the_remap_process remap-daemon
         daemon=$REPLY
         echo "threads: $(find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l), descriptors: $(descriptors "$daemon")"
         grep -E '^Vm(RSS|HWM)' "/proc/$daemon/status"
@@ -263,7 +263,7 @@ capability_names() {
         wait_until 20 is_free_on_the_node ofd "$BATS_TEST_TMPDIR/ext4/file"
         wait_until 20 is_free posix /ext4/file
         in_container /bin/fs-calls append /ext4/other x 100
-        the_translator remap-daemon
+        the_remap_process remap-daemon
         is "$REPLY" "$daemon" "the daemon, which never died"
         wait_until 10 has_few_descriptors "$daemon" 60
         wait "$waiters" 2>/dev/null || :
@@ -300,7 +300,7 @@ capability_names() {
         cat "$BATS_TEST_TMPDIR"/open.?
         in_container stat -c %s /ext4/other
         in_container mkdir /ext4/dir
-        the_translator remap-daemon
+        the_remap_process remap-daemon
         for i in "${bed_pids[@]}"; do end_process "$i"; done
         wait_until 10 in_container cat /ext4/other
         wait_until 10 has_few_descriptors "$REPLY" 60

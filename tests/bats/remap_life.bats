@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The id translator: many files, killed processes, and the end.
+# remap: many files, killed processes, and the end.
 
 load helpers
 load remap_helpers
@@ -34,7 +34,7 @@ teardown() {
                 is "$(ls -A "$BATS_TEST_TMPDIR/$type")" '' "files on $type"
         done
         echo 2 >/proc/sys/vm/drop_caches
-        daemons=$(translators remap-daemon)
+        daemons=$(remap_processes remap-daemon)
         is "$(wc -w <<<"$daemons")" 2 "daemons"
         for daemon in $daemons; do
                 wait_until 5 has_few_descriptors "$daemon" 40 || {
@@ -46,7 +46,7 @@ teardown() {
 }
 
 # bats test_tags=kernel
-@test "30,000 files are found by a translator that may have 20,000 open" {
+@test "30,000 files are found by a remap daemon that may have 20,000 open" {
         local count=30000 limit=20000
         kernel_can statmount || count=3000 limit=2000
         make_source ext4
@@ -62,7 +62,7 @@ teardown() {
         in_container rm -r /data/d7
         is "$(in_container find /data | wc -l)" "$((count - count / 100 + 100))" "names"
         [[ $IDS == remap ]] || return 0
-        the_translator remap-daemon
+        the_remap_process remap-daemon
         (($(descriptors "$REPLY") < limit))
         echo 2 >/proc/sys/vm/drop_caches
         wait_until 10 has_few_descriptors "$REPLY" 40
@@ -100,7 +100,7 @@ teardown() {
         cat "$BATS_TEST_TMPDIR"/worker.?
         is "$(cat "$BATS_TEST_TMPDIR/ext4/tree/d0/0")" 01234567890123456789
         is "$(find "$BATS_TEST_TMPDIR/ext4/a" "$BATS_TEST_TMPDIR/ext4/b" -type f | wc -l)" 2 "files that the workers left"
-        is "$(translators | wc -l)" 2 "processes"
+        is "$(remap_processes | wc -l)" 2 "processes"
 }
 
 # bats test_tags=kernel
@@ -173,10 +173,10 @@ teardown() {
         assert_field '.mounts[0].remap.running' true
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
-        is "$(translators | wc -l)" 2 "processes"
+        is "$(remap_processes | wc -l)" 2 "processes"
         helper mount-remove "$(remove_request /ext4)"
         assert_success
-        translators_end
+        remap_processes_end
 }
 
 # bats test_tags=kernel
@@ -185,10 +185,10 @@ teardown() {
         needs volume-reconcile
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(translators)
+        kill -STOP $(remap_processes)
         # shellcheck disable=SC2046
-        kill -KILL $(translators)
-        wait_until 5 no_translators
+        kill -KILL $(remap_processes)
+        wait_until 5 no_remap_processes
         is "$(in_container /bin/fs-calls open /ext4/file r || :)" ENOTCONN
         helper mount-list '{}'
         assert_success
@@ -209,10 +209,10 @@ teardown() {
         only_remap
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(translators)
+        kill -STOP $(remap_processes)
         # shellcheck disable=SC2046
-        kill -KILL $(translators)
-        wait_until 5 no_translators
+        kill -KILL $(remap_processes)
+        wait_until 5 no_remap_processes
         helper mount-remove "$(remove_request /ext4)"
         assert_success
         assert_mounts_at /ext4 0
@@ -224,10 +224,10 @@ teardown() {
         only_remap
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(translators)
+        kill -STOP $(remap_processes)
         # shellcheck disable=SC2046
-        kill -KILL $(translators)
-        wait_until 5 no_translators
+        kill -KILL $(remap_processes)
+        wait_until 5 no_remap_processes
         remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
         assert_mounts_at /ext4 1
         in_container touch /ext4/works
@@ -236,15 +236,15 @@ teardown() {
 # ---- the end
 
 # bats test_tags=kernel
-@test "the same request twice is one mount and one translator" {
+@test "the same request twice is one mount and one remap daemon" {
         only_remap
         remap_bed ext4
         local before
-        before=$(translators)
+        before=$(remap_processes)
         remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
         assert_field .mount.alreadyMounted true
         assert_mounts_at /ext4 1
-        is "$(translators)" "$before" "processes"
+        is "$(remap_processes)" "$before" "processes"
 }
 
 # bats test_tags=kernel
@@ -253,7 +253,7 @@ teardown() {
         remap_bed
         is "${#remap_pids[@]}" 4 "processes"
         stop_container
-        translators_end
+        remap_processes_end
         umount "$BATS_TEST_TMPDIR/ext4" # nothing holds it
 }
 
@@ -267,7 +267,7 @@ teardown() {
         in_container /bin/fs-calls waiters 20 posix /ext4/file >"$BATS_TEST_TMPDIR/waiters" &
         wait_until 10 grep -q ready "$BATS_TEST_TMPDIR/waiters"
         stop_container
-        translators_end
+        remap_processes_end
         end_process "$BACKGROUND_PID"
         umount "$BATS_TEST_TMPDIR/ext4"
 }
@@ -279,7 +279,7 @@ teardown() {
         helper mount-remove "$(remove_request /ext4)"
         assert_success
         assert_mounts_at /ext4 0
-        translators_end
+        remap_processes_end
         assert_no_records
         umount "$BATS_TEST_TMPDIR/ext4"
 }
@@ -290,7 +290,7 @@ teardown() {
         remap_bed ext4
         in_container umount /ext4
         assert_mounts_at /ext4 0
-        translators_end
+        remap_processes_end
         umount "$BATS_TEST_TMPDIR/ext4"
         helper mount-remove "$(remove_request /ext4)"
         assert_no_records
@@ -306,9 +306,9 @@ teardown() {
         in_container umount -l /ext4
         tell "+ more"
         answer "text more"
-        is "$(translators | wc -l)" 2 "processes"
+        is "$(remap_processes | wc -l)" 2 "processes"
         end_process "$TALK_PID"
-        translators_end
+        remap_processes_end
 }
 
 # bats test_tags=kernel
@@ -321,7 +321,7 @@ teardown() {
         assert_failure ENOENT
         helper mount-bind "$(bind_request /tmp '"ids": "remap"')"
         assert_failure EBUSY
-        wait_until 5 no_translators
+        wait_until 5 no_remap_processes
         assert_container_unchanged
         assert_node_unchanged
 }
@@ -332,11 +332,11 @@ teardown() {
         remap_container
         make_source ext4
         SOURCE=$BATS_TEST_TMPDIR/ext4
-        # The pipe is at its end when the helper is, though the translator lives; descriptor 9 likewise.
+        # The pipe is at its end when the helper is, though the remap daemon runs; descriptor 9 likewise.
         timeout 20 bash -c '"$@" 9>&1 2>&1 </dev/null 3>&- | cat >"$0"' "$BATS_TEST_TMPDIR/out" \
                 "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"ids": "remap"')"
         [[ $(<"$BATS_TEST_TMPDIR/out") == *Success* ]]
-        remember_translators
+        remember_remap_processes
         is "${#remap_pids[@]}" 2 "processes"
         in_container touch /data/file
 }

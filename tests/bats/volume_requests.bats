@@ -319,7 +319,7 @@ broken_pools() {
         created '{"name": "data", "size": 4096}'
         removed '{"name": "data"}'
         create '{"name": "data", "size": 4096, "pool": "nowhere"}'
-        grep -q 'volume-create.*made the volume data of 4096 bytes in pool default' "$LOG"
-        grep -q 'volume-delete.*gave the volume data back to pool default (delete)' "$LOG"
+        grep -q 'volume-create.*created volume data of 4096 bytes in pool default' "$LOG"
+        grep -q 'volume-delete.*deleted volume data of pool default (delete)' "$LOG"
         grep -q 'volume-create.*failed: .*nowhere' "$LOG"
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# remap.sh - the id translator beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
+# remap.sh - remap beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
 # work of the id-mapped mount.
 #
 #   ROUNDS=5 tests/bench/remap.sh      (scripts/bench calls it)
@@ -61,11 +61,11 @@ into() {
 mkdir "$work/source"/{direct,remap,bindfs}
 into "$work/source/direct" /direct idmapped
 into "$work/source/remap" /remap remap
-dirs=(id-mapped=/direct translator=/remap)
+dirs=(id-mapped=/direct remap=/remap)
 if [[ -n $(type -P bindfs) ]]; then
         bindfs --uid-offset=100000 --gid-offset=100000 --xattr-rw "$work/source/bindfs" "$work/bindfs"
         into "$work/bindfs" /bindfs host
         dirs+=(bindfs=/bindfs)
 fi
-echo "the id translator over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
+echo "remap over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
 "$bench" "${ROUNDS:-5}" "$mebibytes" "${FILES:-2000}" "${dirs[@]}" "$container"

@@ -62,9 +62,9 @@ static void a_profile_says_filesystem_flags_mode_and_parameters(void **state)
 static void a_selector_picks_pools_by_type_and_name(void **state)
 {
         cleanup_profiles struct profiles profiles;
-        const struct pool pool = { .name = "ssd", .type = "loop" };
-        const struct pool other_name = { .name = "hdd", .type = "loop" };
-        const struct pool other_type = { .name = "ssd", .type = "lvm" };
+        const struct pool pool = { .name = "ssd", .kind = &pool_loop };
+        const struct pool other_name = { .name = "hdd", .kind = &pool_loop };
+        const struct pool other_type = { .name = "ssd", .kind = &pool_lvm };
         const json_t *profile;
         struct error error;
 

@@ -21,9 +21,9 @@
 #define TYPE_SIZE 64
 #define BLANK_BYTES (1024 * 1024)
 #define ERASE_STEP_BYTES ((uint64_t)256 * 1024 * 1024)
-#define XFS_INPROGRESS 126 /* where struct xfs_dsb has sb_inprogress */
+#define XFS_INPROGRESS 126 /* offset of sb_inprogress in struct xfs_dsb */
 
-/* The tags a source may be named by. */
+/* Tags that can name a source. */
 static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
 
 static void probe_drop(blkid_probe *probe)
@@ -33,9 +33,8 @@ static void probe_drop(blkid_probe *probe)
 #define cleanup_probe __attribute__((cleanup(probe_drop)))
 
 /*
- * What of one sort (BLKID_USAGE_*) is on the device: 1 found, 0 nothing, -ENOTUNIQ several, or another negative errno.
- * ret_type holds TYPE_SIZE bytes. The sorts are asked one after the other, so that libblkid's buffers are never all of
- * them in memory.
+ * Probe for content of some usage (BLKID_USAGE_*): 1 found, 0 nothing, -ENOTUNIQ several, or another negative errno.
+ * ret_type holds TYPE_SIZE bytes. Usages are probed one after the other, to keep few of libblkid's buffers in memory.
  */
 static int probe_for(int fd, int filter, int usage, char *ret_type)
 {
@@ -66,9 +65,8 @@ static int open_device(const char *path, struct error *error)
 }
 
 /*
- * Look at every block device, and not at udev's links: whoever may write to a disk chooses its tags, and a link says
- * nothing of a second device with the same one. A btrfs of several devices has one UUID on all of
- * them: any will do.
+ * Search all block devices instead of udev's links: tags are data on the disks, and a link hides a second device with
+ * the same tag. A btrfs of several devices has the same UUID on all of them: any device will do.
  */
 static int scan_for_tag(const char *source, const char *tag, const char *value, char *ret_path, struct error *error)
 {
@@ -78,7 +76,7 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
         unsigned found = 0;
         bool pool = true;
 
-        if (blkid_get_cache(&cache, "/dev/null") < 0) /* no cache file: what it says could be old */
+        if (blkid_get_cache(&cache, "/dev/null") < 0) /* no cache file, which could be outdated */
                 return fail(error, ENOMEM, "find device", source);
         if (blkid_probe_all(cache) < 0)
                 return fail_because(error, EIO, "find device", source, "the block devices cannot be listed");
@@ -97,10 +95,10 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
         blkid_dev_iterate_end(iterate);
         blkid_put_cache(cache);
         if (found == 0)
-                return fail_because(error, ENOENT, "find device", source, "no block device carries this tag");
+                return fail_because(error, ENOENT, "find device", source, "no block device has this tag");
         if (found > 1 && !pool)
                 return fail_because(error, ENOTUNIQ, "find device", source,
-                                    "%u block devices carry this tag; name the device by its path", found);
+                                    "%u block devices have this tag; name the device by its path", found);
         return 0;
 }
 
@@ -186,7 +184,7 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
 
         if (fd < 0)
                 return fd;
-        /* First what would make a filesystem on it a part of something larger: RAID, LVM, encryption. */
+        /* First RAID, LVM, encryption: a filesystem signature on these is part of something larger. */
         r = probe_for(fd, BLKID_FLTR_NOTIN, BLKID_USAGE_FILESYSTEM, other);
         if (r > 0)
                 return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", other);
@@ -194,7 +192,7 @@ int block_device_fs_type(const struct block_device *device, char *ret_fs_type, s
                 r = probe_for(fd, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM, ret_fs_type);
         if (r == -ENOTUNIQ)
                 return fail_because(error, ENOTUNIQ, "probe", device->path,
-                                    "it carries the signatures of several filesystems; say which with \"fsType\"");
+                                    "it has signatures of several filesystems; choose one with \"fsType\"");
         if (r < 0)
                 return fail(error, -r, "probe", device->path);
         if (r == 0)
@@ -229,7 +227,7 @@ static int read_blank(int fd, bool *ret_blank)
                 if (n < 0)
                         return -errno;
                 if (n == 0)
-                        break; /* a small one */
+                        break; /* a small device */
                 *ret_blank = bytes[0] == 0 && memcmp(bytes, bytes + 1, (size_t)n - 1) == 0;
         }
         return 0;
@@ -251,8 +249,8 @@ int block_device_is_blank(const struct block_device *device, char *ret_what, str
             blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
             blkid_probe_enable_partitions(probe, 1) < 0)
                 return fail(error, EIO, "probe", device->path);
-        (void)posix_fadvise(fd, 0, BLANK_BYTES, POSIX_FADV_WILLNEED); /* at once, and not in the order of the looks */
-        r = blkid_do_fullprobe(probe); /* also what looks wrong: a damaged filesystem is not nothing */
+        (void)posix_fadvise(fd, 0, BLANK_BYTES, POSIX_FADV_WILLNEED); /* read at once */
+        r = blkid_do_fullprobe(probe);                                /* finds damaged filesystems, too */
         if (r < 0)
                 return fail(error, EIO, "probe", device->path);
         if (r == 0) {
@@ -278,7 +276,7 @@ int block_device_wipe(const struct block_device *device, struct error *error)
                 return fail(error, errno, "open", device->path);
         if (ioctl(fd, BLKGETSIZE64, &size) < 0)
                 return fail(error, errno, "ioctl", device->path);
-        /* the beginning and the end: RAID and GPT keep something there */
+        /* the beginning and the end: RAID and GPT have data there */
         for (uint64_t at = 0; at < size; at += sizeof zeroes) {
                 size_t part = size - at < sizeof zeroes ? (size_t)(size - at) : sizeof zeroes;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - a device path or a filesystem's tag -> what it is, through libblkid.
+ * device.h - block devices: found by path or filesystem tag, probed with libblkid, wiped and erased.
  */
 #ifndef FLEXGRAFT_BLOCK_DEVICE_H
 #define FLEXGRAFT_BLOCK_DEVICE_H
@@ -29,45 +29,42 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
 
-/* block_device_attribute() - a line of sysfs's about it, without its end: "dm/name". Returns 0 or negative errno. */
+/* block_device_attribute() - a line from its directory in sysfs, for example "dm/name". Returns 0 or negative errno. */
 int block_device_attribute(uint64_t number, const char *name, char *ret_text, size_t size);
 
-/* block_device_is_dax() - whether what is on it can be mapped without a copy in memory; false where it cannot be told.
- */
+/* block_device_is_dax() - whether files on it can be mapped directly (DAX); false: no, or unknown. */
 bool block_device_is_dax(const struct block_device *device);
 
-/* block_device_sequence() - a number that no other disk has had since the machine was started. Errors: ENOTTY
- * before 5.15. */
+/* block_device_sequence() - a number that no other disk has had since boot. Errors: ENOTTY before Linux 5.15. */
 int block_device_sequence(const struct block_device *device, uint64_t *ret_sequence, struct error *error);
 
 /*
  * block_device_fs_type() - the type of the filesystem on it, for fsopen. ret_fs_type holds 64 bytes.
  *
- * Errors:  ENODATA nothing is on it, or something that is no filesystem (named); ENOTUNIQ signatures of several.
+ * Errors:  ENODATA it is blank, or holds something else (named in the error); ENOTUNIQ it has several signatures.
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
 
 /*
- * block_device_is_unfinished() - whether it holds an xfs that mkfs has not finished: 1 or 0. mkfs.xfs writes its
- * superblock first, marked (sb_inprogress); mke2fs and mkfs.btrfs write theirs last, so one that is there is whole.
+ * block_device_is_unfinished() - whether it holds an xfs that mkfs.xfs has not finished: 1 or 0. mkfs.xfs writes the
+ * superblock first, with the mark sb_inprogress; mke2fs and mkfs.btrfs write it last.
  */
 int block_device_is_unfinished(const struct block_device *device, struct error *error);
 
 /*
- * block_device_is_blank() - whether there is nothing at all on it: no signature of a filesystem, a RAID, a volume group
- * or a partition table, and nothing but zeroes where those and most data begin (the first MiB).
+ * block_device_is_blank() - whether it has no signature of a filesystem, a RAID, a volume group or a partition table,
+ * and only zeroes in the first MiB, where most data begins.
  *
- * Returns: 1 blank; 0 not, and ret_what (64 bytes) says what is there, "" for data that nobody recognises; negative
- * errno.
+ * Returns: 1 blank; 0 not blank: ret_what (64 bytes) is the type of the content, "" for unknown data; negative errno.
  */
 int block_device_is_blank(const struct block_device *device, char *ret_what, struct error *error);
 
-/* block_device_wipe() - make it blank, as far as block_device_is_blank() looks. Needs: that it is ours to destroy. */
+/* block_device_wipe() - overwrite what block_device_is_blank() checks. The caller may destroy the content. */
 int block_device_wipe(const struct block_device *device, struct error *error);
 
 /*
- * block_device_erase() - write zeroes to all of it, so that the next user of the space reads nothing of it; the disk does
- * this by itself where it can. Errors: EBUSY it is in use; ESTALE its path leads to another device by now.
+ * block_device_erase() - write zeroes to all of it, so that the next user of the space reads nothing of it; the disk
+ * does this by itself where it can. Errors: EBUSY it is in use; ESTALE its path leads to another device by now.
  */
 int block_device_erase(const struct block_device *device, struct error *error);
 
@@ -75,14 +72,14 @@ int block_device_erase(const struct block_device *device, struct error *error);
 int block_device_is_zeroed(const struct block_device *device, struct error *error);
 
 /*
- * block_device_check_place() - that its node is one of the machine's own, in /dev: elsewhere a container that may make
- * device nodes could have made one of any device. Errors: EACCES.
+ * block_device_check_place() - check that its node is in /dev. Elsewhere, a container that may create device nodes
+ * could have created one for any device. Errors: EACCES.
  */
 int block_device_check_place(const struct block_device *device, struct error *error);
 
 /*
- * block_device_check_unused() - that nobody on the node has it: mounted, in a volume group or a RAID, opened
- * exclusively. Errors: EBUSY.
+ * block_device_check_unused() - check that it is not in use on the node: mounted, part of a volume group or RAID, or
+ * opened exclusively. Errors: EBUSY.
  */
 int block_device_check_unused(const struct block_device *device, struct error *error);
 

@@ -42,32 +42,33 @@ int filesystem_choose(const struct block_device *device, const char *asked, char
         (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
         if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
                 return fail_because(error, EINVAL, "find filesystem", device->path,
-                                    "the device is blank, and %s is not made here: ext4, xfs and btrfs are", ret_type);
+                                    "the device is blank, and %s cannot be created here, only ext4, xfs and btrfs",
+                                    ret_type);
         return 0;
 }
 
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
 {
         char what[FILESYSTEM_TYPE_SIZE];
-        int r = block_device_is_blank(device, what, error); /* one look tells, where there is nothing */
+        int r = block_device_is_blank(device, what, error); /* most often blank: one probe is enough */
 
         if (r < 0)
                 return r;
         if (r > 0)
                 return filesystem_choose(device, asked, ret_type, error);
         r = block_device_fs_type(device, ret_type, error);
-        /* ext4 mounts its elders, and is asked for where people mean them */
+        /* the ext4 driver mounts ext2 and ext3, too */
         if (r == 0 && (asked[0] == '\0' || strcmp(asked, ret_type) == 0 ||
                        (text_starts(asked, "ext") && text_starts(ret_type, "ext"))))
                 return 1;
         if (r == 0)
                 return fail_because(error, EINVAL, "find filesystem", device->path,
-                                    "the device holds a filesystem of type %s, and %s was asked for", ret_type, asked);
+                                    "the device holds a filesystem of type %s, and %s was requested", ret_type, asked);
         if (r != -ENODATA)
                 return r;
         return fail_because(error, ENODATA, "find filesystem", device->path,
                             "the device is not blank and holds no filesystem but %s: it is not formatted",
-                            what[0] != '\0' ? what : "data that nobody recognises");
+                            what[0] != '\0' ? what : "unknown data");
 }
 
 static int make(enum fs_tool tool, const struct block_device *device, const char *type, bool keep_blocks,
@@ -118,11 +119,11 @@ int filesystem_unmake(const struct block_device *device, bool same_device, struc
         if (r < 0)
                 return r;
         if (r == 0 && (!same_device || what[0] != '\0')) {
-                log_say("making a filesystem was cut short, but on %s is %s: left alone", device->path,
-                        what[0] != '\0' ? what : "data that nobody recognises");
+                log_say("mkfs was interrupted, but %s holds %s: not changed", device->path,
+                        what[0] != '\0' ? what : "unknown data");
                 return 0;
         }
-        log_say("making the filesystem on %s was cut short: made blank again", device->path);
+        log_say("mkfs on %s was interrupted: made blank again", device->path);
         return block_device_wipe(device, error);
 }
 
@@ -142,11 +143,11 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
         }
         if (r > 0 && (r & FSCK_UNCORRECTED) != 0)
                 return fail_because(error, EUCLEAN, "check filesystem", device->path,
-                                    "e2fsck found errors that it does not repair by itself: %s", output);
+                                    "e2fsck found errors that it does not repair without asking: %s", output);
         if (r > 0)
                 log_say("e2fsck of %s: exit status %d%s: %s", device->path, r,
                         (r & FSCK_CORRECTED) != 0 ? ", repaired" : "", output);
-        return r < 0 ? r : 0; /* above: it could not look, and the mount will tell */
+        return r < 0 ? r : 0; /* other bits: e2fsck could not check, and the mount will fail if need be */
 }
 
 int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error)
@@ -161,7 +162,7 @@ int filesystem_mend(const struct block_device *device, const char *type, unsigne
         if (r != 0)
                 return r < 0 ? r
                              : fail_because(error, EBADMSG, "check filesystem", device->path, "debugfs: %s", output);
-        log_say("the checksum of the superblock on %s was wrong: all of the filesystem is checked", device->path);
+        log_say("the checksum of the superblock on %s was wrong: checking the whole filesystem", device->path);
         return filesystem_repair(device, type, timeout_seconds, error);
 }
 

@@ -15,14 +15,14 @@
 #define ARGUMENTS_MAX 8
 
 /*
- * Each is asked for no more than that it work without asking. -m 0 as kubelet's own mounter has it: no blocks set aside
- * for root on a volume. Nothing is forced: what mkfs itself takes for a filesystem it leaves alone.
+ * The options make them quiet and non-interactive. -m 0, as with kubelet's mounter: no blocks are reserved for root.
+ * Nothing is forced: mkfs refuses a device on which it finds a filesystem.
  */
 static const struct {
         const char *name;
         const char *arguments[ARGUMENTS_MAX]; /* before the device or directory */
-        const char *keep_blocks[2];           /* how it is told not to discard */
-        bool privileged; /* grows a mounted filesystem; or sets the block size of a device (mkfs.xfs) */
+        const char *keep_blocks[2];           /* options against discarding */
+        bool privileged; /* to grow a mounted filesystem, or to set a device's block size (mkfs.xfs) */
 } tools[TOOLS] = {
         [TOOL_MKFS_EXT4] = { "mkfs.ext4", { "-q", "-m", "0" }, { "-E", "nodiscard" }, false },
         [TOOL_MKFS_XFS] = { "mkfs.xfs", { "-q" }, { "-K" }, true },
@@ -53,7 +53,7 @@ struct order {
         char argument[PATH_MAX];
 };
 
-/* ---- in the runner */
+/* ---- in the exec helper */
 
 static void carry_out(const struct order *order, struct exec_end *ret_end)
 {
@@ -92,15 +92,15 @@ static void run_orders(int fd)
 
 /* ---- in the program */
 
-static struct exec_helper runner = {
-        .fd = -EBADF, .name = "the runner of commands", .privileges = &PRIVILEGES, .serve = run_orders
+static struct exec_helper helper = {
+        .fd = -EBADF, .name = "the helper process for mkfs and fsck", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
 int fs_tool_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return exec_helper_begin(&runner, error);
+        return exec_helper_begin(&helper, error);
 }
 
 int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
@@ -114,18 +114,19 @@ int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsig
         order = (struct order){ .tool = tool, .timeout_seconds = timeout_seconds, .keep_blocks = keep_blocks };
         if (!text_copy(order.argument, sizeof order.argument, argument))
                 return fail(error, ENAMETOOLONG, name, argument);
-        if (send(runner.fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
+        if (send(helper.fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
                 return fail(error, errno, "run command", name);
         do
-                n = recv(runner.fd, &answer, sizeof answer, 0);
+                n = recv(helper.fd, &answer, sizeof answer, 0);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
-                return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name, "nobody is there to run it");
+                return fail_because(error, n < 0 ? errno : ECANCELED, "run command", name,
+                                    "the helper process that runs it has exited");
         (void)text_copy(ret_output, TOOL_OUTPUT_SIZE, answer.output);
         return exec_check(name, &answer, timeout_seconds, error);
 }
 
 void fs_tool_end(void)
 {
-        exec_helper_end(&runner);
+        exec_helper_end(&helper);
 }

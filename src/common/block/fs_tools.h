@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs_tools.h - other people's programs: mkfs, fsck, growing a filesystem.
+ * fs_tools.h - external programs for filesystems: mkfs, fsck, resize.
  *
- * A program that may execute nothing cannot be made to execute something. So before it gives its privileges away it
- * starts a second process, the runner, which takes only the orders below, by number, and knows the programs by fixed
- * paths. What runs has nothing open but /dev/null and a pipe for what it says, an environment of our own, no
- * capability but where the kernel wants one for its work, and a system call filter.
+ * They are run by an exec helper (process/exec_helper), which accepts only the orders below, by number, and finds the
+ * programs in fixed directories. They have no descriptors but /dev/null and a pipe for their output, a fixed
+ * environment, capabilities only where the kernel requires one, and a system call filter.
  */
 #ifndef FLEXGRAFT_BLOCK_FS_TOOLS_H
 #define FLEXGRAFT_BLOCK_FS_TOOLS_H
@@ -20,34 +19,34 @@ enum fs_tool {
         TOOL_MKFS_EXT4,
         TOOL_MKFS_XFS,
         TOOL_MKFS_BTRFS,
-        TOOL_MKFS_EXT4_DIRECT, /* files begin at multiples of 2 MiB, so that they are mapped by huge pages */
+        TOOL_MKFS_EXT4_DIRECT, /* files are aligned to 2 MiB, for mappings with huge pages */
         TOOL_MKFS_XFS_DIRECT,
-        TOOL_MKFS_XFS_SMALL_DIRECT, /* below 1 GiB: in four groups, stripes leave no room for the log */
-        TOOL_E2FSCK,                /* repair what can be repaired without asking */
-        TOOL_DEBUGFS_DIRTY,         /* sign an ext4 superblock anew, and ask for a check of all of it */
-        TOOL_RESIZE2FS,             /* of a device, mounted */
-        TOOL_XFS_GROWFS,            /* of a directory, mounted */
-        TOOL_BTRFS_GROW,            /* of a directory, mounted */
+        TOOL_MKFS_XFS_SMALL_DIRECT, /* below 1 GiB: with four groups and stripes the log does not fit */
+        TOOL_E2FSCK,                /* repairs that need no decision */
+        TOOL_DEBUGFS_DIRTY,         /* write a new checksum for an ext4 superblock, and request a full check */
+        TOOL_RESIZE2FS,             /* a mounted device */
+        TOOL_XFS_GROWFS,            /* a directory of the mount */
+        TOOL_BTRFS_GROW,            /* a directory of the mount */
         TOOLS
 };
 
 #define TOOL_OUTPUT_SIZE COMMAND_OUTPUT_SIZE
 
-/* fs_tool_begin() - start the runner. Before privileges_drop(); it ends with us. */
+/* fs_tool_begin() - start the helper, before privileges_drop(). It ends with this process. */
 int fs_tool_begin(int argc, char **argv, struct error *error);
 
 /*
  * fs_tool_run() - run one, on a device or a directory of the node.
  *
- * Takes:   keep_blocks, for a mkfs: what the device has been given stays its own, and nothing is discarded.
- * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of what it said, printable.
+ * Takes:   keep_blocks, for mkfs: do not discard, so that allocated blocks of an image stay allocated.
+ * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of its output, printable.
  * Returns: its exit status.
- * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED it died of a signal.
+ * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED a signal killed it.
  */
 int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
                 struct error *error);
 
-/* fs_tool_end() - end the runner, with whatever it runs; nothing if there is none. */
+/* fs_tool_end() - kill the helper and the program that it runs; nothing if there is no helper. */
 void fs_tool_end(void);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/text.h"
 
 #define TAG "flexgraft:"
-#define TRIES_MAX 1000 /* others take free devices, too, and each time one of us gets one */
+#define TRIES_MAX 1000 /* each time that another process took the free device */
 
 static unsigned hash_of(const char *text)
 {
@@ -30,7 +30,7 @@ void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, co
                        (unsigned long long)key, name);
 }
 
-/* The three hexadecimal numbers behind the word. */
+/* The three hexadecimal numbers after the prefix. */
 static bool read_tag(const char *tag, uint64_t ret_numbers[3])
 {
         if (!text_starts(tag, TAG))
@@ -120,7 +120,7 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
 
                 if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number))
                         continue;
-                /* asked of sysfs first: to open a device could bring it to life */
+                /* sysfs first: opening a device could create it */
                 (void)snprintf(backing, sizeof backing, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
                 if (faccessat(AT_FDCWD, backing, F_OK, 0) < 0) {
                         r = errno == ENOENT ? 0 : fail(error, errno, "look for loop devices", backing);
@@ -131,7 +131,7 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
                 if (r == 0)
                         r = function(&device, argument, error);
                 else if (r == -ENXIO || faccessat(AT_FDCWD, backing, F_OK, 0) < 0)
-                        r = 0; /* it went meanwhile */
+                        r = 0; /* detached meanwhile */
         }
         if (r == 0 && errno != 0)
                 r = fail(error, errno, "look for loop devices", "/sys/block");
@@ -151,7 +151,7 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         config.info.lo_flags = LO_FLAGS_DIRECT_IO | (read_only ? LO_FLAGS_READ_ONLY : 0);
         (void)text_copy((char *)config.info.lo_file_name, sizeof config.info.lo_file_name, tag);
         r = ioctl(fd, LOOP_CONFIGURE, &config);
-        if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O, and this kernel says so */
+        if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O */
                 config.info.lo_flags &= ~(unsigned)LO_FLAGS_DIRECT_IO;
                 r = ioctl(fd, LOOP_CONFIGURE, &config);
         }
@@ -159,7 +159,7 @@ static int configure(const char *path, int image_fd, const char *image, const ch
                 return fail(error, errno, "attach loop device", image);
         r = look_at(fd, path, ret_device, error);
         if (r < 0)
-                (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is the one to tell */
+                (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is reported */
         return r;
 }
 
@@ -198,7 +198,7 @@ int loop_device_keep(const struct loop_device *device, struct error *error)
 
         if (fd < 0)
                 return fd;
-        /* its number may be another's by now; from here on it is not, while we have it open */
+        /* its number may have been reused; while it is open here, it cannot be */
         if ((r = look_at(fd, device->path, &now, error)) < 0)
                 return r;
         if (!is_same(&now, device))
@@ -225,7 +225,7 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
                 return r;
         if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
                 return fail(error, errno, "detach loop device", device->path);
-        fd_close(&fd); /* the kernel lets go when the last of us does */
+        fd_close(&fd); /* the last close detaches it */
         *ret_lazy = loop_device_look(device->path, &now, error) == 0 && is_same(&now, device);
         return 0;
 }

@@ -14,9 +14,9 @@
 
 #define WORDS_MAX 40
 
-/* ---- in the runner */
+/* ---- in the exec helper */
 
-/* Who is without udev makes device nodes himself, and waits for nobody. */
+/* Without udev, lvm must create device nodes itself, and must not wait for udev. */
 static const char *const *configuration(void)
 {
         static const char *const alone[] = {
@@ -32,34 +32,34 @@ static const char *const *configuration(void)
 
 static const char *const known[] = { "lvs",      "vgs",      "pvs",      "lvcreate", "lvremove",
                                      "lvchange", "lvextend", "vgcreate", "vgextend", NULL };
-static const struct exec_json reporter = { .name = "lvm", .known = known, .extra = configuration };
+static const struct exec_json program = { .name = "lvm", .known = known, .extra = configuration };
 
 static void run_orders(int fd)
 {
-        exec_json_serve(fd, &reporter);
+        exec_json_serve(fd, &program);
 }
 
 /* ---- in the program */
 
-static struct exec_helper runner = {
-        .fd = -EBADF, .name = "the runner of lvm", .privileges = &PRIVILEGES, .serve = run_orders
+static struct exec_helper helper = {
+        .fd = -EBADF, .name = "the helper process for lvm", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
 int lvm_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return exec_helper_begin(&runner, error);
+        return exec_helper_begin(&helper, error);
 }
 
 void lvm_end(void)
 {
-        exec_helper_end(&runner);
+        exec_helper_end(&helper);
 }
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
-        return exec_json_run(&runner, &reporter, words, ret_report, error);
+        return exec_json_run(&helper, &program, words, ret_report, error);
 }
 
 bool lvm_name_is_valid(const char *name)
@@ -75,7 +75,7 @@ void lvm_path(const char *group, const char *volume, char *ret_path)
         (void)snprintf(ret_path, PATH_MAX, "/dev/%s/%s", group, volume);
 }
 
-/* As the device mapper has it: a hyphen in a name is two. */
+/* The device mapper's names: a hyphen is doubled. */
 static char *put_doubled(char *at, const char *name)
 {
         for (; *name != '\0'; name++) {
@@ -102,7 +102,7 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
         if (block_device_attribute(ret_device->number, "dm/name", found, sizeof found) < 0 ||
             strcmp(found, expected) != 0)
                 return fail_because(error, ESTALE, "find device", volume,
-                                    "/dev/%s/%s is not the device of that logical volume: it is %s", group, volume,
+                                    "/dev/%s/%s is not the device of that logical volume but %s", group, volume,
                                     ret_device->path);
         return 0;
 }
@@ -237,7 +237,7 @@ int lvm_remove(const char *group, const char *volume, struct error *error)
 
 int lvm_activate(const char *group, const char *volume, bool active, struct error *error)
 {
-        /* -K: also what is not to be activated by itself */
+        /* -K: also volumes that are skipped by automatic activation */
         return run_on(group, volume, (const char *const[]){ "lvchange", "-q", active ? "-ay" : "-an", "-K", NULL },
                       error);
 }

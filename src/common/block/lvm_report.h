@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lvm_report.h - the JSON reports of lvm2 (vgs, pvs and lvs with --reportformat json --units b --nosuffix). A field that
- * is missing, or of another type, is 0, false or "".
+ * lvm_report.h - the JSON reports of lvm2 (vgs, pvs and lvs with --reportformat json --units b --nosuffix). A field
+ * that is missing, or of another type, is 0, false or "".
  */
 #ifndef FLEXGRAFT_BLOCK_LVM_REPORT_H
 #define FLEXGRAFT_BLOCK_LVM_REPORT_H
@@ -19,23 +19,23 @@ struct lvm_group {
         uint64_t size_bytes;
         uint64_t free_bytes;
         uint64_t extent_bytes;
-        bool ours; /* it carries LVM_TAG */
+        bool ours; /* it has the tag LVM_TAG */
 };
 
 struct lvm_volume {
         char name[LVM_NAME_MAX];
         uint64_t size_bytes;
-        bool ours;                    /* it carries LVM_TAG */
+        bool ours;                    /* it has the tag LVM_TAG */
         bool active;                  /* it has a device */
-        bool open;                    /* which somebody uses */
-        bool public;                  /* not a part of another */
-        bool has_snapshots;           /* that go with it */
+        bool open;                    /* the device is in use */
+        bool public;                  /* not an internal part of another volume */
+        bool has_snapshots;           /* which are removed with it */
         char type[32];                /* "linear", "raid1", "thin", "thin-pool", ... */
-        char thin_pool[LVM_NAME_MAX]; /* that it is in; "" */
-        unsigned stripes;             /* disks, or images, that it lies on */
-        unsigned data_stripes;        /* those that hold data */
+        char thin_pool[LVM_NAME_MAX]; /* its thin pool; "" */
+        unsigned stripes;             /* disks or images that it is spread over */
+        unsigned data_stripes;        /* without parity */
         unsigned copies;              /* of its data */
-        bool zeroes;                  /* a thin pool that gives away blocks zeroed */
+        bool zeroes;                  /* a thin pool that zeroes new blocks */
         char uuid[40];
 };
 
@@ -48,7 +48,9 @@ void lvm_report_disk_group(const json_t *report, char *ret_group);
 /* lvm_report_free_bytes() - pv_free of at most count disks of a report of pvs. Returns how many disks it has. */
 int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count);
 
-/* lvm_report_each() - every volume of a report of lvs, until function() returns other than 0, which is the result. */
+/*
+ * lvm_report_each() - call function() for every volume of a report of lvs, until it returns other than 0: the result.
+ */
 typedef int lvm_function(const struct lvm_volume *volume, void *argument, struct error *error);
 int lvm_report_each(const json_t *report, lvm_function *function, void *argument, struct error *error);
 

@@ -19,27 +19,27 @@
 #define RETRY_NS (50L * 1000 * 1000)
 
 static const char *const known[] = { "list", "create", "destroy", "lay-open", "tidy", NULL };
-static const struct exec_json reporter = { .name = "pmem-namespaces", .own = true, .known = known };
+static const struct exec_json program = { .name = "pmem-namespaces", .own = true, .known = known };
 
 static void run_orders(int fd)
 {
-        exec_json_serve(fd, &reporter);
+        exec_json_serve(fd, &program);
 }
 
-static struct exec_helper runner = {
-        .fd = -EBADF, .name = "the runner of pmem-namespaces", .privileges = &PRIVILEGES, .serve = run_orders
+static struct exec_helper helper = {
+        .fd = -EBADF, .name = "the helper process for pmem-namespaces", .privileges = &PRIVILEGES, .serve = run_orders
 };
 
 int pmem_begin(int argc, char **argv, struct error *error)
 {
         (void)argc;
         (void)argv;
-        return exec_helper_begin(&runner, error);
+        return exec_helper_begin(&helper, error);
 }
 
 void pmem_end(void)
 {
-        exec_helper_end(&runner);
+        exec_helper_end(&helper);
 }
 
 static uint64_t number_of(const json_t *object, const char *key)
@@ -57,7 +57,7 @@ static int find(const char *name, json_t **ret_report, const json_t **ret_region
 {
         const json_t *region;
         size_t i;
-        int r = exec_json_run(&runner, &reporter, (const char *const[]){ "list", NULL }, ret_report, error);
+        int r = exec_json_run(&helper, &program, (const char *const[]){ "list", NULL }, ret_report, error);
 
         if (r < 0)
                 return r;
@@ -99,7 +99,7 @@ int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function 
         json_array_foreach (json_object_get(found, "namespaces"), i, item) {
                 struct pmem_namespace namespace = { .size_bytes = number_of(item, "size") };
 
-                /* what is cut is nobody's of ours */
+                /* a name that is cut is not one of flexgraft's */
                 (void)text_copy(namespace.device_name, sizeof namespace.device_name, text_of(item, "namespace"));
                 (void)text_copy(namespace.name, sizeof namespace.name, text_of(item, "name"));
                 (void)text_copy(namespace.mode, sizeof namespace.mode, text_of(item, "mode"));
@@ -193,7 +193,7 @@ int pmem_find_device(const struct pmem_namespace *namespace, struct block_device
         n = file_read(AT_FDCWD, path, found, sizeof found);
         if (n < 0 || strcmp(found, expected) != 0)
                 return fail_because(error, ESTALE, "find device", namespace->device,
-                                    "%s is not the device of namespace %s: it is %s", namespace->device,
+                                    "%s is not the device of namespace %s but %s", namespace->device,
                                     namespace->device_name, ret_device->path);
         return 0;
 }
@@ -204,21 +204,21 @@ int pmem_create(const char *region, const char *name, uint64_t size_bytes, const
         char size[32];
 
         (void)snprintf(size, sizeof size, "%llu", (unsigned long long)size_bytes);
-        return exec_json_run(&runner, &reporter,
-                             (const char *const[]){ "create", region, name, size, mode, uuid, NULL }, NULL, error);
+        return exec_json_run(&helper, &program, (const char *const[]){ "create", region, name, size, mode, uuid, NULL },
+                             NULL, error);
 }
 
 int pmem_destroy(const char *device_name, struct error *error)
 {
-        return exec_json_run(&runner, &reporter, (const char *const[]){ "destroy", device_name, NULL }, NULL, error);
+        return exec_json_run(&helper, &program, (const char *const[]){ "destroy", device_name, NULL }, NULL, error);
 }
 
 int pmem_lay_open(const char *device_name, struct error *error)
 {
-        return exec_json_run(&runner, &reporter, (const char *const[]){ "lay-open", device_name, NULL }, NULL, error);
+        return exec_json_run(&helper, &program, (const char *const[]){ "lay-open", device_name, NULL }, NULL, error);
 }
 
 int pmem_tidy(const char *region, struct error *error)
 {
-        return exec_json_run(&runner, &reporter, (const char *const[]){ "tidy", region, NULL }, NULL, error);
+        return exec_json_run(&helper, &program, (const char *const[]){ "tidy", region, NULL }, NULL, error);
 }

@@ -78,7 +78,7 @@ static bool calculate(struct machine *machine, const struct bpf_insn *instructio
         return true;
 }
 
-/* 1 it jumps, 0 it does not, -1 it is another instruction. */
+/* 1: it jumps, 0: it does not, -1: unknown instruction. */
 static int jumps(const struct machine *machine, const struct bpf_insn *instruction)
 {
         bool wide = BPF_CLASS(instruction->code) == BPF_JMP;

@@ -22,9 +22,9 @@
 #include "process/id_ranges.h"
 #include "process/proc.h"
 
-#define USER_HZ 100 /* what start times are counted in, on every architecture Debian has (sysconf(_SC_CLK_TCK)) */
+#define USER_HZ 100 /* ticks per second of start times, on all of Debian's architectures (sysconf(_SC_CLK_TCK)) */
 
-/* The process is gone, or never was: one error for both, since nobody can tell them apart. */
+/* The process has ended or never existed: these cannot be told apart. */
 static int fail_gone(const struct container *container, struct error *error)
 {
         (void)fail_because(error, ESRCH, "pin container", container->name, "the container is not running");
@@ -52,10 +52,10 @@ void container_wait_end(const struct container *container, int timeout_ms)
         struct timespec timeout = { .tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L };
 
         if (container->pidfd >= 0)
-                (void)ppoll(&wait, 1, &timeout, NULL); /* the caller looks again, whatever this said */
+                (void)ppoll(&wait, 1, &timeout, NULL); /* the caller checks again in any case */
 }
 
-/* Open one link of /proc/PID; a process that just ended, or is a zombie, has none. */
+/* Open a link of /proc/PID. A process that has ended, or is a zombie, has none. */
 static int open_link(const struct container *container, const char *name, int flags, int *ret_fd, struct error *error)
 {
         int fd = openat(container->proc_fd, name, flags | O_CLOEXEC);
@@ -68,7 +68,7 @@ static int open_link(const struct container *container, const char *name, int fl
         return 0;
 }
 
-/* Through /proc/PID first and a pidfd second: both name the same process if the first still answers afterwards. */
+/* /proc/PID first, then a pidfd: both are the same process if the first still works afterwards (container_alive()). */
 static int open_process(struct container *container, const struct container_reference *reference, struct error *error)
 {
         char path[PATH_MAX];
@@ -78,7 +78,7 @@ static int open_process(struct container *container, const struct container_refe
         int r;
 
         if (reference->proc_dir != NULL)
-                (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked with the request */
+                (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked */
         else
                 (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
         container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
@@ -96,7 +96,7 @@ static int open_process(struct container *container, const struct container_refe
         if (container->pidfd < 0 && reference->proc_dir == NULL)
                 return errno == ESRCH ? fail_gone(container, error) : fail(error, errno, "pidfd_open", container->name);
         if (reference->proc_dir != NULL && container->pidfd >= 0) {
-                /* the number is the other procfs's; does it mean the same process here? */
+                /* the pid is from another procfs: is it the same process here? */
                 cleanup_close int here_fd = -EBADF;
                 uint64_t here = 0;
 
@@ -111,7 +111,7 @@ static int open_process(struct container *container, const struct container_refe
         return 0;
 }
 
-/* Whether the namespace behind fd is also ours, by its name beneath /proc: 1, 0, or negative errno. */
+/* Whether the namespace of fd is the one of this process (a path in /proc): 1, 0, or negative errno. */
 static int is_ours(int fd, const char *link, struct stat *ret_st)
 {
         struct stat ours;
@@ -144,13 +144,13 @@ static int open_namespaces(struct container *container, struct error *error)
         }
         if (r > 0)
                 return fail_because(error, EINVAL, "pin container", container->name,
-                                    "the process is in the node's own mount namespace, so it is no container");
+                                    "the process is in the node's own mount namespace, so it is not a container");
         return 0;
 }
 
 /*
- * A runtime that wrote down a pid alone: is this still the process it meant? Yes if its control group's path holds the
- * container's full id, or if it started before the pid was written down.
+ * For a runtime that recorded a pid without a start time: is it still the same process? Yes, if its control group's
+ * path contains the container's full id, or if it started before the pid was recorded.
  */
 static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
 {
@@ -166,7 +166,7 @@ static int check_unsure(const struct container *container, const struct containe
         (void)clock_gettime(CLOCK_REALTIME, &now); /* neither can fail for these clocks */
         (void)clock_gettime(CLOCK_BOOTTIME, &up);
         started_s = now.tv_sec - up.tv_sec + (int64_t)(container->start_time / USER_HZ);
-        if (started_s <= known->written_s + 2) /* both were rounded */
+        if (started_s <= known->written_s + 2) /* both are rounded */
                 return 0;
         return fail_because(error, ESRCH, "pin container", container->name,
                             "the container is gone: pid %d is a process that started after it", container->pid);
@@ -209,7 +209,7 @@ bool container_same_namespace(const struct namespace_identity *one, const struct
         return one->inode == other->inode && one->id == other->id;
 }
 
-/* One process of /proc, if it is of this mount namespace, and with whole only if its root is the namespace's. */
+/* Pin a process if it is in this mount namespace; with whole, only if its root directory is that of the namespace. */
 static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_identity *mnt_ns, bool whole,
                          struct container *ret_container, struct error *error)
 {
@@ -226,7 +226,8 @@ static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_ident
         if (whole && (readlinkat(proc_fd, path, root, sizeof root) != 1 || root[0] != '/'))
                 return -ESRCH;
         r = container_pin(&reference, ret_container, error);
-        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, mnt_ns)) { /* another one of that number */
+        if (r == 0 &&
+            !container_same_namespace(&ret_container->mnt_ns, mnt_ns)) { /* a new one with the same inode number */
                 container_release(ret_container);
                 r = -ESRCH;
         }
@@ -242,7 +243,7 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
 
         if (proc == NULL)
                 return fail(error, errno, "open", "/proc");
-        /* rather one that sees the whole tree than one in a chroot of its own */
+        /* prefer a process without a chroot */
         for (int whole = 1; r < 0 && whole >= 0; whole--) {
                 rewinddir(proc);
                 while (r < 0 && (entry = readdir(proc)) != NULL) {
@@ -259,8 +260,8 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
 }
 
 /*
- * What a uid_map or gid_map says of an id: with inside, what an id in there is out here, else what an id out here is in
- * there; written over it. 0, or EINVAL for nothing, or another negative errno.
+ * Map an id in place with a process's uid_map or gid_map: inside to outside, or with inside false the inverse. Returns
+ * 0, -EINVAL: not mapped, or another negative errno.
  */
 static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
 {
@@ -325,9 +326,10 @@ int container_may_change(const struct container *container, uid_t uid, gid_t gid
         if (r == 0 && container->own_user_ns)
                 r = ask_map(container->proc_fd, "gid_map", /* inside= */ false, &gid);
         if (r == -EINVAL) {
-                (void)fail_because(error, EACCES, "mkdir", container->name,
-                                   "the directory belongs to nobody in the container (uid %u, gid %u on the node)", uid,
-                                   gid);
+                (void)fail_because(
+                        error, EACCES, "mkdir", container->name,
+                        "the owner of the directory is not mapped in the container (uid %u, gid %u on the node)", uid,
+                        gid);
                 return error_where(error, container->name);
         }
         return r < 0 ? fail_gone(container, error) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container.h - a running container: a process pinned once, with what is needed of its namespaces, then verified.
+ * container.h - a running container: its first process, with descriptors of its namespaces, opened once and verified.
  *
- * After container_pin() no pid is ever used again: a process that reuses the number is not touched.
+ * After container_pin() the pid is not used any more, so that a process that reuses the number is never touched.
  */
 #ifndef FLEXGRAFT_CONTAINER_CONTAINER_H
 #define FLEXGRAFT_CONTAINER_CONTAINER_H
@@ -17,26 +17,26 @@
 
 #define CONTAINER_NAME_MAX 129 /* an id, terminated */
 
-/* A mount namespace: its inode number is used again after its end, its id (Linux 6.11) never. */
+/* A mount namespace. Its inode number is reused after its end, its id (Linux 6.11) never. */
 struct namespace_identity {
         uint64_t inode;
-        uint64_t id; /* 0: this kernel does not say */
+        uint64_t id; /* 0: unknown to this kernel */
 };
 
 struct container {
         pid_t pid;
-        char name[CONTAINER_NAME_MAX]; /* its id, or "pid 4711": for people */
-        char id[CONTAINER_NAME_MAX];   /* "" when it was named by pid */
+        char name[CONTAINER_NAME_MAX]; /* for messages: its id, or "pid 4711" */
+        char id[CONTAINER_NAME_MAX];   /* "" when the request has a pid */
         uint64_t start_time;           /* clock ticks since boot */
         int proc_fd;                   /* its directory in procfs */
-        int pidfd;                     /* -EBADF when procDir is of another pid namespace: proc_fd then pins alone */
-        int root_fd;                   /* O_PATH on its root directory: what targets are resolved beneath */
+        int pidfd;                     /* -EBADF when procDir belongs to another pid namespace: proc_fd is enough */
+        int root_fd;                   /* O_PATH on its root directory; targets are resolved beneath it */
         int mnt_ns_fd;
         int user_ns_fd;
         struct namespace_identity mnt_ns;
-        char root_prefix[PATH_MAX]; /* where root_fd is in its mount namespace; "" once it is the root, as always but in
-                                       hooks that run before pivot_root */
-        bool own_user_ns;           /* false: it lives in the node's own user namespace, and nothing needs mapping */
+        char root_prefix[PATH_MAX]; /* the path of root_fd in its mount namespace; "" except in hooks that run
+                                       before pivot_root */
+        bool own_user_ns;           /* false: it is in the node's user namespace, and ids need no mapping */
 };
 
 #define CONTAINER_NONE                                                                                                 \
@@ -45,32 +45,32 @@ struct container {
         }
 
 /*
- * container_pin() - find the process, open it, its namespaces and its root, then see that it is still the one meant.
+ * container_pin() - find the process, open it, its namespaces and its root, then check that it is still the same.
  *
  * Runs in: the node's namespaces. Needs CAP_SYS_PTRACE for a process in another user namespace.
  * Gives:   ret_container, released by container_release().
- * Errors:  ESRCH no such process, or it is another one by now (by start time); ENOENT no such container id; ENOTUNIQ
- *          an id that several runtimes know for different processes; EINVAL a process in the node's own mount
- *          namespace, which is no container.
+ * Errors:  ESRCH no such process, or another one has its pid by now (start time); ENOENT no such container id; ENOTUNIQ
+ *          several runtimes have this id, with different processes; EINVAL the process is in the mount namespace
+ *          of the node, so it is not a container.
  */
 int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error);
 
 /*
- * container_pin_namespace() - any process of this mount namespace, where the one that was recorded has ended: a
- * container named by a process that was not its first lives on. Looks through the whole of /proc.
+ * container_pin_namespace() - pin any process of this mount namespace, when the recorded one has ended: it need not
+ * have been the container's first. Searches /proc.
  *
- * Errors:  ESRCH there is none.
+ * Errors:  ESRCH no process is in it.
  */
 int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
                             struct error *error);
 
 bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other);
 
-/* container_alive() - 0 while the pinned process runs, else ESRCH with the error filled. */
+/* container_alive() - 0 while the pinned process runs, else ESRCH. */
 int container_alive(const struct container *container, struct error *error);
 
 /*
- * container_root_ids() - the node's ids of the container's root: who owns what is made for it.
+ * container_root_ids() - the ids that the container's root has on the node: the owner of directories made for it.
  *
  * Errors: EINVAL when its user namespace maps no id 0; ESRCH.
  */
@@ -87,20 +87,20 @@ void container_wait_end(const struct container *container, int timeout_ms);
 int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
                       struct error *error);
 
-/* container_inside_id() - the other way round, written over id. 0; -EINVAL it is nobody in there; negative errno. */
+/* container_inside_id() - the inverse, in place. 0; -EINVAL it is not mapped; negative errno. */
 int container_inside_id(const struct container *container, const char *map, uint32_t *id);
 
-/* container_same_user_ns() - whether the ids of two containers are the same by nature. */
+/* container_same_user_ns() - whether two containers have the same user namespace, and so the same ids. */
 bool container_same_user_ns(const struct container *one, const struct container *other);
 
 /*
- * container_may_change() - whether the container's root, by its own capabilities, may change a directory of these
- * owners: the kernel asks the same of it (capable_wrt_inode_uidgid()), that both are mapped in its user namespace. 0;
- * or EACCES. Always 0 in the node's own user namespace.
+ * container_may_change() - 0 if the container's root may change a directory with these owners, else EACCES. The rule is
+ * the kernel's (capable_wrt_inode_uidgid()): both ids are mapped in its user namespace. Always 0 in the node's user
+ * namespace.
  */
 int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error);
 
-/* container_fail() - fail(), for a path or a call that concerns the container rather than the node. */
+/* container_fail() - fail(), for a failure that concerns the container, not the node. */
 static inline int container_fail(const struct container *container, int errnum, const char *operation,
                                  const char *subject, struct error *error)
 {

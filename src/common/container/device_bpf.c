@@ -12,7 +12,7 @@
 #include "container/bpf_machine.h"
 
 #define PROGRAMS_MAX 64
-#define INSTRUCTIONS_MAX 4096 /* those of the runtimes have less than a hundred */
+#define INSTRUCTIONS_MAX 4096 /* the runtimes' programs have less than 100 */
 #define GRANT_LENGTH 10
 #define ATTEMPTS_MAX 16
 
@@ -39,8 +39,8 @@ struct program {
         }
 
 /*
- * The context's first word is access << 16 | type, then major, then minor; it stays in r1 for what comes behind. The
- * accesses in "denied" are left to that: mknod always.
+ * The context's first word is access << 16 | type; major and minor follow. r1 keeps it for the original program, which
+ * decides about the accesses in "denied", always including mknod.
  */
 static void make_grant(struct bpf_insn *ret_instructions, int32_t denied, int32_t major_number, int32_t minor_number)
 {
@@ -54,7 +54,7 @@ static void make_grant(struct bpf_insn *ret_instructions, int32_t denied, int32_
                 JUMP_IF_NOT(BPF_REG_2, minor_number, 2),
                 SET(BPF_REG_0, 1),
                 { .code = BPF_JMP | BPF_EXIT },
-                SET(BPF_REG_2, 0x666c6578), /* a mark: what was there begins behind it */
+                SET(BPF_REG_2, 0x666c6578), /* a mark: the original program follows */
         };
 
         (void)memcpy(ret_instructions, grant, sizeof grant);
@@ -69,7 +69,7 @@ static bool is_grant(const struct bpf_insn *at, uint64_t device, bool any_device
         return memcmp(at, expected, sizeof expected) == 0;
 }
 
-/* Where among the grants at its front the device's is, or UINT32_MAX. */
+/* The index of the device's grant among those at the start, or UINT32_MAX. */
 static uint32_t find_grant(const struct program *program, uint64_t device)
 {
         for (uint32_t at = 0; at + GRANT_LENGTH <= program->count &&
@@ -80,7 +80,7 @@ static uint32_t find_grant(const struct program *program, uint64_t device)
         return UINT32_MAX;
 }
 
-/* Whether what was dumped means the same when it is loaded: calls, maps and blinded constants would not. */
+/* Whether a dump can be loaded with the same meaning: not with calls, maps and blinded constants. */
 static bool is_self_contained(const struct program *program)
 {
         for (uint32_t i = 0; i < program->count; i++) {
@@ -103,7 +103,7 @@ static int dump(int program_fd, struct program *ret_program)
 
         if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) < 0)
                 return -errno;
-        /* 0: the kernel does not show it; more than fits: nothing was written beyond */
+        /* 0: the kernel hides the instructions; a longer program is cut by the kernel */
         ret_program->count = info.xlated_prog_insns == 0 ? 0 : info.xlated_prog_len / (uint32_t)sizeof(struct bpf_insn);
         return ret_program->count > INSTRUCTIONS_MAX ? -EOPNOTSUPP : 0;
 }
@@ -120,7 +120,7 @@ static int load(const struct program *program)
         return fd < 0 ? -errno : fd;
 }
 
-/* In the old one's place. Where several may be attached the old one is named, so nobody else's change is lost. */
+/* Replace a program. If the group may have several, the old one is named, so that no concurrent change is lost. */
 static int replace(int group_fd, uint32_t flags, int old_fd, int new_fd)
 {
         union bpf_attr attr = { .target_fd = (uint32_t)group_fd,
@@ -135,14 +135,14 @@ static int replace(int group_fd, uint32_t flags, int old_fd, int new_fd)
         return sys_bpf(BPF_PROG_ATTACH, &attr) < 0 ? -errno : 0;
 }
 
-/* What a grant leaves to the program behind it. */
+/* The accesses that a grant leaves to the original program. */
 static int32_t denied_by_grant(unsigned access)
 {
         return BPF_DEVCG_ACC_MKNOD | ((access & DEVICE_READ) != 0 ? 0 : BPF_DEVCG_ACC_READ) |
                ((access & DEVICE_WRITE) != 0 ? 0 : BPF_DEVCG_ACC_WRITE);
 }
 
-/* A device is opened for reading, for writing, or for both: each must be allowed. */
+/* A device can be opened for reading, for writing, or for both: check each. */
 static bool denies(const struct program *program, uint64_t device, unsigned access)
 {
         static const struct {
@@ -161,7 +161,7 @@ static bool denies(const struct program *program, uint64_t device, unsigned acce
         return false;
 }
 
-/* The program as it shall be; false when it is so already. */
+/* Add, replace or remove the grant; false: nothing to change. */
 static bool change(struct program *program, uint64_t device, unsigned access)
 {
         uint32_t at = find_grant(program, device);
@@ -192,7 +192,7 @@ static int open_program(uint32_t id, struct program *ret_program)
         return r < 0 ? r : fd_take(&fd);
 }
 
-/* One program of the group: 1 changed, 0 as it should be, or negative errno. */
+/* Change one program of the group: 1 changed, 0 nothing to change, or negative errno. */
 static int change_one(int group_fd, uint32_t flags, uint32_t id, uint64_t device, unsigned access)
 {
         static struct program program;
@@ -205,7 +205,7 @@ static int change_one(int group_fd, uint32_t flags, uint32_t id, uint64_t device
         if (program.count > 0 && !change(&program, device, access))
                 return 0;
         if (!is_self_contained(&program))
-                return access != DEVICE_NONE ? -EOPNOTSUPP : 0; /* then it has no grant of ours either */
+                return access != DEVICE_NONE ? -EOPNOTSUPP : 0; /* it cannot have a grant */
         new_fd = load(&program);
         if (new_fd < 0)
                 return new_fd;
@@ -221,7 +221,7 @@ static int query(int group_fd, uint32_t *ret_ids, uint32_t *ret_count, uint32_t 
                                            .prog_cnt = PROGRAMS_MAX } };
 
         if (sys_bpf(BPF_PROG_QUERY, &attr) < 0)
-                return errno == EINVAL || errno == ENOSYS ? 0 : -errno; /* a kernel without them */
+                return errno == EINVAL || errno == ENOSYS ? 0 : -errno; /* a kernel without such programs */
         *ret_count = attr.query.prog_cnt;
         *ret_flags = attr.query.attach_flags;
         return 0;
@@ -240,7 +240,7 @@ int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned
         for (uint32_t i = 0; r >= 0 && i < count; i++) {
                 cleanup_close int fd = open_program(ids[i], &program);
 
-                if (fd < 0 && fd != -ENOENT) /* ENOENT: it was replaced just now; whoever did that decides anew */
+                if (fd < 0 && fd != -ENOENT) /* ENOENT: it was just replaced */
                         r = fd == -EOPNOTSUPP ? 0 : fd;
                 *ret_denies = *ret_denies || fd == -EOPNOTSUPP || (fd >= 0 && denies(&program, device, access));
         }
@@ -251,7 +251,7 @@ int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned 
 {
         int r = -EBUSY;
 
-        /* looked at again when somebody replaced one meanwhile */
+        /* repeated when a program was replaced meanwhile */
         for (int attempt = 0; attempt < ATTEMPTS_MAX && (r == -EBUSY || r == -ENOENT); attempt++) {
                 uint32_t ids[PROGRAMS_MAX] = {};
                 uint32_t count = 0;
@@ -263,6 +263,6 @@ int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned 
         }
         if (r == -EOPNOTSUPP || r == -ENOENT || r == -EACCES || r == -EINVAL)
                 return fail_because(error, EOPNOTSUPP, "allow device", group,
-                                    "the device program of the control group is not one that can be added to");
+                                    "the device program of the control group cannot be extended");
         return r < 0 ? fail(error, -r, "bpf", group) : 0;
 }

@@ -20,7 +20,7 @@
 #define DEPTH_MAX 8 /* of control groups below a container's */
 #define LIST_MAX_BYTES 65536
 
-/* Whether a list of controllers with commas has this one; "" is version 2's. */
+/* Whether a list of controllers, separated by commas, has this one; version 2 has the list "". */
 static bool names_controller(const char *names, const char *controller)
 {
         size_t length = strlen(controller);
@@ -34,8 +34,8 @@ static bool names_controller(const char *names, const char *controller)
 }
 
 /*
- * Where the container's process is in a hierarchy, as /proc/PID/cgroup says: "12:devices:/path" or "0::/path".
- * 0; -ENOENT in none; or the error.
+ * The path of the container's process in a hierarchy, from /proc/PID/cgroup: "12:devices:/path" or "0::/path".
+ * 0; -ENOENT none; or another error.
  */
 static int find_path(const struct container *container, const char *controller, char *ret_path)
 {
@@ -55,7 +55,7 @@ static int find_path(const struct container *container, const char *controller, 
                 if (path != NULL) {
                         *path++ = '\0';
                         if (names_controller(names + 1, controller) && text_climbs(path))
-                                return -EOPNOTSUPP; /* outside of what we are shown */
+                                return -EOPNOTSUPP; /* outside of this cgroup namespace */
                         if (names_controller(names + 1, controller))
                                 return text_copy(ret_path, PATH_MAX, path) ? 0 : -ENAMETOOLONG;
                 }
@@ -64,7 +64,7 @@ static int find_path(const struct container *container, const char *controller, 
         return -ENOENT;
 }
 
-/* The root of the version 2 hierarchy; -ENOENT there is none; or the error. */
+/* Open the root of the version 2 hierarchy; -ENOENT: it is not mounted; or another error. */
 static int open_unified(void)
 {
         static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -95,7 +95,7 @@ static bool is_member(const struct container *container, const char *pid)
         struct stat ours;
 
         if (strcmp(pid, "0") == 0)
-                return false; /* of a process id namespace that is none of ours */
+                return false; /* a process outside of this pid namespace */
         (void)snprintf(path, sizeof path, "/proc/%.16s/ns/mnt", pid);
         if (stat(path, &theirs) < 0)
                 return true; /* it ended */
@@ -107,7 +107,7 @@ static bool is_member(const struct container *container, const char *pid)
         return stat(path, &theirs) < 0 || theirs.st_ino == ours.st_ino;
 }
 
-/* Whether all processes of a control group, and of those below it, are the container's. */
+/* Whether all processes of a control group, and of the groups below it, belong to the container. */
 static bool is_containers_own(const struct container *container, int group_fd, unsigned depth)
 {
         char *text = malloc(LIST_MAX_BYTES);
@@ -142,12 +142,12 @@ static bool is_containers_own(const struct container *container, int group_fd, u
 static int fail_shared(const char *group, struct error *error)
 {
         return fail_because(error, EPERM, "allow device", group,
-                            "the control group %s denies the device, and others than the container live in it", group);
+                            "the control group %s denies the device, and contains processes of others", group);
 }
 
 /*
- * Version 2: each level from the container's own up to the root may deny it. With set, a level that does gets the grant
- * (or all lose theirs); without, only whether that would be right is found out.
+ * Version 2: every level from the container's group up to the root can deny the device. With set, each level that
+ * denies it gets the grant (or all lose theirs); without, only check whether that is allowed.
  */
 static int walk_unified(const struct container *container, uint64_t device, unsigned access, bool set,
                         struct error *error)
@@ -178,7 +178,7 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
         }
 }
 
-/* The group of version 1, or -ENOENT where that hierarchy is not in use. */
+/* Open the group of version 1; -ENOENT: that hierarchy is not used. */
 static int open_version1(const struct container *container, char *ret_path)
 {
         cleanup_close int root_fd = open("/sys/fs/cgroup/devices", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -191,7 +191,7 @@ static int open_version1(const struct container *container, char *ret_path)
         return r < 0 ? r : open_below(root_fd, ret_path);
 }
 
-/* The access to a device that a list of rules as devices.list shows them ("b 7:3 rw") gives. */
+/* The access to a device that the rules of a devices.list ("b 7:3 rw") allow. */
 static unsigned rules_give(const char *list, uint64_t device)
 {
         unsigned given = DEVICE_NONE;
@@ -265,9 +265,9 @@ int device_cgroup_look(const struct container *container, uint64_t device, unsig
 }
 
 /*
- * Version 1. A group that is not the container's alone is nobody's to change here: not when something is to be allowed,
- * and least of all when something is to be denied, which could be the whole node's (a process that somebody brought
- * into the container may well be in another group than the container).
+ * Version 1. Never change a group that has other processes than the container's: neither to allow nor, above all, to
+ * deny, which could affect the whole node (a process that was moved into the container can still be in a group of the
+ * node).
  */
 static int set_version1(const struct container *container, uint64_t device, unsigned access, unsigned before,
                         struct error *error)

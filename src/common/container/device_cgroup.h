@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_cgroup.h - what a container's control group lets it do with a block device: version 1 and version 2.
+ * device_cgroup.h - a container's access to a block device, by its control groups: version 1 and version 2.
  */
 #ifndef FLEXGRAFT_CONTAINER_DEVICE_CGROUP_H
 #define FLEXGRAFT_CONTAINER_DEVICE_CGROUP_H
@@ -13,24 +13,23 @@
 #include "container/device_bpf.h"
 
 /*
- * device_cgroup_look() - what version 1 allows of the device now, and whether a group denies it whom it is not ours to
- * change.
+ * device_cgroup_look() - find out what version 1 allows now, and whether a group denies the device that must not be
+ * changed.
  *
- * Runs in: the node's mount namespace, with the control groups at /sys/fs/cgroup as everywhere.
+ * Runs in: the node's mount namespace, with the control groups mounted at /sys/fs/cgroup.
  * Needs:   CAP_SYS_ADMIN; before Linux 6.7 CAP_NET_ADMIN, too.
  * Takes:   device, makedev(); access, of enum device_access.
- * Gives:   ret_version1, the same; all where version 1 is not in use.
- * Errors:  EPERM a group that denies it is not the container's alone, or lies above its own.
+ * Gives:   ret_version1, an access; all when version 1 is not used.
+ * Errors:  EPERM a group that denies it has other processes than the container's, or is above the container's group.
  */
 int device_cgroup_look(const struct container *container, uint64_t device, unsigned access, unsigned *ret_version1,
                        struct error *error);
 
 /*
- * device_cgroup_set() - make it so: of our doing the container has this access to the device and no other; in version
- * 1, where rules do not tell whose they are, it has kept what it had before. Making a node of the device is never
- * allowed. What is open already stays open.
+ * device_cgroup_set() - allow the container exactly this access to the device. In version 1, where a rule does not show
+ * its origin, access that it had before stays. Creating a node of the device is never allowed. Open files stay open.
  *
- * Takes:   access, what our mounts need; before, what version 1 allowed before the first of them.
+ * Takes:   access, for all mounts of flexgraft; before, what version 1 allowed before the first of them.
  * Errors:  those of device_bpf_grant(); EPERM a control group above denies it.
  */
 int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,

@@ -17,7 +17,7 @@
 #define SHORT_ID_LENGTH CONTAINER_ID_SHORT_LENGTH
 #define FULL_ID_LENGTH CONTAINER_ID_FULL
 
-/* Each finder answers 1 found, 0 not known here, or a negative errno with the error filled. */
+/* Each finder returns 1: found, 0: unknown to this runtime, or negative errno. */
 typedef int finder(const char *id, struct container_process *ret_process, struct error *error);
 
 typedef int parser(const json_t *state, struct container_process *ret_process);
@@ -86,8 +86,8 @@ static int find_runc(const char *id, struct container_process *ret_process, stru
 }
 
 /*
- * The full id in this directory that begins with a short one: 1 with ret_id (FULL_ID_LENGTH + 1 bytes) filled, 0, or
- * ENOTUNIQ. A full id, or anything too short to be one, is itself.
+ * Find the only full id in a directory that begins with a short one: 1 and ret_id (FULL_ID_LENGTH + 1 bytes), 0, or
+ * ENOTUNIQ. A full id, or a text that is too short, is returned unchanged.
  */
 static int complete_id(const char *directory, const char *id, char *ret_id, struct error *error)
 {
@@ -102,7 +102,7 @@ static int complete_id(const char *directory, const char *id, char *ret_id, stru
         if (dir == NULL)
                 return 0;
         while (found <= 1 && (entry = readdir(dir)) != NULL)
-                if (strcmp(entry->d_name, id) == 0) { /* an id of its own, and of that very length */
+                if (strcmp(entry->d_name, id) == 0) { /* a complete id of this length */
                         (void)text_copy(ret_id, FULL_ID_LENGTH + 1, id);
                         found = 1;
                         break;
@@ -112,12 +112,12 @@ static int complete_id(const char *directory, const char *id, char *ret_id, stru
                 }
         (void)closedir(dir);
         if (found > 1)
-                return fail_because(error, ENOTUNIQ, "find container", id, "several container ids begin so in %s",
+                return fail_because(error, ENOTUNIQ, "find container", id, "several container ids in %s begin with it",
                                     directory);
         return found;
 }
 
-/* One namespace of containerd: runc's own state where the runc shim keeps it, else the shim's pid file. */
+/* In one namespace of containerd: runc's state, if the runc shim keeps it, else the shim's pid file. */
 static int find_containerd_in(const char *ns, const char *id, struct container_process *ret_process,
                               struct error *error)
 {
@@ -149,7 +149,7 @@ static int find_containerd(const char *id, struct container_process *ret_process
         return r;
 }
 
-/* Docker's own note of a container whose name is this: its full id. */
+/* The full id of Docker's container with this name. */
 static int docker_id_of_name(const char *name, char *ret_id)
 {
         DIR *dir = opendir("/var/lib/docker/containers");
@@ -160,7 +160,7 @@ static int docker_id_of_name(const char *name, char *ret_id)
                 return 0;
         while (found == 0 && (entry = readdir(dir)) != NULL) {
                 cleanup_json json_t *config = NULL;
-                struct error ignored; /* another container's broken file is not this one's failure */
+                struct error ignored; /* ignore broken files of other containers */
                 char path[PATH_MAX];
                 const char *has;
 
@@ -205,7 +205,7 @@ static int find_docker(const char *id, struct container_process *ret_process, st
         return 1;
 }
 
-/* containers/storage keeps ids and names in one array per storage driver. */
+/* containers/storage has one array of ids and names per storage driver. */
 static int podman_id_in(const char *path, const char *id, char *ret_id, struct error *error)
 {
         cleanup_json json_t *containers = NULL;
@@ -310,10 +310,10 @@ int container_lookup_find(const char *id, const char *runtime, struct container_
                         continue;
                 known = true;
                 if (process.pid <= 0)
-                        continue; /* known here, and stopped */
+                        continue; /* stopped */
                 if (found.pid > 0 && found.pid != process.pid)
                         return fail_because(error, ENOTUNIQ, "find container", id,
-                                            "%s and %s both run a container of this name; say which with \"runtime\"",
+                                            "%s and %s both run a container of this name; choose one with \"runtime\"",
                                             finder_name, runtimes[i].name);
                 if (found.pid <= 0 || found.start_time == 0) {
                         found = process;
@@ -326,6 +326,6 @@ int container_lookup_find(const char *id, const char *runtime, struct container_
         }
         if (known)
                 return fail_because(error, ESRCH, "find container", id, "the container is not running");
-        return fail_because(error, ENOENT, "find container", id, "no container of this name or id is known to %s",
+        return fail_because(error, ENOENT, "find container", id, "no container of this name or id in %s",
                             runtime != NULL ? runtime : container_lookup_runtimes());
 }

@@ -2,8 +2,8 @@
 /*
  * state_file.h - what container runtimes write about a container: JSON or text -> its first process.
  *
- * Nothing here opens a file or looks at a process; container/lookup reads the files. All functions return 0, or -EBADMSG
- * when the text does not name a process.
+ * Nothing here opens a file or looks at a process; container/lookup reads the files. All functions return 0, or
+ * -EBADMSG when the text does not name a process.
  */
 #ifndef FLEXGRAFT_CONTAINER_STATE_FILE_H
 #define FLEXGRAFT_CONTAINER_STATE_FILE_H

@@ -47,8 +47,7 @@ int privileges_drop_to_act(const struct privileges *privileges, struct error *er
  */
 int privileges_drop_for_tools(const struct privileges *privileges, struct error *error);
 
-/* privileges_be_nobody() - no capabilities and, if possible, the ids of the user nobody: for a child that parses untrusted
- * data. */
+/* privileges_be_nobody() - no capabilities, and if possible the ids of nobody: for a child that reads untrusted data. */
 int privileges_be_nobody(struct error *error);
 
 /* privileges_keep_none() - no capabilities; because of no_new_privs, execve() cannot restore them. */

@@ -11,15 +11,15 @@
 #include "provision/record.h"
 #include "provision/released_disks.h"
 
-#define MATCHES_MAX 8 /* how often somebody else may be quicker */
+#define MATCHES_MAX 8 /* how often another process may take a disk first */
 
-/* That a disk is nobody's; after owners_read(). */
+/* That a disk is no volume and not in use. After owners_read(). */
 static int check_free(const struct job *job, const struct pool *pool, const char *id, struct error *error)
 {
         const char *owner = owners_find(job, pool->name, id);
 
         if (owner != NULL)
-                return fail_because(error, EBUSY, "adopt", id, "it is the volume \"%.200s\" already", owner);
+                return fail_because(error, EBUSY, "adopt", id, "it already is the volume \"%.200s\"", owner);
         return owners_check_unused(job, pool, id, error);
 }
 
@@ -37,12 +37,12 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
         if (r < 0 || (r = owners_read(job, error)) < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
                 return r;
         if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
-                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and %llu were asked for",
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the request is for %llu",
                                     (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
         if (job->profile != NULL && job->kind->fits != NULL &&
             !job->kind->fits(&item, profile_parameters(job->profile)))
                 return fail_because(error, EINVAL, "adopt", id,
-                                    "it lies there as \"%s\", and not as the profile \"%.200s\" asks for", item.layout,
+                                    "its layout is \"%s\", which does not match profile \"%.200s\"", item.layout,
                                     job->request->profile);
         job_begin_record(job, ret_record);
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);
@@ -59,7 +59,7 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
 
 struct match {
         struct job *job;
-        struct pool pool; /* that is looked through, and that of the best */
+        struct pool pool; /* the one being searched */
         struct pool best_pool;
         struct pool_item best; /* size 0: none */
 };
@@ -79,14 +79,14 @@ static int match_item(const struct pool_item *item, void *argument, struct error
             !job->kind->fits(item, job->profile != NULL ? profile_parameters(job->profile) : job->request->parameters))
                 return 0;
         if (check_free(job, &match->pool, item->id, &ignored) < 0)
-                return 0; /* somebody's */
+                return 0; /* it is in use */
         if (job->kind->unmarked && !released_disks_has(&job->state, item->identity))
-                return 0; /* likewise: nothing says that it was ever ours */
+                return 0; /* nothing says that it ever was a volume */
         r = job->kind->is_blank(&job->config, &match->pool, item->id, &ignored);
         if (r < 0 && r != -ENOENT)
-                log_say("%s of pool %s is passed over: %s", item->id, match->pool.name, error_why(&ignored));
+                log_say("skipping %s of pool %s: %s", item->id, match->pool.name, error_why(&ignored));
         if (r <= 0)
-                return 0; /* somebody's data; or it went */
+                return 0; /* it holds data, or is gone */
         match->best = *item;
         match->best_pool = match->pool;
         return 0;
@@ -103,11 +103,11 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
         match->pool = *pool;
         job->pool = *pool;
         job->kind = pool->kind;
-        r = job_lock_pool(job, error); /* to look into a disk may wake it */
+        r = job_lock_pool(job, error); /* reading a disk may activate it */
         if (r == 0)
                 r = job->kind->each(&job->config, pool, match_item, match, error);
         if (r < 0 && job->request->pool == NULL) {
-                log_say("the pool %s is passed over: %s", pool->name, error_why(error));
+                log_say("skipping pool %s: %s", pool->name, error_why(error));
                 return 0;
         }
         return r;

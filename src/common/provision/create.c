@@ -32,10 +32,10 @@ static int answer_created(struct job *job, const struct provision_record *record
 static int fail_different(const char *name, const char *what, const char *had, struct error *error)
 {
         return fail_because(error, EEXIST, "create volume", name,
-                            "a volume of this name is there already, with another %s: \"%.200s\"", what, had);
+                            "a volume of this name exists, with another %s: \"%.200s\"", what, had);
 }
 
-/* The same name for something else is no retry. */
+/* A retry asks for the same; the same name for something else is refused. */
 static int check_same(const struct job *job, const struct provision_record *record, struct error *error)
 {
         const struct provision_request *request = job->request;
@@ -75,27 +75,25 @@ static int make_record(struct job *job, struct provision_record *ret_record, str
                 return r;
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
-        if ((r = job->kind->check_parameters(ret_record->parameters, error)) < 0)
+        if ((r = pool_kind_check_parameters(job->kind, ret_record->parameters, error)) < 0)
                 return r;
         r = job->kind->look(&job->config, &job->pool, ret_record->id, &item, error);
         if (r == 0 && (r = owners_read(job, error)) == 0) {
                 owner = owners_find(job, job->pool.name, ret_record->id);
-                return fail_because(
-                        error, EEXIST, "create volume", ret_record->id,
-                        "there is a %s in pool \"%.128s\" already%s%.200s; with \"id\" a volume adopts what is there",
-                        ret_record->id, job->pool.name, owner != NULL ? ", of volume " : "",
-                        owner != NULL ? owner : "");
+                return fail_because(error, EEXIST, "create volume", ret_record->id,
+                                    "%s already exists in pool \"%.128s\"%s%.200s; to adopt it, name it as \"id\"",
+                                    ret_record->id, job->pool.name, owner != NULL ? ", of volume " : "",
+                                    owner != NULL ? owner : "");
         }
         if (r < 0 && r != -ENOENT)
                 return r;
         if ((r = job->kind->measure(&job->config, &job->pool, ret_record->parameters, &measure, error)) < 0)
                 return r;
         if (size_bytes > measure.largest_bytes)
-                return fail_because(error, ENOSPC, "create volume", job->pool.name,
-                                    "the largest volume that pool \"%.128s\" has room for is of %llu bytes, and %llu "
-                                    "were asked for",
-                                    job->pool.name, (unsigned long long)measure.largest_bytes,
-                                    (unsigned long long)size_bytes);
+                return fail_because(
+                        error, ENOSPC, "create volume", job->pool.name,
+                        "pool \"%.128s\" has room for a volume of %llu bytes at most, and the request is for %llu",
+                        job->pool.name, (unsigned long long)measure.largest_bytes, (unsigned long long)size_bytes);
         if (size_bytes < measure.minimum_bytes)
                 size_bytes = measure.minimum_bytes;
         ret_record->size_bytes =
@@ -123,7 +121,7 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         choice->selected = true;
         r = pool->kind->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
         if (r < 0) {
-                log_say("the pool %s is passed over: %s", pool->name, error_why(error));
+                log_say("skipping pool %s: %s", pool->name, error_why(error));
                 return 0;
         }
         if (measure.largest_bytes >= job->request->size_bytes) {
@@ -135,7 +133,7 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         return 0;
 }
 
-/* Whose disk is adopted. */
+/* The pool that has the disk to adopt. */
 static int choose_holder(const struct pool *pool, void *argument, struct error *error)
 {
         struct choice *choice = argument;
@@ -162,7 +160,7 @@ static int find_pool(struct job *job, struct error *error)
                         return r;
                 if (job->profile != NULL && !profile_selects(job->profile, &job->pool))
                         return fail_because(error, EINVAL, "find pool", request->pool,
-                                            "the profile \"%.200s\" is not for pool \"%.128s\"", request->profile,
+                                            "profile \"%.200s\" does not select pool \"%.128s\"", request->profile,
                                             request->pool);
                 return 0;
         }
@@ -172,17 +170,16 @@ static int find_pool(struct job *job, struct error *error)
         if (r > 0)
                 return job_use_pool(job, choice.pool.name, error);
         if (!choice.selected)
-                return fail_because(error, ENOENT, "find pool", request->profile,
-                                    "no pool is of the profile \"%.200s\"", request->profile);
+                return fail_because(error, ENOENT, "find pool", request->profile, "profile \"%.200s\" selects no pool",
+                                    request->profile);
         if (request->id != NULL)
                 return fail_because(error, ENOENT, "find pool", request->id,
-                                    "there is no \"%.200s\" in the pools of profile \"%.200s\"", request->id,
-                                    request->profile);
-        return fail_because(error, ENOSPC, "find pool", request->profile,
-                            "the largest volume that a pool of profile \"%.200s\" has room for is of %llu bytes, and "
-                            "%llu were asked for",
-                            request->profile, (unsigned long long)choice.largest_bytes,
-                            (unsigned long long)request->size_bytes);
+                                    "no pool of profile \"%.200s\" has \"%.200s\"", request->profile, request->id);
+        return fail_because(
+                error, ENOSPC, "find pool", request->profile,
+                "the pools of profile \"%.200s\" have room for a volume of %llu bytes at most, and the request "
+                "is for %llu",
+                request->profile, (unsigned long long)choice.largest_bytes, (unsigned long long)request->size_bytes);
 }
 
 static int find_profile(struct job *job, struct error *error)
@@ -204,14 +201,14 @@ static int find_profile(struct job *job, struct error *error)
         return 0;
 }
 
-/* After a failure, which is the one to tell. */
+/* After a failure, which is the one to report. */
 static void unmake(struct job *job, const struct provision_record *record)
 {
         struct pool_item item;
         struct error ignored;
         int r = job->kind->look(&job->config, &job->pool, record->id, &item, &ignored);
 
-        /* what is somebody else's is not ours to remove */
+        /* what another process made under that id stays */
         if (r == -ENOENT || (r == 0 && job_is_volume(record, &item)))
                 r = job->kind->remove(&job->config, &job->pool, record->id, &ignored);
         if (r == 0)
@@ -234,7 +231,7 @@ static int make(struct job *job, struct provision_record *record, struct error *
                 unmake(job, record);
                 return r;
         }
-        log_say("made the volume %s of %llu bytes in pool %s", record->name, (unsigned long long)record->size_bytes,
+        log_say("created volume %s of %llu bytes in pool %s", record->name, (unsigned long long)record->size_bytes,
                 job->pool.name);
         job->reply = created_object(record, item.path, /* existed= */ false);
         return 0;
@@ -277,7 +274,7 @@ int create_volume(struct job *job, struct error *error)
                 return (r = check_same(job, &record, error)) < 0
                                ? r
                                : answer_created(job, &record, /* existed= */ true, error);
-        /* somebody was killed at it: all of it once more, since its room may be another's by now */
+        /* a process was killed while it made or deleted it: start again, since its room may be taken by now */
         if ((r = job_lock_pool(job, error)) < 0)
                 return r;
         if ((r = delete_take_away(job, &record, /* asked= */ NULL, error)) < 0)

@@ -12,15 +12,14 @@
 #include "provision/record.h"
 #include "provision/released_disks.h"
 
-/* Whether the volume is there, perhaps in part, and nobody uses it: 1; 0 it is gone, and what is there is others'. */
+/* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else has its id. */
 static int find_unused(const struct job *job, const struct provision_record *record, struct error *error)
 {
         struct pool_item item;
         int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
 
         if (r == 0 && !job_is_volume(record, &item)) {
-                log_say("%s of pool %s is left alone: it is not the volume %s any more", record->id, record->pool,
-                        record->name);
+                log_say("%s of pool %s is kept: it is not volume %s any more", record->id, record->pool, record->name);
                 return 0;
         }
         if (r < 0 && r != -ENOENT)
@@ -29,7 +28,7 @@ static int find_unused(const struct job *job, const struct provision_record *rec
         return r < 0 ? r : 1;
 }
 
-/* With the locks of name and pool; without the pool's while everything is overwritten, which may take hours. */
+/* With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours. */
 static int give_back(struct job *job, const struct provision_record *record, bool erase, bool begun,
                      struct error *error)
 {
@@ -51,7 +50,8 @@ static int give_back(struct job *job, const struct provision_record *record, boo
         return job->kind->remove(&job->config, &job->pool, record->id, error);
 }
 
-/* What was begun is gone through with; with the locks of name and pool. asked: a policy instead of its own, or NULL. */
+/* Delete, or end what an earlier call started. With the locks of name and pool. asked: a policy instead of the
+ * volume's, or NULL. */
 int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error)
 {
         const enum provision_stage was = record->stage;
@@ -64,26 +64,27 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
                 return provision_record_remove(&job->state, record->name, error);
         (void)text_copy(policy, sizeof policy, record->reclaim_policy);
         if (was == PROVISION_CREATING && !record->adopted)
-                asked = "delete"; /* what was never finished is nobody's to keep */
+                asked = "delete"; /* a volume that was never finished is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
         record->stage = PROVISION_DELETING;
         r = provision_record_write(&job->state, record, error);
-        /* on a full disk it makes room; cut short now, the volume would be there without its disk, and deleted again */
+        /* on a full disk deleting makes room; killed now, the record would outlive its disk, and be deleted next
+         * time */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
         r = give_back(job, record, was != PROVISION_CREATING && !record->keeps_content, was == PROVISION_DELETING,
                       error);
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED) {
-                struct error ignored; /* the first failure is the one to tell */
+                struct error ignored; /* the first failure is the one to report */
 
-                record->stage = was; /* nothing was taken from it, and whoever has it may go on */
+                record->stage = was; /* nothing was changed, and it stays usable */
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
                 (void)provision_record_write(&job->state, record, &ignored);
         }
         if (r < 0 && r != -ENOENT)
                 return r;
-        log_say("gave the volume %s back to pool %s (%s)", record->name, record->pool, record->reclaim_policy);
+        log_say("deleted volume %s of pool %s (%s)", record->name, record->pool, record->reclaim_policy);
         return provision_record_remove(&job->state, record->name, error);
 }
 
@@ -95,7 +96,7 @@ int delete_volume(struct job *job, struct error *error)
 
         if (r == -ENOENT) {
                 if ((r = provision_record_remove(&job->state, request->name, error)) <
-                    0) /* what is left of writing one */
+                    0) /* a temporary file may be there */
                         return r;
                 job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(request->name),
                                        "existed", false);

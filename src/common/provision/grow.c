@@ -8,7 +8,7 @@
 #include "provision/record.h"
 #include "state/volume_record.h"
 
-/* With the lock of its name. Returns 1: it is one, and there is room for it. */
+/* With the lock of its name. Returns 1: there is room for it. */
 static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, struct error *error)
 {
         struct pool_measure measure = {};
@@ -17,7 +17,7 @@ static int check_growth(struct job *job, struct provision_record *record, uint64
 
         if (record->stage != PROVISION_CREATED)
                 return fail_because(error, EBUSY, "grow volume", record->name,
-                                    "the volume is half made, or half deleted");
+                                    "its creation or deletion has not finished; repeat that call first");
         if ((r = job_use_pool(job, record->pool, error)) < 0 || (r = job_lock_pool(job, error)) < 0 ||
             (r = job_look_again(job, record, &item, error)) < 0 ||
             (r = job->kind->measure(&job->config, &job->pool, record->parameters, &measure, error)) < 0)

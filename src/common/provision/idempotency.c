@@ -47,12 +47,12 @@ int idempotency_recall(const char *state_dir, const char *id, const json_t *requ
         file_name(id, file);
         r = json_file_load(state.dir_fd, file, JSON_OBJECT, &object, error);
         if (r == -ENOENT || r == -EBADMSG)
-                return 0; /* a torn one is none: it is written after what it tells of was done */
+                return 0; /* a damaged file counts as none: the call had not finished when it was written */
         if (r < 0)
                 return r;
         if (!json_equal(json_object_get(object, "request"), request))
                 return fail_because(error, EEXIST, "recall operation", id,
-                                    "another request had the operation id \"%.200s\"", id);
+                                    "another request has used the operation id \"%.200s\"", id);
         *ret_reply = json_incref(json_object_get(object, "reply"));
         return 0;
 }
@@ -69,7 +69,7 @@ static void forget_old(const struct state *state)
                 if (text_ends(entry->d_name, SUFFIX) &&
                     fstatat(state->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                     st.st_mtime + KEPT_SECONDS < now.tv_sec)
-                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* again next time */
+                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else next time */
         if (list != NULL)
                 (void)closedir(list); /* nothing was written */
 }

@@ -17,7 +17,7 @@ void job_unlock_pool(struct job *job)
         job->pool_locked = false;
 }
 
-/* One at a time: two calls could wait for each other's, and would for ever. */
+/* One pool at a time: two calls with two pools could wait for each other for ever. */
 int job_lock_pool(struct job *job, struct error *error)
 {
         char place[POOL_PLACE_SIZE];
@@ -46,7 +46,7 @@ int job_use_pool(struct job *job, const char *name, struct error *error)
         return r;
 }
 
-/* Whether what has the volume's id is the volume: others may have taken that away, and made something of its name. */
+/* What has the volume's id may be something else, made after the volume was removed by hand. */
 bool job_is_volume(const struct provision_record *record, const struct pool_item *item)
 {
         if (record->identity[0] != '\0' && item->identity[0] != '\0')
@@ -84,7 +84,7 @@ int job_look_again(const struct job *job, const struct provision_record *record,
 
         if (r == -ENOENT || (r == 0 && !job_is_volume(record, ret_item)))
                 return fail_because(error, ENOENT, "look again", record->id,
-                                    "the volume is not in pool \"%.128s\" any more; volume-delete forgets it",
+                                    "the volume is not in pool \"%.128s\" any more; volume-delete removes its record",
                                     record->pool);
         return r;
 }
@@ -103,7 +103,7 @@ void job_begin_record(const struct job *job, struct provision_record *ret_record
 
         *ret_record = (struct provision_record){ .asked_bytes = request->size_bytes,
                                                  .keeps_content = request->keeps_content };
-        /* each as long as the request, or the profile, may have it */
+        /* each fits: the request's, or the profile's, length was checked */
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
         (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
@@ -122,5 +122,5 @@ void job_release(struct job *job)
         json_decref(job->owners);
         json_decref(job->places);
         json_decref(job->paths);
-        state_release(&job->state); /* also for a worker that hangs and shares our descriptors */
+        state_release(&job->state); /* a worker that hangs shares the descriptors */
 }

@@ -85,7 +85,7 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
                 if (!profile_selects(profile, pool) ||
                     (job->request->profile != NULL && strcmp(job->request->profile, name) != 0))
                         continue;
-                if (pool->kind->check_parameters(profile_parameters(profile), error) < 0) {
+                if (pool_kind_check_parameters(pool->kind, profile_parameters(profile), error) < 0) {
                         (void)json_array_append_new(list, json_pack("{s:o, s:o}", "profile", reply_printable(name),
                                                                     "problem", reply_printable(error_why(error))));
                         continue;
@@ -112,7 +112,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                                : pool->kind->measure(&job->config, pool, NULL, &measure, error);
         if (r < 0 && job->request->pool != NULL)
                 return r;
-        if (r < 0) { /* the others are there all the same */
+        if (r < 0) { /* the other pools are listed */
                 (void)json_array_append_new(json_object_get(job->reply, "pools"),
                                             json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type",
                                                       pool->kind != NULL ? pool->kind->type : NULL, "problem",

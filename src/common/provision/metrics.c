@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/reply.h"
 
-/* The whole text, grown as it is written; said at once. */
+/* The whole text, written at once. */
 struct text {
         char *bytes; /* owned; NULL: there was no memory for it */
         size_t length;
@@ -67,13 +67,13 @@ static void put_pools(struct text *text, const json_t *pools, const char *metric
         }
 }
 
-/* A pool that cannot be looked at has no other line. */
+/* A pool that cannot be read has no other line. */
 static void put_problems(struct text *text, const json_t *reply)
 {
         const json_t *pool;
         size_t i;
 
-        put(text, "# HELP flexgraft_pool_problem Whether a pool cannot be looked at.\n"
+        put(text, "# HELP flexgraft_pool_problem Whether a pool cannot be read.\n"
                   "# TYPE flexgraft_pool_problem gauge\n");
         json_array_foreach (json_object_get(reply, "pools"), i, pool) {
                 char name[600];
@@ -82,7 +82,7 @@ static void put_problems(struct text *text, const json_t *reply)
                     json_object_get(pool, "problem") != NULL);
         }
         put(text,
-            "# HELP flexgraft_profiles_rejected Whether the file of profiles was not taken.\n"
+            "# HELP flexgraft_profiles_rejected Whether the file of profiles was rejected.\n"
             "# TYPE flexgraft_profiles_rejected gauge\n"
             "flexgraft_profiles_rejected %d\n",
             json_object_get(reply, "profilesProblem") != NULL);
@@ -118,12 +118,12 @@ int provision_metrics_say(const json_t *reply)
         struct text text = {};
         int r;
 
-        put_pools(&text, pools, "size", "total", "What a pool may hold altogether.");
-        put_pools(&text, pools, "available", "available", "What is left in a pool.");
-        put_pools(&text, pools, "largest_volume", "largest", "The largest volume that a pool has room for.");
-        put_profiles(&text, pools, "available", "available", "What is left in a pool for volumes of a profile.");
+        put_pools(&text, pools, "size", "total", "Size that a pool may use, in bytes.");
+        put_pools(&text, pools, "available", "available", "Free room in a pool, in bytes.");
+        put_pools(&text, pools, "largest_volume", "largest", "Largest volume that a pool has room for, in bytes.");
+        put_profiles(&text, pools, "available", "available", "Free room in a pool for volumes of a profile, in bytes.");
         put_profiles(&text, pools, "largest_volume", "largest",
-                     "The largest volume of a profile that a pool has room for.");
+                     "Largest volume of a profile that a pool has room for, in bytes.");
         put_problems(&text, reply);
         r = text.bytes != NULL ? file_write_all(STDOUT_FILENO, text.bytes, text.length) : -1;
         free(text.bytes);

@@ -24,7 +24,7 @@ static int find_place(const struct job *job, const char *pool_name, char *ret_pl
                                               : pool.kind->place(&job->config, &pool, ret_place, &ignored);
 }
 
-/* What a disk is known by, whatever its pool is called. A pool that cannot be looked at is known by its name. */
+/* The key of a disk, the same in all pools that have it. A pool that cannot be read counts by its name. */
 static void put_key(const struct job *job, const char *pool_name, const char *id, char *ret_key)
 {
         const char *known = json_string_value(json_object_get(job->places, pool_name));
@@ -34,7 +34,7 @@ static void put_key(const struct job *job, const char *pool_name, const char *id
                 (void)snprintf(place, sizeof place, "pool:%s", pool_name);
         if (known == NULL)
                 (void)json_object_set_new(job->places, pool_name,
-                                          json_string(place)); /* else looked at again next time */
+                                          json_string(place)); /* else it is looked up again next time */
         (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : place, id);
 }
 
@@ -46,13 +46,13 @@ static int note_owner(const struct provision_record *record, const char *stem, v
         (void)error;
         if (record != NULL)
                 put_key(job, record->pool, record->id, key);
-        else /* of another version: what it most likely calls its own */
+        else /* of another version: most likely its id */
                 (void)snprintf(key, sizeof key, "stem:%.255s", stem);
         (void)json_object_set_new(job->owners, key, reply_printable(record != NULL ? record->name : stem));
         return 0;
 }
 
-/* Every disk that is a volume. */
+/* Collect every disk that is a volume. */
 int owners_read(struct job *job, struct error *error)
 {
         json_decref(job->owners);
@@ -96,7 +96,7 @@ static int match_attached(struct volume_record *record, const char *file, void *
         return 1;
 }
 
-/* That neither the driver has it attached nor anybody else uses it. */
+/* That a disk is neither attached by the driver nor in use otherwise. */
 int owners_check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error)
 {
         struct attached attached = {};
@@ -116,7 +116,6 @@ int owners_check_unused(const struct job *job, const struct pool *pool, const ch
                 r = volume_record_each(&volumes, /* set_aside= */ false, match_attached, &attached, error);
         if (r > 0)
                 return fail_because(error, EBUSY, "look for users", item.path,
-                                    "it is attached, as the volume \"%.200s\" of the driver; detach it first",
-                                    attached.found);
+                                    "the driver has it attached as volume \"%.200s\"; detach it first", attached.found);
         return r == -ENOENT ? 0 : r;
 }

@@ -59,7 +59,7 @@ static int check_owner(const char *path, const struct stat *st, struct error *er
 {
         if (st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
                 return 0;
-        return fail_because(error, EPERM, "open pool", path, "%s belongs to somebody else or others may write to it",
+        return fail_because(error, EPERM, "open pool", path, "%s belongs to another user, or others may write to it",
                             path);
 }
 
@@ -68,7 +68,7 @@ static int fail_file(const char *file, const char *complaint, struct error *erro
         return fail_because(error, EBADMSG, "read pool", file, "%s: %s", file, complaint);
 }
 
-/* A key of any kind is known: a file may keep those of the type that it had before. */
+/* Keys of other kinds are ignored: a file may keep those of its former type. */
 static bool is_known(const char *name)
 {
         bool known = file_key_find(pool_keys, name) != NULL;
@@ -165,8 +165,8 @@ static int add_name(struct names *names, const char *name, size_t length, struct
         size_t i = names->count;
 
         if (names->count == POOLS_MAX || length >= sizeof text)
-                return fail_because(error, E2BIG, "read pools", name, "more than %d pools, or too long a name",
-                                    POOLS_MAX);
+                return fail_because(error, E2BIG, "read pools", name,
+                                    "there are more than %d pools, or a name is too long", POOLS_MAX);
         (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
         for (; i > 0 && strcmp(names->list[i - 1], text) > 0; i--)
                 (void)memcpy(names->list[i], names->list[i - 1], sizeof text);
@@ -210,7 +210,7 @@ int pool_each(const struct config *config, pool_function *function, void *argume
         return r;
 }
 
-/* Beside the records: made with them. */
+/* Beside the records, and made like them. */
 static int make_default(const struct config *config, struct error *error)
 {
         cleanup_state struct state pools = STATE_NONE;
@@ -232,7 +232,7 @@ int pool_open(const struct config *config, const struct pool *pool, struct error
 
         if (pool->kind != &pool_loop)
                 return fail_because(error, EINVAL, "open pool", pool->name,
-                                    "the pool \"%s\" is of type %s, not one of images", pool->name, pool->kind->type);
+                                    "pool \"%s\" is of type %s and has no images", pool->name, pool->kind->type);
         (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
         if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
                 return r;

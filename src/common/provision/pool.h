@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h - where volumes are made: pools.d/NAME.json in /etc/flexgraft, or in the directory $FLEXGRAFT_POOLS names.
+ * pool.h - where volumes are made: /etc/flexgraft/pools.d/NAME.json, or NAME.json in the directory that
+ * $FLEXGRAFT_POOLS names.
  *
  *      {"name": "fast", "type": "loop", "path": "/srv/fast", "maxPercent": 80}
  *      {"name": "big", "type": "lvm", "volumeGroup": "vg0"}
  *      {"name": "memory", "type": "pmem", "region": "region0"}
  *      {"name": "shared", "type": "pmem", "region": "region1", "mode": "lvm", "maxPercent": 50}
  *
- * A pool "default", of images beside the records, is there without a file.
+ * The pool "default" needs no file: its images are beside the records.
  */
 #ifndef FLEXGRAFT_PROVISION_POOL_H
 #define FLEXGRAFT_PROVISION_POOL_H
@@ -33,13 +34,13 @@ extern const struct file_key pool_keys[];
 int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error);
 
 /*
- * pool_each() - every pool, by name, until function() answers other than 0, which is the result. One whose file is
- * broken has a name alone, its kind is NULL, and error says why.
+ * pool_each() - call function() with every pool, sorted by name, until it returns other than 0, which is the result. A
+ * pool with a broken file has only a name: its kind is NULL, and error says why.
  */
 typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
 
-/* pool_share() - of so many bytes that it is made of, as many as it may use. */
+/* pool_share() - how many of its bytes the pool may use ("maxPercent"). */
 uint64_t pool_share(const struct pool *pool, uint64_t bytes);
 
 /*

@@ -89,7 +89,7 @@ static int place(const struct config *config, const struct pool *pool, char *ret
         return 0;
 }
 
-/* Where images and records share a filesystem, some of it is for the records. */
+/* Where images and records share a filesystem, some room is kept for the records. */
 static uint64_t kept_for_records(const struct config *config, int pool_fd)
 {
         struct stat pool;
@@ -102,8 +102,8 @@ static uint64_t kept_for_records(const struct config *config, int pool_fd)
 
 struct use {
         int pool_fd;
-        uint64_t promised_bytes; /* to images, whether they have it already or not */
-        uint64_t had_bytes;      /* by images, of what they were promised */
+        uint64_t full_bytes; /* of images, sparse or not */
+        uint64_t had_bytes;  /* blocks that they have */
 };
 
 static int add_use(const struct pool_item *item, void *argument, struct error *error)
@@ -114,16 +114,15 @@ static int add_use(const struct pool_item *item, void *argument, struct error *e
 
         (void)error;
         if (fstatat(use->pool_fd, item->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return 0; /* it went meanwhile */
+                return 0; /* it was removed meanwhile */
         had = (uint64_t)st.st_blocks * BLOCK_BYTES;
-        use->promised_bytes += item->size_bytes;
+        use->full_bytes += item->size_bytes;
         use->had_bytes += had < item->size_bytes ? had : item->size_bytes;
         return 0;
 }
 
 /*
- * What sparse images were promised and have not taken yet is not available. Nor is, with maxPercent, what lies above
- * that share of the filesystem.
+ * Sparse images count at full size. With maxPercent, room above that share of the filesystem is not available.
  */
 static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
                    struct pool_measure *ret_measure, struct error *error)
@@ -144,8 +143,8 @@ static int measure(const struct config *config, const struct pool *pool, const j
         if ((r = each_in(pool_fd, pool, add_use, &use, error)) < 0)
                 return r;
         budget = pool_share(pool, (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize);
-        left = budget > use.promised_bytes ? budget - use.promised_bytes : 0;
-        owed = use.promised_bytes - use.had_bytes + kept_for_records(config, pool_fd);
+        left = budget > use.full_bytes ? budget - use.full_bytes : 0;
+        owed = use.full_bytes - use.had_bytes + kept_for_records(config, pool_fd);
         ret_measure->total_bytes = round_down(budget);
         ret_measure->available_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
         ret_measure->available_bytes = ret_measure->available_bytes > owed ? ret_measure->available_bytes - owed : 0;
@@ -173,20 +172,18 @@ static bool is_sparse(const json_t *parameters)
         return value != NULL && strcmp(value, "false") == 0;
 }
 
-static int check_parameters(const json_t *parameters, struct error *error)
+static bool is_word(const json_t *value)
 {
-        static const char *const values[] = { "true", "false", NULL };
-        const char *key;
-        const json_t *value;
+        static const char *const words[] = { "true", "false", NULL };
 
-        json_object_foreach ((json_t *)parameters, key, value)
-                if (strcmp(key, "preallocate") != 0 || !text_among(json_string_value(value), values))
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a pool of type loop knows \"preallocate\", \"true\" or \"false\", and not "
-                                            "\"%.64s\": \"%.64s\"",
-                                            key, json_string_value(value));
-        return 0;
+        return json_is_string(value) && text_among(json_string_value(value), words);
 }
+
+static const struct file_key parameters_of_volumes[] = {
+        { "preallocate", "\"true\" or \"false\"", is_word, false, "true",
+          "Whether an image gets all its blocks at once, or is sparse. Sparse images count at full size.", NULL },
+        {},
+};
 
 static int open_in(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
 {
@@ -200,7 +197,7 @@ static int open_in(int pool_fd, const struct pool *pool, const char *id, int fla
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", id);
         if (!S_ISREG(st.st_mode) || !text_ends(id, SUFFIX) || id[0] == '.' || strchr(id, '/') != NULL)
-                return fail_because(error, EINVAL, "open image", id, "%s/%s is no image", pool->path, id);
+                return fail_because(error, EINVAL, "open image", id, "%s/%s is not an image", pool->path, id);
         return fd_take(&fd);
 }
 
@@ -216,7 +213,7 @@ static int open_image(const struct config *config, const struct pool *pool, cons
         return fstat(fd, ret_stat) < 0 ? fail(error, errno, "fstat", id) : fd_take(&fd);
 }
 
-/* The size comes last: an image without it is one whose making was cut short. */
+/* The size is set last: an image of size 0 is one that a killed process left. */
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
                   struct error *error)
 {
@@ -232,7 +229,7 @@ static int create(const struct config *config, const struct pool *pool, const st
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", record->id);
         if (st.st_size != 0)
-                return fail_because(error, EEXIST, "make image", record->id, "%s/%s is there already, of %lld bytes",
+                return fail_because(error, EEXIST, "make image", record->id, "%s/%s already exists, with %lld bytes",
                                     pool->path, record->id, (long long)st.st_size);
         if (!is_sparse(record->parameters) && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)record->size_bytes) < 0)
                 return fail(error, errno, "make image", record->id);
@@ -263,7 +260,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
 
         if (device->file_device != st->st_dev || device->file_inode != st->st_ino)
                 return 0;
-        return fail_because(error, EBUSY, "look for users", device->path, "it is attached, as %s; detach it first",
+        return fail_because(error, EBUSY, "look for users", device->path, "it is attached as %s; detach it first",
                             device->path);
 }
 
@@ -279,7 +276,7 @@ static int check_unused(const struct config *config, const struct pool *pool, co
         return loop_device_each(match, &st, error);
 }
 
-/* Of a sparse image only what was written is read. */
+/* Holes of a sparse image are not read. */
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct stat st;
@@ -312,7 +309,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         return 0;
 }
 
-/* Its blocks go back to the filesystem, which shows nobody what was in them. */
+/* The filesystem shows nobody what was in its blocks. */
 static int remove_image(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
@@ -326,11 +323,11 @@ static int remove_image(const struct config *config, const struct pool *pool, co
 
 const struct pool_kind pool_loop = { .type = "loop",
                                      .keys = keys,
+                                     .parameters = parameters_of_volumes,
                                      .read = read_keys,
                                      .place = place,
                                      .measure = measure,
                                      .choose_id = choose_id,
-                                     .check_parameters = check_parameters,
                                      .create = create,
                                      .look = look,
                                      .check_unused = check_unused,

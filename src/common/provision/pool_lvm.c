@@ -43,7 +43,7 @@ int pool_lvm_place(const struct config *config, const struct pool *pool, char *r
         return 0;
 }
 
-/* As the device mapper has it. */
+/* In a device mapper name, hyphens are doubled. */
 static size_t doubled_length(const char *name)
 {
         size_t length = 0;
@@ -53,7 +53,7 @@ static size_t doubled_length(const char *name)
         return length;
 }
 
-/* The volume's own name, where lvm takes it. */
+/* The volume's own name, where lvm accepts it. */
 void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         static const char *const parts[] = { "_cdata",  "_cmeta",  "_corig", "_mlog",  "_mimage",  "_pmspare",
@@ -76,10 +76,10 @@ static int check_id(const struct pool *pool, const char *id, struct error *error
         return lvm_name_is_valid(id)
                        ? 0
                        : fail_because(error, EINVAL, "find volume", id,
-                                      "\"%.200s\" is no name for a volume of group %s", id, pool->volume_group);
+                                      "\"%.200s\" cannot be the name of a volume of group %s", id, pool->volume_group);
 }
 
-/* Something of ours; -EACCES: somebody else's. */
+/* A volume that flexgraft made; EEXIST: something else. */
 static int find_ours(const struct pool *pool, const char *id, struct lvm_volume *ret_volume, struct error *error)
 {
         int r = check_id(pool, id, error);
@@ -87,13 +87,14 @@ static int find_ours(const struct pool *pool, const char *id, struct lvm_volume 
         if (r < 0 || (r = lvm_find(pool->volume_group, id, ret_volume, error)) < 0)
                 return r;
         if (!ret_volume->ours)
-                return fail_because(error, EEXIST, "find volume", id,
-                                    "the volume %s of group %s is not of our making: it has not the tag " LVM_TAG, id,
-                                    pool->volume_group);
+                return fail_because(
+                        error, EEXIST, "find volume", id,
+                        "volume %s of group %s was not made by flexgraft: it does not have the tag " LVM_TAG, id,
+                        pool->volume_group);
         return 0;
 }
 
-/* Cut short, it may be there without what was on its blocks before having been wiped: so it is made anew. */
+/* A killed process may have left one whose blocks were not wiped yet: it is made again. */
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
                   struct error *error)
 {
@@ -146,8 +147,8 @@ static void item_of(const struct pool *pool, const struct lvm_volume *volume, st
         lvm_path(pool->volume_group, volume->name, ret_item->path);
 }
 
-/* A group whose disks are away has its volumes still; that of a region is made with the first. Errors: ENOENT, without
- * words, it is there; ENODEV. */
+/* Without its group nothing can be said of a volume, unless the group is a region's, which is made with the first.
+ * Errors: ENOENT, without a message, the group is there; ENODEV. */
 static int check_group(const struct pool *pool, struct error *error)
 {
         struct lvm_group group;
@@ -185,18 +186,19 @@ int pool_lvm_check_unused(const struct config *config, const struct pool *pool, 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (volume.open)
-                return fail_because(error, EBUSY, "look for users", id, "the volume %s/%s is in use",
-                                    pool->volume_group, id);
+                return fail_because(error, EBUSY, "look for users", id, "volume %s/%s is in use", pool->volume_group,
+                                    id);
         if (volume.has_snapshots)
                 return fail_because(error, EBUSY, "look for users", id,
-                                    "the volume %s/%s has snapshots, which would go with it", pool->volume_group, id);
+                                    "volume %s/%s has snapshots, which would be removed with it", pool->volume_group,
+                                    id);
         return 0;
 }
 
 int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
-        struct error ignored; /* the first failure is the one to tell */
+        struct error ignored; /* the first failure is the one to report */
         int r;
 
         (void)config;
@@ -210,7 +212,7 @@ int pool_lvm_wipe(const struct config *config, const struct pool *pool, const ch
         return r;
 }
 
-/* One that was never active, or was cut short, is read the same way. */
+/* One that is not active is activated meanwhile. */
 int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
@@ -220,7 +222,7 @@ int pool_lvm_is_blank(const struct config *config, const struct pool *pool, cons
 
         (void)config;
         if (r < 0)
-                return r == -EEXIST ? 0 : r; /* of what others made nothing is looked into */
+                return r == -EEXIST ? 0 : r; /* what others made is not read */
         if (!volume.active && (r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
@@ -228,11 +230,11 @@ int pool_lvm_is_blank(const struct config *config, const struct pool *pool, cons
                 r = block_device_is_zeroed(&device, error);
         if (!volume.active)
                 (void)lvm_activate(pool->volume_group, id, /* active= */ false,
-                                   &ignored); /* as it was before, at best */
+                                   &ignored); /* as it was before; a failure changes nothing */
         return r;
 }
 
-/* Most thin pools give their blocks to others zeroed. */
+/* Most thin pools zero blocks before they give them to another volume. */
 int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
                    struct error *error)
 {
@@ -290,6 +292,7 @@ int pool_lvm_each(const struct config *config, const struct pool *pool, pool_ite
 
 const struct pool_kind pool_lvm = { .type = "lvm",
                                     .keys = keys,
+                                    .parameters = pool_lvm_parameters,
                                     .begin = lvm_begin,
                                     .end = lvm_end,
                                     .read = read_keys,

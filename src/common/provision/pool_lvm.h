@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool_lvm.h - logical volumes, for the kinds of pool that consist of them: how they lie on the disks of their group, how
- * much room is left for such, and what can be done with one.
+ * pool_lvm.h - logical volumes, for the kinds of pool that consist of them: how they lie on the disks of their group,
+ * how much room is left for such, and what can be done with one.
  */
 #ifndef FLEXGRAFT_PROVISION_POOL_LVM_H
 #define FLEXGRAFT_PROVISION_POOL_LVM_H
@@ -11,10 +11,10 @@
 /* How volumes of some type lie on disks. */
 struct pool_lvm_layout {
         const char *type;
-        unsigned stripes; /* that hold data */
-        unsigned copies;  /* of each */
-        unsigned parity;  /* disks with neither */
-        bool keeps_notes; /* an extent of metadata on each disk */
+        unsigned stripes;  /* that hold data */
+        unsigned copies;   /* of each */
+        unsigned parity;   /* disks with neither */
+        bool has_metadata; /* an extent on each disk */
         const char *thin_pool;
         const char *stripe_size; /* NULL: lvm's own choice */
 };
@@ -26,7 +26,8 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters);
  * POOL_LAYOUT_SIZE bytes. */
 void pool_lvm_layout_describe(const char *type, unsigned images, const char *thin_pool, char *ret_layout);
 
-/* As struct pool_kind has them: check_parameters, fits and measure. */
+/* As struct pool_kind has them: parameters, check_parameters, fits and measure. */
+extern const struct file_key pool_lvm_parameters[];
 int pool_lvm_layout_check(const json_t *parameters, struct error *error);
 bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters);
 int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,

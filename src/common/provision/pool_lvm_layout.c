@@ -30,7 +30,7 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
                                           .thin_pool = json_string_value(json_object_get(parameters, "thinpool")),
                                           .stripe_size = json_string_value(json_object_get(parameters, "stripesize")) };
 
-        layout.keeps_notes = text_starts(type, "raid");
+        layout.has_metadata = text_starts(type, "raid");
         if (strcmp(type, "striped") == 0)
                 layout.stripes = number_of(parameters, "stripes", 2);
         else if (strcmp(type, "raid1") == 0 || strcmp(type, "mirror") == 0)
@@ -45,36 +45,66 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
         return layout;
 }
 
-int pool_lvm_layout_check(const json_t *parameters, struct error *error)
+static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5", "raid6", "raid10", "thin", NULL };
+
+static bool is_type(const json_t *value)
 {
-        static const char *const types[] = { "linear", "striped", "mirror", "raid1", "raid5",
-                                             "raid6",  "raid10",  "thin",   NULL };
-        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
-        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
-        const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
-        const char *key;
-        const json_t *value;
+        return json_is_string(value) && text_among(json_string_value(value), types);
+}
+
+static bool is_count(const json_t *value)
+{
+        const char *text = json_string_value(value);
         uint64_t number;
 
-        json_object_foreach ((json_t *)parameters, key, value) {
-                const char *text = json_string_value(value) ?: "";
-                bool good =
-                        (strcmp(key, "type") == 0 && text_among(text, types)) ||
-                        (strcmp(key, "stripes") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "mirrors") == 0 && text_among(layout.type, mirrored) &&
-                         text_number(text, DISKS_MAX, &number) && number > 0) ||
-                        (strcmp(key, "stripesize") == 0 && text_among(layout.type, striped) &&
-                         text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
-                         (number & (number - 1)) == 0) ||
-                        (strcmp(key, "thinpool") == 0 && strcmp(layout.type, "thin") == 0 && lvm_name_is_valid(text));
+        return text != NULL && text_number(text, DISKS_MAX, &number) && number > 0;
+}
 
-                if (!good)
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a volume of type %s in a pool of type lvm has no parameter \"%.64s\": "
-                                            "\"%.64s\"",
-                                            layout.type, key, text);
-        }
+static bool is_stripe_size(const json_t *value)
+{
+        const char *text = json_string_value(value);
+        uint64_t number;
+
+        return text != NULL && text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
+               (number & (number - 1)) == 0;
+}
+
+static bool is_name(const json_t *value)
+{
+        return json_is_string(value) && lvm_name_is_valid(json_string_value(value));
+}
+
+const struct file_key pool_lvm_parameters[] = {
+        { "type", "linear, striped, mirror, raid1, raid5, raid6, raid10 or thin", is_type, false, "linear",
+          "Layout of the volume, as in lvcreate(8).", NULL },
+        { "stripes", "a number from 1 to 64, as a string", is_count, false, "the fewest that the type can have",
+          "Number of stripes, for striped, raid5, raid6 and raid10.", NULL },
+        { "mirrors", "a number from 1 to 64, as a string", is_count, false, "1",
+          "Number of further copies, for mirror, raid1 and raid10.", NULL },
+        { "stripesize", "a power of two from 4 to 1048576, as a string", is_stripe_size, false, "lvm's own",
+          "Size of a stripe in KiB, for striped, raid5, raid6 and raid10.", NULL },
+        { "thinpool", "a volume's name", is_name, false, NULL,
+          "Thin pool of the volume group, for thin. Its volumes together are at most as large as it is.", NULL },
+        {},
+};
+
+int pool_lvm_layout_check(const json_t *parameters, struct error *error)
+{
+        static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
+        static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
+        static const char *const thin[] = { "thin", NULL };
+        static const struct {
+                const char *key;
+                const char *const *types; /* that it is for */
+        } rules[] = {
+                { "stripes", striped }, { "stripesize", striped }, { "mirrors", mirrored }, { "thinpool", thin }
+        };
+        const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
+
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+                if (json_object_get(parameters, rules[i].key) != NULL && !text_among(layout.type, rules[i].types))
+                        return fail_because(error, EINVAL, "check parameters", rules[i].key,
+                                            "a volume of type %s has no parameter \"%s\"", layout.type, rules[i].key);
         if (strcmp(layout.type, "thin") == 0 && layout.thin_pool == NULL)
                 return fail_because(error, EINVAL, "check parameters", "thinpool",
                                     "a thin volume needs \"thinpool\", the name of a thin pool of the volume group");
@@ -107,7 +137,7 @@ static uint64_t round_down(uint64_t bytes, uint64_t step)
         return bytes / step * step;
 }
 
-/* What a volume takes of its group: copies, parity, and what is noted of them (an extent for each image, or a log). */
+/* What a volume takes of its group: data, copies, parity and metadata (an extent per image, or a log). */
 static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
 {
         uint64_t bytes = volume->size_bytes;
@@ -125,7 +155,7 @@ struct use {
         const char *thin_pool;
         uint64_t ours_bytes; /* what our volumes take of the group */
         uint64_t thin_pool_bytes;
-        uint64_t thin_bytes; /* promised to volumes in that thin pool */
+        uint64_t thin_bytes; /* of the volumes in that thin pool, at full size */
 };
 
 static int add_use(const struct lvm_volume *volume, void *argument, struct error *error)
@@ -143,7 +173,7 @@ static int add_use(const struct lvm_volume *volume, void *argument, struct error
         return 0;
 }
 
-/* Of one volume, which lies on as many disks at once as its layout says: the fullest of those is the limit. */
+/* One volume needs the same room on each disk of its layout: the fullest of them is the limit. */
 static int find_largest(const struct pool *pool, const struct pool_lvm_layout *layout, const struct lvm_group *group,
                         uint64_t *ret_bytes, struct error *error)
 {
@@ -160,7 +190,7 @@ static int find_largest(const struct pool *pool, const struct pool_lvm_layout *l
         if (count < 0)
                 return count;
         each_bytes = disks <= DISKS_MAX && (unsigned)count >= disks ? free_bytes[disks - 1] : 0;
-        if (layout->keeps_notes)
+        if (layout->has_metadata)
                 each_bytes = each_bytes > group->extent_bytes ? each_bytes - group->extent_bytes : 0;
         *ret_bytes = round_down(each_bytes, group->extent_bytes) * layout->stripes;
         return 0;
@@ -174,7 +204,7 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
         struct lvm_group group;
         uint64_t budget;
         uint64_t left;
-        uint64_t notes;
+        uint64_t metadata;
         uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
         int r;
 
@@ -199,10 +229,10 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
                 return r;
         if (group.free_bytes < left)
                 left = group.free_bytes;
-        /* of what is there, as much as is data */
+        /* without copies and parity */
         ret_measure->available_bytes = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
-        notes = layout.keeps_notes ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
-        left = left > notes ? left - notes : 0;
+        metadata = layout.has_metadata ? copies * group.extent_bytes : layout.copies > 1 ? group.extent_bytes : 0;
+        left = left > metadata ? left - metadata : 0;
         left = round_down(left / copies * layout.stripes, group.extent_bytes * layout.stripes);
         if (ret_measure->largest_bytes > left)
                 ret_measure->largest_bytes = left;

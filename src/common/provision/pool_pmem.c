@@ -14,9 +14,7 @@
 #include "provision/pool.h"
 
 #define SECTOR_MIN_BYTES                                                                                               \
-        (((uint64_t)16 << 20) +                                                                                        \
-         8192) /* drivers/nvdimm/btt.h, ARENA_MIN_SIZE, and what is before it                   \
-                                       */
+        (((uint64_t)16 << 20) + 8192) /* drivers/nvdimm/btt.h: ARENA_MIN_SIZE and the info block before it */
 
 static bool is_region(const json_t *value)
 {
@@ -64,20 +62,18 @@ static bool is_file_io(const json_t *parameters)
         return usage != NULL && strcmp(usage, "FileIO") == 0;
 }
 
-int pool_pmem_check_parameters(const json_t *parameters, struct error *error)
+static bool is_usage(const json_t *value)
 {
         static const char *const usages[] = { "AppDirect", "FileIO", NULL };
-        const char *key;
-        const json_t *value;
 
-        json_object_foreach ((json_t *)parameters, key, value)
-                if (strcmp(key, "usage") != 0 || !text_among(json_string_value(value), usages))
-                        return fail_because(error, EINVAL, "check parameters", key,
-                                            "a pool of type pmem knows \"usage\", \"AppDirect\" or \"FileIO\", and not "
-                                            "\"%.64s\": \"%.64s\"",
-                                            key, json_string_value(value));
-        return 0;
+        return json_is_string(value) && text_among(json_string_value(value), usages);
 }
+
+const struct file_key pool_pmem_parameters[] = {
+        { "usage", "\"AppDirect\" or \"FileIO\"", is_usage, false, "AppDirect",
+          "AppDirect: mode fsdax, with DAX. FileIO: mode sector, with atomic sectors and no DAX.", NULL },
+        {},
+};
 
 static const char *mode_for(const json_t *parameters)
 {
@@ -98,7 +94,7 @@ static int add_use(const struct pmem_namespace *namespace, void *argument, struc
         return 0;
 }
 
-/* A namespace is one piece: what is free elsewhere is no room for it. */
+/* A namespace is contiguous: it needs one free piece of its size. */
 static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
                    struct pool_measure *ret_measure, struct error *error)
 {
@@ -126,7 +122,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
         return 0;
 }
 
-/* The volume's own name, where a label has room for it. */
+/* The volume's own name, where it fits into a label. */
 static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
         bool plain = strlen(name) < PMEM_NAME_MAX && !text_starts(name, "namespace") && !text_starts(name, "flexgraft");
@@ -141,7 +137,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
                                (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
 }
 
-/* The device of what is there by this name. */
+/* The device of a namespace. */
 static int find_device(const struct config *config, const struct pool *pool, const char *id,
                        struct block_device *ret_device, struct error *error)
 {
@@ -153,7 +149,7 @@ static int find_device(const struct config *config, const struct pool *pool, con
         return pmem_wait_for(&namespace, config->device_seconds, ret_device, error);
 }
 
-/* A UUID of the kernel's making (random(4)). */
+/* A random UUID from the kernel (random(4)). */
 static int choose_identity(char *ret_identity, struct error *error)
 {
         static const char source[] = "/proc/sys/kernel/random/uuid";
@@ -174,7 +170,7 @@ static int create(const struct config *config, const struct pool *pool, const st
 
         if (r == 0)
                 return fail_because(error, EEXIST, "make namespace", record->id,
-                                    "there is a namespace \"%.64s\" already, in %s", record->id, pool->region);
+                                    "namespace \"%.64s\" already exists in %s", record->id, pool->region);
         if (r != -ENOENT)
                 return r;
         if ((r = pmem_create(pool->region, record->id, record->size_bytes, mode_for(record->parameters),
@@ -236,8 +232,8 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 }
 
 /*
- * In mode sector what is overwritten stays as it was elsewhere (drivers/nvdimm/btt.c): the memory itself is erased. One
- * that is disabled is somebody's doing, and left so; but whoever is killed at laying it open leaves it so, too.
+ * In mode sector, writing does not overwrite old blocks (drivers/nvdimm/btt.c): the memory itself is erased. A
+ * namespace that an administrator disabled stays so; where erasing had begun, a killed process may have disabled it.
  */
 static int erase(const struct config *config, const struct pool *pool, const char *id, bool begun, struct error *error)
 {
@@ -277,7 +273,7 @@ static int pass_on(const struct pmem_namespace *namespace, void *argument, struc
         struct pool_item item;
 
         if (pmem_is_reserved(namespace->name))
-                return 0; /* a volume group's; nobody's */
+                return 0; /* of a volume group, or unfinished */
         item_of(namespace, &item);
         return walk->function(&item, walk->argument, error);
 }
@@ -294,6 +290,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 const struct pool_kind pool_pmem = { .type = "pmem",
                                      .mode = "direct",
                                      .keys = pool_pmem_keys,
+                                     .parameters = pool_pmem_parameters,
                                      .begin = pmem_begin,
                                      .end = pmem_end,
                                      .read = read_keys,
@@ -302,7 +299,6 @@ const struct pool_kind pool_pmem = { .type = "pmem",
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .choose_identity = choose_identity,
-                                     .check_parameters = pool_pmem_check_parameters,
                                      .fits = fits,
                                      .create = create,
                                      .look = look,

@@ -12,7 +12,7 @@
 #include "process/log.h"
 #include "provision/pool.h"
 
-#define DISK_MIN_BYTES ((uint64_t)16 << 20) /* below, too much of it is notes */
+#define DISK_MIN_BYTES ((uint64_t)16 << 20) /* below that, too much of it would be metadata */
 
 /* Both names are checked, and fit. */
 static const char *read_keys(const json_t *file, struct pool *pool)
@@ -27,7 +27,7 @@ static const char *read_keys(const json_t *file, struct pool *pool)
         return NULL;
 }
 
-/* The group, if it is there; one that somebody else made is not ours to fill. */
+/* The group, if it is there. One that flexgraft did not make is not filled. */
 static int find_group(const struct pool *pool, struct lvm_group *ret_group, struct error *error)
 {
         int r = lvm_find_group(pool->volume_group, ret_group, error);
@@ -38,7 +38,7 @@ static int find_group(const struct pool *pool, struct lvm_group *ret_group, stru
         }
         if (r == 0 && !ret_group->ours)
                 return fail_because(error, EEXIST, "find volume group", pool->volume_group,
-                                    "the volume group %s is not of our making: it has not the tag " LVM_TAG,
+                                    "volume group %s was not made by flexgraft: it does not have the tag " LVM_TAG,
                                     pool->volume_group);
         return r < 0 ? r : 1;
 }
@@ -67,12 +67,12 @@ static int add_use(const struct pmem_namespace *namespace, void *argument, struc
                 use->ours_bytes += namespace->size_bytes;
                 use->given_bytes += given_by(namespace->size_bytes, use->extent_bytes);
         } else if (strcmp(namespace->name, PMEM_MAKING) == 0)
-                use->making_bytes = namespace->size_bytes; /* there is one, for the region's lock */
+                use->making_bytes = namespace->size_bytes; /* at most one, since the region is locked */
         return 0;
 }
 
-/* What the pool may still take of the region. What a call that was killed was making is as good as free: it goes before
- * anything is made. */
+/* What the pool may still take of the region. A namespace that a killed call left unfinished counts as free: it is
+ * removed before another is made. */
 static int find_room(const struct pool *pool, struct use *use, struct pmem_region *ret_region, uint64_t *ret_bytes,
                      struct error *error)
 {
@@ -104,8 +104,7 @@ static uint64_t next_disk(const struct pmem_region *region, uint64_t room_bytes,
         return bytes >= DISK_MIN_BYTES ? bytes : 0;
 }
 
-/* What we made was wiped before it had its name: what is there on one that has it is somebody's, unless it is a label
- * of ours. */
+/* Flexgraft wipes a namespace before it names it: anything on it but an LVM label was put there by others. */
 static int holds_nothing(const struct block_device *device, struct error *error)
 {
         char what[64]; /* as block_device_is_blank() gives it */
@@ -113,7 +112,7 @@ static int holds_nothing(const struct block_device *device, struct error *error)
 
         if (r != 0 || strcmp(what, "LVM2_member") == 0)
                 return r < 0 ? r : 1;
-        log_say("%s is left alone: there is something on it (%s)", device->path, what);
+        log_say("%s is not used: there is something on it (%s)", device->path, what);
         return 0;
 }
 
@@ -122,7 +121,7 @@ struct waiting {
         uint64_t bytes;
 };
 
-/* A disk of ours that is in no group, and will be in this one: whoever made it was killed. */
+/* A disk of flexgraft that a killed call did not add to the group yet. */
 static int add_waiting(const struct pmem_namespace *namespace, void *argument, struct error *error)
 {
         struct waiting *waiting = argument;
@@ -133,7 +132,7 @@ static int add_waiting(const struct pmem_namespace *namespace, void *argument, s
             lvm_find_disk(namespace->device, group, error) == 0 && group[0] == '\0' &&
             holds_nothing(&device, error) > 0)
                 waiting->bytes += given_by(namespace->size_bytes, waiting->extent_bytes);
-        return 0; /* what cannot be looked at is no room */
+        return 0; /* what cannot be read is no room */
 }
 
 static int measure(const struct config *config, const struct pool *pool, const json_t *parameters,
@@ -144,7 +143,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
         struct use use = {};
         uint64_t room_bytes;
         uint64_t disk_bytes;
-        uint64_t coming = 0; /* with the disks that are not made, or not added, yet */
+        uint64_t coming = 0; /* with disks that are not made, or not added, yet */
         size_t extent = 0;
         int r;
 
@@ -181,7 +180,7 @@ struct filling {
         char cut_short[PMEM_NAME_MAX];
 };
 
-/* A disk of ours that is in no group yet, whoever was killed at it. */
+/* Add a disk of flexgraft that is in no group yet. */
 static int take_disk(const struct pmem_namespace *namespace, void *argument, struct error *error)
 {
         struct filling *filling = argument;
@@ -198,7 +197,7 @@ static int take_disk(const struct pmem_namespace *namespace, void *argument, str
         if (strcmp(group, pool->volume_group) == 0)
                 return 0;
         if (group[0] != '\0') {
-                log_say("%s is left alone: it is a disk of volume group %s", namespace->device, group);
+                log_say("%s is not used: it is a disk of volume group %s", namespace->device, group);
                 return 0;
         }
         if ((r = holds_nothing(&device, error)) <= 0)
@@ -260,12 +259,12 @@ static int create(const struct config *config, const struct pool *pool, const st
 const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .mode = "lvm",
                                          .keys = pool_pmem_keys,
+                                         .parameters = pool_pmem_parameters,
                                          .read = read_keys,
                                          .place = pool_pmem_place, /* as others of its region, of either mode */
                                          .place_disks = pool_lvm_place,
                                          .measure = measure,
                                          .choose_id = pool_lvm_choose_id,
-                                         .check_parameters = pool_pmem_check_parameters,
                                          .fits = pool_lvm_layout_fits,
                                          .create = create,
                                          .look = pool_lvm_look,

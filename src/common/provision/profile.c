@@ -92,7 +92,7 @@ static bool is_fs_type(const json_t *value)
         return json_is_string(value) && json_string_length(value) < sizeof((struct provision_record *)0)->fs_type;
 }
 
-/* CSI lets them have 4 KiB altogether. */
+/* CSI allows 4 KiB in total. */
 static bool is_flags(const json_t *value)
 {
         const json_t *flag;
@@ -171,7 +171,7 @@ static const struct file_key keys[] = {
 
 const struct file_key *const profile_keys = keys;
 
-/* What is null is not set: as protobuf's JSON has it. */
+/* A key that is null counts as absent, as in protobuf's JSON. */
 static void drop_nulls(json_t *value)
 {
         const char *key;
@@ -253,18 +253,18 @@ static int note_used(const struct provision_record *record, const char *stem, vo
         (void)stem;
         (void)error;
         if (record != NULL && record->profile[0] != '\0')
-                (void)json_object_set_new(used, record->profile, json_true()); /* noted less, it may change: no more */
+                (void)json_object_set_new(used, record->profile, json_true()); /* without memory it merely may change */
         return 0;
 }
 
-/* What was kept: both objects, empty where there is nothing that can be used. */
+/* What was kept; both objects are empty where it cannot be used. */
 static void read_kept(const struct state *state, struct profiles *kept)
 {
         cleanup_json json_t *file = NULL;
         struct error ignored;
 
         if (state->dir_fd >= 0)
-                (void)json_file_load(state->dir_fd, KEPT, JSON_OBJECT, &file, &ignored); /* then there is none */
+                (void)json_file_load(state->dir_fd, KEPT, JSON_OBJECT, &file, &ignored); /* then there is no set */
         kept->active = json_is_object(json_object_get(file, "active")) ? json_incref(json_object_get(file, "active"))
                                                                        : json_object();
         kept->inactive = json_is_object(json_object_get(file, "inactive"))
@@ -281,7 +281,7 @@ static void keep(const struct state *state, const struct profiles *profiles)
                 log_say("the set of profiles cannot be kept: %s", strerrordesc_np(-r));
 }
 
-/* A profile that is used stays as it was when it was used first. */
+/* A profile that is in use stays as it was when it was used first. */
 static void merge(const json_t *matrix, const struct profiles *kept, const json_t *used, struct profiles *ret_profiles)
 {
         const char *name;
@@ -292,7 +292,7 @@ static void merge(const json_t *matrix, const struct profiles *kept, const json_
                 bool stays = was != NULL && json_object_get(used, name) != NULL;
 
                 if (stays && !json_equal(was, profile))
-                        log_say("the profile %s is in use, and stays as it is", name);
+                        log_say("profile %s is in use and does not change", name);
                 (void)json_object_set(ret_profiles->active, name, stays ? was : profile);
         }
         json_object_foreach (kept->active, name, profile)
@@ -309,14 +309,14 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
         cleanup_profiles struct profiles kept = {};
         cleanup_json json_t *matrix = NULL;
         cleanup_json json_t *used = json_object();
-        cleanup_state struct state state = STATE_NONE; /* with a lock of its own, which is not held any longer */
+        cleanup_state struct state state = STATE_NONE; /* with a lock of its own, which ends here */
         struct error broken;
         int r;
 
         *ret_profiles = (struct profiles){ .active = json_object(), .inactive = json_object() };
         r = provision_record_open(state_dir, /* create= */ true, &state, error);
         if (r == -EROFS || r == -ENOSPC || r == -EDQUOT)
-                r = -ENOENT; /* then nothing is kept */
+                r = -ENOENT; /* then the set is not kept */
         if (r == 0 && ((r = state_lock(&state, key, error)) < 0 ||
                        (r = provision_record_each(&state, note_used, used, error)) < 0))
                 return r;
@@ -326,7 +326,7 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
         if (read_file(&matrix, &broken) < 0) {
                 (void)snprintf(ret_profiles->problem, sizeof ret_profiles->problem, "%.200s: %.300s", path_of_file(),
                                error_why(&broken));
-                log_say("the profiles stay as they were: %s", ret_profiles->problem);
+                log_say("the profiles do not change: %s", ret_profiles->problem);
                 (void)json_object_update(ret_profiles->active, kept.active);
                 (void)json_object_update(ret_profiles->inactive, kept.inactive);
                 return 0;
@@ -345,9 +345,9 @@ int profiles_find(const struct profiles *profiles, const char *name, const json_
                 return 0;
         if (json_object_get(profiles->inactive, name) != NULL)
                 return fail_because(error, ESTALE, "find profile", name,
-                                    "the profile \"%.200s\" is inactive: %.200s has it no more", name, path_of_file());
+                                    "profile \"%.200s\" is inactive: %.200s no longer has it", name, path_of_file());
         return fail_because(error, ENOENT, "find profile", name, "there is no profile \"%.200s\"%s%.300s", name,
-                            profiles->problem[0] != '\0' ? "; the file was not taken: " : "", profiles->problem);
+                            profiles->problem[0] != '\0' ? "; the file was rejected: " : "", profiles->problem);
 }
 
 void profiles_release(struct profiles *profiles)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.h - kinds of volumes that people ask for by name: /etc/flexgraft/profiles.json, or the file that
+ * profile.h - named sets of requirements for volumes: /etc/flexgraft/profiles.json, or the file that
  * $FLEXGRAFT_PROFILES names, in the format of Apache Mesos' URI disk profile adaptor:
  *
  *      {"profile_matrix": {"fast": {
@@ -9,11 +9,11 @@
  *                                      "access_mode": {"mode": "SINGLE_NODE_WRITER"}},
  *              "create_parameters": {"preallocate": "false"}}}}
  *
- * Either selector picks pools: by type and name, or (csi_plugin_type_selector) by type alone. Fields that nobody knows
- * are passed over.
+ * Either selector picks pools: by type and name, or (csi_plugin_type_selector) by type alone. Unknown
+ * fields are ignored.
  *
- * What was read last is kept beside the records: one bad profile rejects the file, and the set before it stays; a
- * profile that a volume was made with does not change, and any is inactive, not gone, when the file has it no more.
+ * The last valid set is kept beside the records. One bad profile rejects the file, and the last set stays in use. A
+ * profile that a volume was made with does not change. A profile that the file no longer has is inactive.
  */
 #ifndef FLEXGRAFT_PROVISION_PROFILE_H
 #define FLEXGRAFT_PROVISION_PROFILE_H
@@ -28,13 +28,13 @@
 extern const struct file_key *const profile_keys;
 
 struct profiles {
-        json_t *active;    /* name -> the profile as the file has it; owned */
+        json_t *active;    /* name -> profile; owned */
         json_t *inactive;  /* likewise; owned */
-        char problem[512]; /* why the file was not taken; "": it was */
+        char problem[512]; /* why the file was rejected; "": it was not */
 };
 
 /*
- * profiles_load() - the file, held against the set before it.
+ * profiles_load() - the file, merged with the set before it.
  *
  * Gives:  ret_profiles, released by profiles_release(), also after a failure. A file that is broken is no failure: see
  * problem.
@@ -47,7 +47,7 @@ int profiles_find(const struct profiles *profiles, const char *name, const json_
 void profiles_release(struct profiles *profiles);
 #define cleanup_profiles __attribute__((cleanup(profiles_release)))
 
-/* What a profile says; borrowed from it. */
+/* Properties of a profile; borrowed from it. */
 bool profile_selects(const json_t *profile, const struct pool *pool);
 bool profile_is_block(const json_t *profile);
 const char *profile_fs_type(const json_t *profile);       /* "" */

@@ -20,7 +20,7 @@
 
 #define ERASE_SECONDS (24 * 3600U)
 
-/* One operation at a time has its id, whatever volume it is about. */
+/* One call at a time per operation id, whichever volume it is for. */
 static int lock_operation(struct job *job, const char *id, struct error *error)
 {
         uint64_t key = hash_bytes(HASH_SEED, "operation/", strlen("operation/"));
@@ -113,7 +113,7 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         log_begin(subjects[request->verb], r == 0 ? job.config.log : "syslog");
         if (r < 0)
                 return r;
-        /* to overwrite a large volume takes as long as it takes */
+        /* overwriting a large volume takes long */
         seconds = request->verb == PROVISION_DELETE ? ERASE_SECONDS
                                                     : job.config.call_seconds + job.config.command_seconds;
         r = worker_run(run, &job, clock_now_ms() + (int64_t)seconds * 1000, error);

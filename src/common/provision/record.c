@@ -15,7 +15,7 @@
 
 static const char *const stages[] = { "creating", "created", "deleting", NULL };
 
-/* The one table of a record. Numbers come first: so records have always been written. */
+/* The order of the rows is that of the keys in the file; keep it, and records stay the same byte for byte. */
 static const struct record_field fields[] = {
 #define ROW(type, key, field, help, ...)                                                                               \
         RECORD_ROW(RECORD_##type, key, struct provision_record, field, help, __VA_ARGS__)
@@ -34,10 +34,10 @@ static const struct record_field fields[] = {
         ALWAYS(TEXT, "profile", profile, "profile that it was made with; empty: none"),
         ALWAYS(TEXT, "id", id, "what it is called in its pool"),
         ALWAYS(TEXT, "targetType", target_type, "\"mount\" or \"block\""),
-        ALWAYS(TEXT, "fsType", fs_type, "type of its filesystem; empty: not said"),
-        ALWAYS(TEXT, "accessMode", access_mode, "CSI access mode of its profile; empty: not said"),
+        ALWAYS(TEXT, "fsType", fs_type, "type of its filesystem; empty: not given"),
+        ALWAYS(TEXT, "accessMode", access_mode, "CSI access mode of its profile; empty: not given"),
         ALWAYS(TEXT, "reclaimPolicy", reclaim_policy, "\"delete\", \"retain\" or \"recycle\""),
-        /* of before there was one */
+        /* absent from records of the first version of flexgraft */
         OPTIONAL(TEXT, "identity", identity, "what tells it from another of the same id; may be empty"),
         {},
 #undef ROW
@@ -81,7 +81,7 @@ static void set_aside(const struct state *state, const char *file)
         char aside[STATE_ASIDE_SIZE];
 
         state_set_aside(state, file, aside);
-        log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
+        log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
 int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,

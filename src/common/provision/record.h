@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - a volume that was made, or adopted, by volume-create: one JSON file per volume, in "provisioned"
- * of the state directory. It holds intent and what was promised; what is in a pool, the pool says.
+ * record.h - a volume that volume-create made or adopted: one JSON file per volume, in "provisioned" of the state
+ * directory. It holds intent; what is in a pool, the pool says.
  */
 #ifndef FLEXGRAFT_PROVISION_RECORD_H
 #define FLEXGRAFT_PROVISION_RECORD_H
@@ -21,7 +21,7 @@
 #define PROVISION_IDENTITY_MAX 48 /* terminated */
 
 enum provision_stage {
-        PROVISION_CREATING, /* perhaps there, perhaps in part */
+        PROVISION_CREATING, /* perhaps there in part */
         PROVISION_CREATED,
         PROVISION_DELETING, /* perhaps gone */
 };
@@ -35,13 +35,13 @@ struct provision_record {
         char pool_type[16];
         char profile[PROVISION_NAME_MAX];      /* "": none */
         char target_type[8];                   /* "mount" or "block" */
-        char fs_type[32];                      /* "": nothing said */
-        char access_mode[48];                  /* "": nothing said */
+        char fs_type[32];                      /* "": not given */
+        char access_mode[48];                  /* "": not given */
         char reclaim_policy[16];               /* "delete", "retain" or "recycle" */
         char id[PROVISION_ID_MAX];             /* what it is called in its pool */
-        char identity[PROVISION_IDENTITY_MAX]; /* what tells it from another of that id; "" */
+        char identity[PROVISION_IDENTITY_MAX]; /* tells it from another of the same id; "" */
         uint64_t size_bytes;
-        uint64_t asked_bytes; /* before it was rounded up; 0: nothing was said (adopted) */
+        uint64_t asked_bytes; /* before it was rounded up; 0: not given (adopted) */
         bool adopted;         /* it was there before */
         bool keeps_content;   /* it is not erased when it is deleted */
         enum provision_stage stage;
@@ -56,28 +56,28 @@ int provision_record_open(const char *state_dir, bool create, struct state *ret_
 
 /*
  * provision_record_read() - Gives: ret_record, released by provision_record_release(), also after a failure.
- * Errors: ENOENT, without words; EPROTONOSUPPORT of another version, which is left alone. A torn or foreign file is set
- * aside as FILE.bad, logged, and counts as absent.
+ * Errors: ENOENT, without a message; EPROTONOSUPPORT a record of another version, which is kept. A file that is
+ * damaged, or of another volume, is renamed to FILE.bad, logged, and counts as absent.
  */
 int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,
                           struct error *error);
 
-/* provision_record_find() - the same, for who only looks: of a state that may not be there. */
+/* provision_record_find() - the same, where the state directory may be absent. */
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
                           struct error *error);
 
-/* provision_record_exists() - whether there is one, be it torn or not ours. */
+/* provision_record_exists() - whether there is a file of its name, damaged or not. */
 bool provision_record_exists(const char *state_dir, const char *name);
 
-/* provision_record_write() - replace it, whole; it survives a power cut. */
+/* provision_record_write() - replace it, whole; it survives a power failure. */
 int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error);
 
-/* provision_record_remove() - it is gone afterwards, and was perhaps before. */
+/* provision_record_remove() - ensure that there is none. */
 int provision_record_remove(const struct state *state, const char *name, struct error *error);
 
 /*
- * provision_record_each() - every record, until function() answers other than 0, which is the result. For one of
- * another version, which is left alone, record is NULL. stem: the volume's name, as volume_record_stem() makes it.
+ * provision_record_each() - call function() with every record until it returns other than 0, which is the result. For a
+ * record of another version record is NULL. stem: the volume's name, as volume_record_stem() makes it.
  */
 typedef int provision_record_function(const struct provision_record *record, const char *stem, void *argument,
                                       struct error *error);

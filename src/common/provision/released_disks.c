@@ -9,7 +9,7 @@
 
 #define FILE_NAME "released.set" /* beside the records, and no name of one */
 
-/* Nothing that can be used is an empty one. Owned by the caller. */
+/* Empty where the file cannot be used. Owned by the caller. */
 static json_t *read_set(const struct state *state)
 {
         json_t *set = NULL;

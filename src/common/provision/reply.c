@@ -17,7 +17,7 @@
 static void put_message(const struct provision_request *request, const struct error *error, char *ret_message)
 {
         static const char *const stories[] = { "cannot create volume", "cannot delete volume", "cannot list volumes",
-                                               "cannot tell the capacity" };
+                                               "cannot measure the capacity" };
         const char *name = request->name != NULL ? request->name : "";
         bool same = strcmp(name, error->subject) == 0;
 
@@ -48,6 +48,6 @@ int provision_reply_complaint(const struct provision_request *request, const str
         text_make_printable(message);
         length = strlen(message);
         message[length] = '\n';
-        (void)file_write_all(STDERR_FILENO, message, length + 1); /* nobody is left to tell */
+        (void)file_write_all(STDERR_FILENO, message, length + 1); /* there is no other way to report */
         return failure_exit_status(error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply.h - why a volume tool could not do what it was asked for.
+ * reply.h - why a volume tool failed.
  */
 #ifndef FLEXGRAFT_PROVISION_REPLY_H
 #define FLEXGRAFT_PROVISION_REPLY_H

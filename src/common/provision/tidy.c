@@ -9,7 +9,7 @@
 #include "provision/record.h"
 #include "state/volume_record.h"
 
-#define TIDY_ERASE_MAX_BYTES ((uint64_t)16 << 30) /* so much as is done while a node starts */
+#define TIDY_ERASE_MAX_BYTES ((uint64_t)16 << 30) /* more is not overwritten while a node boots */
 
 struct tidying {
         struct job *job;
@@ -18,7 +18,7 @@ struct tidying {
         void *argument;
 };
 
-/* With the lock of its name. Returns 1: it is tidied, or would be. */
+/* With the lock of its name. Returns 1: deleted, or would be. */
 static int tidy(const struct tidying *tidying, const char *name, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
@@ -52,7 +52,7 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
         (void)stem;
         (void)error;
         if (record == NULL || record->stage == PROVISION_CREATED ||
-            !state_try_lock(state, volume_record_key(record->name))) /* a call is at it */
+            !state_try_lock(state, volume_record_key(record->name))) /* a running call works on it */
                 return 0;
         r = tidy(tidying, record->name, &failure);
         if (r != 0)

@@ -86,7 +86,7 @@ int config_load(struct config *ret_config, struct error *error)
         char complaint[FILE_KEY_COMPLAINT_SIZE];
         int r;
 
-        take_file(NULL, ret_config); /* also for who goes on without the file */
+        take_file(NULL, ret_config); /* some callers go on without the file */
         r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &file, error);
         if (r == -ENOENT && given == NULL)
                 return 0;

@@ -15,16 +15,32 @@ const struct file_key *file_key_find(const struct file_key *keys, const char *na
         return NULL;
 }
 
+/* "mode" of "access_mode" becomes "access_mode.mode". */
+static bool add_parent(const struct file_key *parent, char *complaint)
+{
+        const char *quote = strchr(complaint, '"');
+        char member[FILE_KEY_COMPLAINT_SIZE];
+
+        (void)text_copy(member, sizeof member, quote != NULL ? quote + 1 : "");
+        if (quote != NULL)
+                (void)snprintf(complaint + (quote + 1 - complaint),
+                               FILE_KEY_COMPLAINT_SIZE - (size_t)(quote + 1 - complaint), "%s.%s", parent->name,
+                               member);
+        return false;
+}
+
 static bool check_members(const struct file_key *key, const json_t *value, bool strict, char *ret_complaint)
 {
         const json_t *item;
         size_t i;
 
-        if (key->members == NULL || json_is_object(value))
-                return key->members == NULL || file_keys_check(key->members, value, strict, ret_complaint);
+        if (key->members == NULL)
+                return true;
+        if (json_is_object(value) && !file_keys_check(key->members, value, strict, ret_complaint))
+                return add_parent(key, ret_complaint);
         json_array_foreach (value, i, item)
                 if (!file_keys_check(key->members, item, strict, ret_complaint))
-                        return false;
+                        return add_parent(key, ret_complaint);
         return true;
 }
 

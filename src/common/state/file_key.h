@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_key.h - the keys of the files in /etc/flexgraft: one table per file, for its loader's checks and for its manual page.
+ * file_key.h - the keys of the files in /etc/flexgraft: one table per file, for its loader's checks and for its manual
+ * page.
  */
 #ifndef FLEXGRAFT_STATE_FILE_KEY_H
 #define FLEXGRAFT_STATE_FILE_KEY_H

@@ -48,13 +48,13 @@ static void file_name(const char *id, char *ret_name)
         (void)snprintf(ret_name, NAME_MAX + 1, "%s" RECORD_SUFFIX, id); /* an id is at most 128 bytes */
 }
 
-/* The one table of a record. Numbers come first: so records have always been written. */
+/* The order of the rows is that of the keys in the file; keep it, and records stay the same byte for byte. */
 static const struct record_field fields[] = {
 #define ROW(type, key, field, help, ...) RECORD_ROW(RECORD_##type, key, struct mount_record, field, help, __VA_ARGS__)
 #define ALWAYS(type, key, field, help) ROW(type, key, field, help, .with = NULL)
-#define INSTEAD(type, key, field, other, help) ROW(type, key, field, help, .instead = other)
+#define INSTEAD(type, key, field, other, help) ROW(type, key, field, help, .instead = (other))
 #define OPTIONAL(type, key, field, help) ROW(type, key, field, help, .optional = true)
-#define SPARSE(type, key, field, other, help) ROW(type, key, field, help, .optional = true, .with = other)
+#define SPARSE(type, key, field, other, help) ROW(type, key, field, help, .optional = true, .with = (other))
         OPTIONAL(BOOLEAN, "mountIdUnique", identity.unique, "whether mountId is never used again, as since Linux 6.8"),
         OPTIONAL(BOOLEAN, "recursive", recursive, "whether the mounts below the source came with it"),
         ALWAYS(NUMBER, "below", below, "how many they are; 4294967295: not counted"),
@@ -122,8 +122,8 @@ static int set_aside(const struct state *state, const char *file, const char *id
         char aside[STATE_ASIDE_SIZE];
 
         state_set_aside(state, file, aside);
-        return fail_because(error, EBADMSG, "read record", id, "the record is torn or not ours; it was set aside as %s",
-                            aside);
+        return fail_because(error, EBADMSG, "read record", id,
+                            "the record is damaged, or not a mount record; it was renamed to %s", aside);
 }
 
 int mount_record_read(const struct state *state, const char *id, struct mount_record *ret_record, struct error *error)
@@ -198,8 +198,8 @@ void mount_record_tidy(struct state *state)
                     strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
                         continue;
                 (void)text_copy(id, length - strlen(suffix), entry->d_name + 1);
-                if (state_try_lock(state, mount_record_key(id)))         /* nobody is at it */
-                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
+                if (state_try_lock(state, mount_record_key(id)))         /* no process works on it */
+                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else the next tidying does */
         }
         if (list != NULL)
                 (void)closedir(list);
@@ -224,13 +224,13 @@ int mount_record_reach(const struct mount_record *record, const char *boot_id, s
         int r;
 
         if (strcmp(record->boot_id, boot_id) != 0)
-                return fail_because(error, ESRCH, "pin container", record->id, "the machine was started anew since");
+                return fail_because(error, ESRCH, "pin container", record->id, "the node has been rebooted since");
         r = container_pin(&process, ret_container, error);
         if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, &record->mnt_ns)) {
                 container_release(ret_container);
                 r = -ESRCH;
         }
-        if (r == -ESRCH && record->mnt_ns.id != 0) /* a number that is used again proves nothing */
+        if (r == -ESRCH && record->mnt_ns.id != 0) /* inode numbers are used again: they prove nothing */
                 r = container_pin_namespace(&record->mnt_ns, ret_container, error);
         if (r == 0 && record->container_id[0] != '\0') {
                 (void)text_copy(ret_container->id, sizeof ret_container->id, record->container_id);
@@ -248,7 +248,7 @@ static bool is_mount(const struct mount_identity *recorded, const struct mount_i
         return recorded->id != 0 && mount_identity_same(&same, seen);
 }
 
-/* What is looked for among the records of a container, and what it is held against. */
+/* What to look for among the records of a container. */
 struct sought {
         const struct container *container;
         const char *boot_id;
@@ -320,7 +320,7 @@ static int match_live(const struct mount_record *record, const char *id, void *a
         const struct rivals *rivals = argument;
         cleanup_container struct container holder = CONTAINER_NONE;
 
-        /* one that cannot be read, or whose container is gone, has nothing */
+        /* a record that cannot be read, or whose container is gone, is no rival */
         if (record == NULL || strcmp(id, rivals->except->id) == 0 || !rivals->matches(record, rivals->argument) ||
             mount_record_reach(record, rivals->except->boot_id, &holder, error) < 0)
                 return 0;

@@ -69,7 +69,7 @@ static const struct file_key keys[] = {
 
 const struct file_key *const policy_keys = keys;
 
-/* Of the environment only where nobody less privileged has a say in it. */
+/* From the environment only where the caller has no fewer privileges than the program (secure_getenv(3)). */
 static const char *policy_path(void)
 {
         return secure_getenv("FLEXGRAFT_POLICY") ?: DEFAULT_PATH;
@@ -91,7 +91,7 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         ret_policy->file = file;
         if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 return fail_because(error, EPERM, "read policy", ret_policy->path,
-                                    "the file belongs to somebody else or others may write to it");
+                                    "the file belongs to another user, or others may write to it");
         if (!file_keys_check(keys, file, /* strict= */ true, complaint))
                 return fail_because(error, EBADMSG, "read policy", ret_policy->path, "%s", complaint);
         ret_policy->section = json_object_get(file, section);
@@ -149,7 +149,7 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                 if ((options->attr_clear & risky[i].attribute) != 0 && !device_file &&
                     !policy_lists(policy, "options", risky[i].name))
                         return policy_forbid(policy, risky[i].name, "options", error);
-        /* a slave, too, gets what the node mounts below the source later, as it is there */
+        /* a slave, too, receives what the node mounts below the source later */
         for (size_t i = 0; i < sizeof travels / sizeof travels[0]; i++)
                 if (options->propagation == travels[i].propagation && !policy_lists(policy, "options", travels[i].name))
                         return policy_forbid(policy, travels[i].name, "options", error);
@@ -206,7 +206,7 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
         int r = text_path_normal(path, normal);
 
         if (r == 0 && text_climbs(normal))
-                r = -EINVAL; /* whoever opened it resolves them */
+                r = -EINVAL; /* the caller resolves them when it opens the path */
         if (r < 0)
                 return fail(error, -r, "check policy", path);
         json_array_foreach (json_object_get(policy->section, "sources"), i, item) {

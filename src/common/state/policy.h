@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h - what people who do not own the node may ask for: policy.json, closed where it is silent.
+ * policy.h - what users other than root may request: policy.json. What it does not name is not allowed.
  *
  *      {"annotations": {"kinds": ["bind", "tmpfs"],
  *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
@@ -9,7 +9,8 @@
  *       "volumes": {"kinds": ["loop", "block", "bind"], "sources": ["/srv/shared"], "devices": ["/dev/mapper"],
  *                   "options": ["suid"]}}
  *
- * Whoever runs a helper as root is not asked. Volumes are kubelet's.
+ * It holds for annotations of containers (mount-hook) and for volumes of pods (the driver), not for a helper that root
+ * runs.
  */
 #ifndef FLEXGRAFT_STATE_POLICY_H
 #define FLEXGRAFT_STATE_POLICY_H
@@ -63,7 +64,7 @@ int policy_check_options(const struct policy *policy, const struct mount_options
                          bool device_file, struct error *error);
 
 /*
- * policy_check_volume() - whether kubelet's volumes may be of this kind: those that "kinds" lists; without it every one
+ * policy_check_volume() - whether volumes of pods may be of this kind: "kinds" lists it; without "kinds" every one
  * that does not need to be listed (needs_policy). Errors: EACCES.
  */
 int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error);

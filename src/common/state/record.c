@@ -41,7 +41,7 @@ static bool read_word(const struct record_field *field, const json_t *value, voi
         return false;
 }
 
-/* The elements that were read are counted: record_release() frees them, also after a failure. */
+/* Elements that were read are counted, so that record_release() frees them after a failure. */
 static bool read_list(const struct record_field *field, const json_t *value, char *record)
 {
         size_t *count = (size_t *)(void *)(record + field->count_offset);
@@ -114,7 +114,8 @@ int record_read(const struct state *state, const struct record_table *table, con
 
         (void)memset(ret_record, 0, table->size);
         r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
-        if (r < 0 && r != -EBADMSG && r != -EFBIG && r != -ELOOP && r != -ENXIO) /* the last two: it is no file */
+        if (r < 0 && r != -EBADMSG && r != -EFBIG && r != -ELOOP &&
+            r != -ENXIO) /* the last two: a link to itself, or a socket */
                 return r;
         version = json_object_get(object, "version");
         if (json_is_integer(version) && json_integer_value(version) != table->version)
@@ -124,7 +125,7 @@ int record_read(const struct state *state, const struct record_table *table, con
         if (r == 0 && read_fields(table->fields, object, ret_record) && table->is_sound(ret_record))
                 return 0;
         record_release(table, ret_record);
-        return fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+        return fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another type", file);
 }
 
 /* ---- struct -> JSON */
@@ -149,7 +150,7 @@ static const struct record_field *find_field(const struct record_field *fields, 
         return fields;
 }
 
-/* The kernel's name for a path need not be UTF-8, which JSON is: then another text is there in its place. */
+/* JSON is UTF-8, which paths of the kernel need not be: then the other text is written in its place. */
 static json_t *write_text(const struct record_field *fields, const struct record_field *field, const char *record)
 {
         json_t *value = json_string(record + field->offset);
@@ -215,7 +216,7 @@ static bool add_fields(const struct record_field *fields, const char *record, js
         return true;
 }
 
-/* NULL: there was no memory for it, or a text is not UTF-8. */
+/* NULL: no memory, or a text is not UTF-8. */
 static json_t *write_fields(const struct record_field *fields, const char *record)
 {
         json_t *object = json_object();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - records of the state directory: a table of fields per type of record, to read and to write one JSON file each.
+ * record.h - records of the state directory: a table of fields per type of record, to read and to write one JSON file
+ * each.
  */
 #ifndef FLEXGRAFT_STATE_RECORD_H
 #define FLEXGRAFT_STATE_RECORD_H
@@ -48,7 +49,7 @@ struct record_field {
 #define RECORD_ROW(row_type, row_key, struct_type, field, row_help, ...)                                               \
         {                                                                                                              \
                 .key = (row_key), .type = (row_type), .offset = offsetof(struct_type, field),                          \
-                .size = sizeof(((struct_type *)0)->field), .help = (row_help), __VA_ARGS__                             \
+                .size = sizeof(__typeof__(((struct_type *)0)->field)), .help = (row_help), __VA_ARGS__                 \
         }
 
 struct record_table {
@@ -63,7 +64,7 @@ struct record_table {
  * record_read() - one file.
  *
  * Gives:   ret_record, released by record_release(), also after a failure.
- * Errors:  ENOENT; EBADMSG it is torn, or not a record of this type; EPROTONOSUPPORT it is of another version.
+ * Errors:  ENOENT; EBADMSG it is damaged, or not a record of this type; EPROTONOSUPPORT it is of another version.
  */
 int record_read(const struct state *state, const struct record_table *table, const char *file, void *ret_record,
                 struct error *error);

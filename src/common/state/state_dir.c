@@ -14,7 +14,7 @@
 
 #define LOCK_FILE ".lock"
 
-/* Open a directory by a normal absolute path, making what is missing of it. */
+/* Open a directory by a normal absolute path; make what is missing of it. */
 static int open_made(const char *path, struct error *error)
 {
         cleanup_close int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static int open_made(const char *path, struct error *error)
         return fd < 0 ? fail(error, errno, "open", path) : fd_take(&fd);
 }
 
-/* A directory whose records may be believed: root's, and written by nobody else. */
+/* Records can be trusted where only root may write to the directory. */
 static int check_trust(int fd, const char *path, struct error *error)
 {
         struct stat st;
@@ -46,7 +46,7 @@ static int check_trust(int fd, const char *path, struct error *error)
                 return fail(error, errno, "fstat", path);
         if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 return fail_because(error, EPERM, "open state", path,
-                                    "the directory belongs to somebody else or others may write to it");
+                                    "the directory belongs to another user, or others may write to it");
         if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && fchmod(fd, 0700) < 0 && errno != EROFS)
                 return fail(error, errno, "fchmod", path);
         return 0;

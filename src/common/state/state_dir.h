@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_dir.h - the directory of records: intent, one file per record, and the locks beside them.
+ * state_dir.h - the directory of records: one file per record, which holds intent, and the locks beside them.
  */
 #ifndef FLEXGRAFT_STATE_STATE_DIR_H
 #define FLEXGRAFT_STATE_STATE_DIR_H
@@ -13,8 +13,8 @@
 #include "base/error.h"
 
 struct state {
-        int dir_fd;  /* the directory of this sort of record */
-        int lock_fd; /* its file of locks, once a lock was asked for */
+        int dir_fd;  /* the directory of this type of record */
+        int lock_fd; /* its file of locks, once there was a lock */
 };
 
 #define STATE_NONE                                                                                                     \
@@ -25,40 +25,37 @@ struct state {
 /*
  * state_open() - open DIR/sort, made with mode 0700 when create is set.
  *
- * Errors:  ENOENT it is not there (and create not set); EPERM it belongs to somebody else, or others may write to it,
- *          so that its records cannot be trusted. Mere readability by others is taken back.
+ * Errors:  ENOENT it is not there (and create not set); EPERM it belongs to another user, or others may write to it:
+ *          its records cannot be trusted. Where others may only read it, that permission is removed.
  */
 int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error);
 
 /*
- * state_lock() - wait until nobody else holds this key, and hold it until the state is released or the process ends.
+ * state_lock() - wait for the lock of a key, and hold it until the state is released or the process exits.
  *
- * A lock is one byte of one file, at the key's offset: nothing to leave behind, whoever dies (an open file
- * description lock, fcntl(2)). Take several in ascending order of key. Errors: EDEADLK, ENOLCK.
+ * A lock is one byte of one file, at the key's offset (an open file description lock, fcntl(2)): a killed process
+ * leaves nothing behind. Take several in ascending order of key. Errors: EDEADLK, ENOLCK.
  */
 int state_lock(struct state *state, uint64_t key, struct error *error);
 
-/* state_unlock() - let go of one before that. */
+/* state_unlock() - release one before that. */
 void state_unlock(struct state *state, uint64_t key);
 
-/* state_try_lock() - the same if nobody holds it, without waiting; false otherwise, and when it cannot be told. */
+/* state_try_lock() - the same without waiting; false: another process holds it, or there was an error. */
 bool state_try_lock(struct state *state, uint64_t key);
 
-/* state_is_free() - whether nobody else holds it; false also when it cannot be told. */
+/* state_is_free() - whether no other process holds it; false also after an error. */
 bool state_is_free(struct state *state, uint64_t key);
 
 /* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
 DIR *state_list(const struct state *state);
 
-/* state_remove() - a file is gone afterwards, with what a killed process left of writing it. Returns 0 or negative
- * errno.
- */
+/* state_remove() - ensure that a file is gone, and its temporary file. Returns 0 or negative errno. */
 int state_remove(const struct state *state, const char *file);
 
 /*
- * state_set_aside() - a file that is torn or foreign gets the name FILE.bad: never trusted, never fatal to others, and
- * there for whoever wants to look. A read-only state keeps it, and it stays distrusted. Gives: ret_aside, of
- * STATE_ASIDE_SIZE bytes.
+ * state_set_aside() - rename a damaged file to FILE.bad: it is not read again, and an administrator can look at it. On
+ * a read-only filesystem it keeps its name, and is refused each time. Gives: ret_aside, of STATE_ASIDE_SIZE bytes.
  */
 #define STATE_ASIDE_SUFFIX ".bad"
 #define STATE_ASIDE_SIZE (NAME_MAX + sizeof STATE_ASIDE_SUFFIX)

@@ -36,7 +36,7 @@ void volume_record_stem(const char *name, char *ret_stem)
         ret_stem[length] = '\0';
 }
 
-/* Of the stem, so that whoever finds a file of it knows the lock, too. */
+/* Of the stem, so that the lock can be told from a file's name. */
 uint64_t volume_record_key(const char *name)
 {
         char stem[VOLUME_RECORD_STEM_SIZE];
@@ -45,7 +45,7 @@ uint64_t volume_record_key(const char *name)
         return hash_bytes(HASH_SEED, stem, strlen(stem));
 }
 
-/* driver NULL: the plain name. '@' stands in no stem, so the two are never confused. */
+/* driver NULL: the plain name. No stem has an '@', so the two cannot be confused. */
 static void file_name(const char *name, const char *driver, char *ret_file)
 {
         char stem[VOLUME_RECORD_STEM_SIZE];
@@ -72,7 +72,7 @@ static const struct record_field dir_fields[] = {
 #undef ROW
 };
 
-/* The one table of a record. Numbers come first: so records have always been written. */
+/* The order of the rows is that of the keys in the file; keep it, and records stay the same byte for byte. */
 static const struct record_field fields[] = {
 #define ROW(type, key, field, help, ...)                                                                               \
         RECORD_ROW(RECORD_##type, key, struct volume_record, field, help, .optional = true, __VA_ARGS__)
@@ -118,14 +118,15 @@ const struct record_table volume_record_table = { .directory = "volumes",
                                                   .fields = fields,
                                                   .is_sound = is_sound };
 
-/* One file. -EBADMSG for one that is torn or not a record of ours. */
+/* One file. EBADMSG: it is damaged, or of another volume. */
 static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
         int r = record_read(state, &volume_record_table, file, ret_record, error);
 
         if (r == 0 && strcmp(ret_record->name, name) != 0)
-                r = fail_because(error, EBADMSG, "read record", file, "the record %s is torn or not ours", file);
+                r = fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another volume",
+                                 file);
         if (r < 0)
                 volume_record_release(ret_record);
         else
@@ -138,10 +139,10 @@ static void set_file_aside(const struct state *state, const char *file)
         char aside[STATE_ASIDE_SIZE];
 
         state_set_aside(state, file, aside);
-        log_say("the record %s is torn or not ours; it was set aside as %s", file, aside);
+        log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
-/* One file. One that is torn, or of another volume, is set aside, and is as if it were not there. */
+/* One file. One that is damaged, or of another volume, is renamed and counts as absent. */
 static int read_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
                      struct error *error)
 {
@@ -259,7 +260,7 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
         return record_each(state, &volume_record_table, &record, pass_on, &walk, error);
 }
 
-/* Of a temporary file's name: up to what file_name() put behind it. */
+/* Of a temporary file's name: without what file_name() appended. */
 static size_t stem_length(const char *file)
 {
         size_t driver = strcspn(file, "@");
@@ -277,7 +278,7 @@ void volume_record_tidy(struct state *state)
 
                 if (entry->d_name[0] == '.' && text_ends(entry->d_name, RECORD_SUFFIX ".tmp") &&
                     state_try_lock(state, hash_bytes(HASH_SEED, stem, stem_length(stem))))
-                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* then the next one does */
+                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else the next tidying does */
         }
         if (list != NULL)
                 (void)closedir(list);
@@ -295,7 +296,7 @@ struct mount_dir *volume_record_mount_dir(struct volume_record *record, const ch
 
 #ifndef __clang__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 does not see what is stored in the array */
 #endif
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error)

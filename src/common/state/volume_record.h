@@ -2,8 +2,8 @@
 /*
  * volume_record.h - what the driver did, or was about to do, with a volume on this node: one JSON file per volume.
  *
- * It holds intent; whether a device is attached or a directory is mounted, the kernel says. No option of the volume's
- * that could be a secret is in it.
+ * It holds intent; whether a device is attached or a directory is mounted, the kernel says. It has no option that
+ * could be a secret.
  */
 #ifndef FLEXGRAFT_STATE_VOLUME_RECORD_H
 #define FLEXGRAFT_STATE_VOLUME_RECORD_H
@@ -25,23 +25,23 @@
 #define VOLUME_DRIVER_MAX 256   /* "vendor~driver", terminated */
 #define VOLUME_IDENTITY_SIZE 96 /* terminated */
 
-/* A directory that the volume was put on, or was about to be. */
+/* A directory that the volume is mounted on, or was about to be. */
 struct mount_dir {
         char *dir;                      /* owned */
-        unsigned made;                  /* how many of its last parts are ours, too, and go with the mount */
-        struct mount_identity identity; /* of the mount that was put there */
+        unsigned made;                  /* how many of its last components flexgraft made, and removes */
+        struct mount_identity identity; /* of the mount on it */
 };
 
 struct volume_record {
         char name[VOLUME_NAME_MAX];
-        char driver[VOLUME_DRIVER_MAX]; /* "" belongs to whoever asks */
+        char driver[VOLUME_DRIVER_MAX]; /* "" any driver's */
         char kind[16];
-        char node[CONFIG_NODE_NAME_MAX];       /* as attach was told; "" attached without being told for whom */
-        char source[PATH_MAX];                 /* the image, or the device as it was asked for */
+        char node[CONFIG_NODE_NAME_MAX];       /* as attach got it; "" attach got none */
+        char source[PATH_MAX];                 /* the image, or the device as requested */
         char device[PATH_MAX];                 /* "/dev/loop3"; "" not attached yet */
         uint64_t device_number;                /* makedev() */
         bool read_only;                        /* the staged superblock */
-        char formatting[VOLUME_IDENTITY_SIZE]; /* where mkfs was begun, and not seen to end well; "" */
+        char formatting[VOLUME_IDENTITY_SIZE]; /* identity of a device on which mkfs started and did not finish; "" */
         struct mount_dir staged;               /* dir NULL: nowhere */
         struct mount_dir *published;           /* owned */
         size_t published_count;
@@ -52,8 +52,8 @@ struct volume_record {
 extern const struct record_table volume_record_table;
 
 /*
- * volume_record_stem() - a name as part of a file's: odd bytes as %XX; one that is too long ends in a hash of the
- * whole. Gives: ret_stem, of VOLUME_RECORD_STEM_SIZE bytes.
+ * volume_record_stem() - a name as part of a file name: odd bytes as %XX; a name that is too long ends in a hash of
+ * the whole. Gives: ret_stem, of VOLUME_RECORD_STEM_SIZE bytes.
  */
 #define VOLUME_RECORD_STEM_SIZE 181 /* terminated; leaves room for what is put around it */
 void volume_record_stem(const char *name, char *ret_stem);
@@ -66,46 +66,47 @@ uint64_t volume_record_key(const char *name);
  * NAME@DRIVER.json. With driver "" whatever NAME.json holds.
  *
  * Gives:   ret_record, released by volume_record_release(), also after a failure.
- * Errors:  ENOENT, without words; EPROTONOSUPPORT a record of another version, which is left alone. A torn or foreign
- *          file is set aside as FILE.bad, logged, and counts as absent.
+ * Errors:  ENOENT, without a message; EPROTONOSUPPORT a record of another version, which is kept. A file that is
+ *          damaged, or of another volume, is renamed to FILE.bad, logged, and counts as absent.
  */
 int volume_record_read(const struct state *state, const char *name, const char *driver,
                        struct volume_record *ret_record, struct error *error);
 
 /*
- * volume_record_peek() - the same without a lock, for a first look: nothing is set aside. Errors: EBADMSG, too.
+ * volume_record_peek() - the same without a lock: nothing is renamed. Errors: EBADMSG, too.
  */
 int volume_record_peek(const char *state_dir, const char *name, const char *driver, struct volume_record *ret_record,
                        struct error *error);
 
 /*
- * volume_record_write() - replace it, whole. That a volume is attached, and that it is being formatted, has to survive
- * a power cut; where it is mounted has not: a reboot takes the mounts with it.
+ * volume_record_write() - replace it, whole. That a volume is attached, and that it is being formatted, must survive a
+ * power failure; where it is mounted need not: a reboot ends the mounts.
  */
 int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
                         struct error *error);
 
-/* volume_record_remove() - it is gone afterwards, and was perhaps before. */
+/* volume_record_remove() - ensure that there is none. */
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error);
 
 /*
- * volume_record_each() - every record, until function() answers other than 0, which is the result; a record is the
- * function's only while it runs. For one that cannot be read record is NULL, and error says why: EBADMSG, torn or
- * foreign, which set_aside sets aside; EPROTONOSUPPORT, of another version; or reading it failed.
+ * volume_record_each() - call function() with every record until it returns other than 0, which is the result. The
+ * record is valid during the call. For one that cannot be read record is NULL and error says why: EBADMSG it is
+ * damaged, or not a volume record, and set_aside renames it to FILE.bad; EPROTONOSUPPORT it is of another version; or
+ * the error of reading it.
  */
 typedef int volume_record_function(struct volume_record *record, const char *file, void *argument, struct error *error);
 int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
                        struct error *error);
 
-/* volume_record_tidy() - remove the temporary files that killed processes left, where nobody holds the volume's lock.
- */
+/* volume_record_tidy() - remove temporary files that killed processes left, where no process holds the volume's
+ * lock. */
 void volume_record_tidy(struct state *state);
 
-/* volume_record_remember() - one more directory, staged or published; what was remembered of it is replaced. */
+/* volume_record_remember() - record a directory, staged or published; an earlier entry of it is replaced. */
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error);
 
-/* volume_record_mount_dir() - what is remembered of a directory, or NULL. */
+/* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);
 
 /* volume_record_forget() - forget a directory. */

@@ -42,13 +42,14 @@ enum {
 /* Functions return 0 or negative errno; those that are NULL do not apply. */
 struct volume_kind {
         const char *word;
+        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         bool has_device;
         const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
+        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         /* whether options without a "type" can mean this kind alone; NULL: they never do */
         bool (*guess)(const struct volume_request *request);
         /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
         const char *const *pool_types;
-        const char *const *harmless_options; /* of its filesystem: a policy need not list them; NULL: none */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
 
         bool needs_policy;     /* policy.json must allow it: without a word there it is forbidden */
