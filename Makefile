@@ -90,14 +90,20 @@ LIBS_volume-capacity := -lblkid -luuid
 LIBS_volume-reconcile := $(LIBS_mount-batch)
 LIBS := -ljansson -lcap
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(BUILD)/record-schemas
 	@:
+
+# Prints the schemas of records, for the build and the tests.
+$(BUILD)/record-schemas: src/schemas/record-schemas.c $(BUILD)/libcommon.a
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS)
 
 # What is made of the programs' tables of keys.
 GENERATED := $(BUILD)/generated
 
-$(GENERATED)/made: $(PROGRAMS) scripts/generate
+$(GENERATED)/made: $(PROGRAMS) $(BUILD)/record-schemas scripts/generate
 	$(Q)rm -rf $(GENERATED)
+	$(Q)mkdir -p $(GENERATED)/schemas/records
+	$(Q)for type in mount volume provision; do $(BUILD)/record-schemas $$type | jq . >$(GENERATED)/schemas/records/$$type.json || exit 1; done
 	$(Q)scripts/generate schemas $(BIN) $(GENERATED)/schemas
 	$(Q)scripts/generate completions $(BIN) $(GENERATED)/completions
 	$(Q)touch $@
@@ -266,9 +272,10 @@ install: all generated
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(docdir)
 	install -m 0644 docs/*.md $(DESTDIR)$(docdir)/docs
-	install -d $(DESTDIR)$(schemadir)/verbs $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
+	install -d $(DESTDIR)$(schemadir)/verbs $(DESTDIR)$(schemadir)/records $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
 	install -m 0644 $(GENERATED)/schemas/*.json $(DESTDIR)$(schemadir)
 	install -m 0644 $(GENERATED)/schemas/verbs/*.json $(DESTDIR)$(schemadir)/verbs
+	install -m 0644 $(GENERATED)/schemas/records/*.json $(DESTDIR)$(schemadir)/records
 	install -m 0644 $(GENERATED)/completions/bash/* $(DESTDIR)$(bashdir)
 	install -m 0644 $(GENERATED)/completions/zsh/* $(DESTDIR)$(zshdir)
 	for file in hooks.d/*.json.in deploy/systemd/*.service.in; do \

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Every reply that helper() and call() see, and every record of a mount that was just made, is held against its JSON Schema:
+# Every reply that helper() and call() see, and the records of what was just made, are held against their JSON Schemas:
 # collected while a file's tests run, validated once when they have. A file with a teardown_file() of its own calls schema_validate.
 
-# schema_collect PROGRAM OUTPUT ARGUMENTS...: a reply, if it is one.
+# schema_collect PROGRAM OUTPUT ARGUMENTS...: a reply, if it is one, and the records of what it says was made.
 schema_collect() {
+        local file
         [[ $2 == '{'*$'\n' && ${2%$'\n'} != *$'\n'* && ${3:-} != --schema ]] || return 0
         printf '%s\t%s' "$1" "$2" >>"$BATS_FILE_TMPDIR/replies"
+        [[ $2 == '{"status":"Success"'* && -d ${STATE_DIR:-} ]] || return 0
         if [[ $2 =~ ^'{"status":"Success","mount":{"id":"'([^\"\\/]+)'"' && $2 != *'"alreadyMounted":true'* ]]; then
                 schema_collect_record mount "$STATE_DIR/mounts/${BASH_REMATCH[1]}.json"
+        elif [[ $1 == verbs/attach || $1 == verbs/mountdevice || $1 == verbs/mount ]]; then
+                for file in "$STATE_DIR"/volumes/*.json; do
+                        schema_collect_record volume "$file"
+                done
+        elif [[ $1 == volume-create ]]; then
+                for file in "$STATE_DIR"/provisioned/*.json; do
+                        schema_collect_record provision "$file"
+                done
         fi
 }
 

@@ -17,10 +17,8 @@ RECORDS = pathlib.Path(__file__).resolve().parents[2] / "build" / "record-schema
 
 
 def validator_of(binaries, name):
-    """For what a program replies, or for a type of records; None: there is no schema of it."""
+    """For what a program replies, or for a type of records."""
     if name.startswith("record:"):
-        if not RECORDS.exists():
-            return None
         command = [RECORDS, name.removeprefix("record:")]
     else:
         command = [binaries / name, "--schema"]
@@ -43,10 +41,11 @@ def main():
         name, _, text = line.decode("utf-8", "replace").partition("\t")
         if name not in validators:
             validators[name] = validator_of(binaries, name)
-        if validators[name] is None:
-            continue
+        value = json.loads(text)
+        if name.startswith("record:") and value.get("version") != validators[name].schema["properties"]["version"]["const"]:
+            continue  # a test's, of a version to come
         seen[name] += 1
-        for complaint in complaints(validators[name], json.loads(text)):
+        for complaint in complaints(validators[name], value):
             failed += 1
             if failed <= 5:
                 print(f"{name}: {complaint[:500]}\n  in {text[:1000].rstrip()}")
