@@ -3,6 +3,7 @@
 # What is made of the programs' tables of keys: --help, JSON Schemas, the man pages' lists, completions. And that the parsers agree.
 
 load helpers
+bats_require_minimum_version 1.5.0
 
 setup() {
         bed_setup
@@ -90,7 +91,7 @@ END
         "$FLEXGRAFT_REPO/scripts/generate" man "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/man"
         is "$(grep '^\.B' "$BATS_TEST_TMPDIR/man/mount-list.8")" $'.B container\n.B timeoutSeconds'
         grep -A1 'detail' "$BATS_TEST_TMPDIR/man/mount-list.8" | grep -q 'By hand.'
-        ! grep -q 'old words\|gone' "$BATS_TEST_TMPDIR/man/mount-list.8"
+        run ! grep -q 'old words\|gone' "$BATS_TEST_TMPDIR/man/mount-list.8"
 }
 
 @test "a schema is written per program, as --schema prints it" {
@@ -132,7 +133,7 @@ complete_word() {
         for name in $(with_request); do
                 [[ $(head -n 1 "$BATS_TEST_TMPDIR/completions/zsh/_$name") == "#compdef $name" ]]
                 for key in $(keys_of "$name") --help --version --schema; do
-                        grep -qE "[ '\"]$key[,'\"]" "$BATS_TEST_TMPDIR/completions/zsh/_$name"
+                        grep -qE "[ '\"]${key}[,'\"]" "$BATS_TEST_TMPDIR/completions/zsh/_$name"
                 done
         done
 }

@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct error error = {};
 
         fuzz_stdin(data, size);
-        if (oci_hook_read(&hook, HOOK_RUNNING, &error) < 0 || (hook.asked && oci_hook_request(&hook, &request, &error) < 0))
+        if (oci_hook_read(&hook, HOOK_RUNNING, &error) < 0 ||
+            (hook.asked && oci_hook_request(&hook, &request, &error) < 0))
                 fuzz_printable(&error);
         request_release(&request);
         oci_hook_release(&hook);
