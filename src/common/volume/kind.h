@@ -45,7 +45,6 @@ struct volume_kind {
         const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         bool has_device;
         const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
-        const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         /* whether options without a "type" can mean this kind alone; NULL: they never do */
         bool (*guess)(const struct volume_request *request);
         /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
