@@ -381,6 +381,7 @@ release_device() {
         { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
         [[ -z $file || $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
         blockdev --setrw "$1" 2>/dev/null       # this outlives the backing file
+        [[ -n $file ]] || return 0              # free already, and another run's by the next moment
         losetup --detach "$1" 2>/dev/null
         wait_until 10 device_is_free "$1"
 }

@@ -186,12 +186,13 @@ JSON
                 <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
 }
 
-@test "every section of docs/KERNEL.md that a comment in the sources cites is there" {
-        local anchor
-        # shellcheck disable=SC2013     # words
-        for anchor in $(grep -rhoE 'KERNEL\.md[#a-z0-9_-]*' "$FLEXGRAFT_REPO"/src | grep -oE '#.*' | tr -d '#' | sort -u); do
-                anchors docs/KERNEL.md | grep -qxF -e "$anchor" || { echo "docs/KERNEL.md has no section $anchor" && return 1; }
-        done
+@test "every document that a comment in the sources cites is there, with the section that it names" {
+        local citation path anchor
+        while read -r citation; do
+                path=${citation%%#*} anchor=${citation#"$path"} anchor=${anchor#?}
+                [[ -e $FLEXGRAFT_REPO/$path ]] || { echo "there is no $path" && return 1; }
+                [[ -z $anchor ]] || anchors "$path" | grep -qxF -e "$anchor" || { echo "$path has no section $anchor" && return 1; }
+        done < <(grep -rhoE '[a-zA-Z/_-]+\.md(#[a-z0-9-]+)?' "$FLEXGRAFT_REPO"/src "$FLEXGRAFT_REPO"/scripts | sort -u)
 }
 
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {

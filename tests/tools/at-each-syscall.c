@@ -2,15 +2,14 @@
 /*
  * at-each-syscall - run a program many times, each time with something done to it before another of its system calls.
  *
- *   at-each-syscall [OPTION...] --kill | --kill-main | --fail ERRNO | --run CMD | --count [OPTION...] -- STEP ; STEP ;
- * ...
+ *   at-each-syscall [OPTION...] ACTION [OPTION...] -- STEP ; STEP ; ...
  *
  * A round is the list of STEPs, of which one is `act`. The first round does nothing to the program; it says how many
  * calls there are, and what is watched is remembered after it. Each further round acts before call --from N, then
  * before every --step Sth, until there is no such call any more. The first round that fails ends all: exit status 1,
  * and what was wrong on stdout. Otherwise one line tells how many points were tried.
  *
- *   --own, --others, --kill, ...   as at-syscall has them
+ *   --own, --others, ACTION        as at-syscall has them: --kill, --kill-main, --fail ERRNO, --run CMD, --count
  *   --at NAME[:K],...              these points instead of --from and --step
  *   --reply json|kubelet|plain|any the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
  *                                  the driver has it (stderr and stdout in one, exit status 0); or nothing on success,

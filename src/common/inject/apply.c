@@ -61,8 +61,8 @@ struct run {
 };
 
 /*
- * Targets are sorted as they are written, but the container's symbolic links may lead elsewhere. EBUSY if this mount would
- * cover one that was placed before.
+ * Targets are sorted as they are written, but the container's symbolic links may lead elsewhere. EBUSY if this mount
+ * would cover one that was placed before.
  */
 static int check_order(const struct run *run, struct error *error)
 {
@@ -101,8 +101,8 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
 }
 
 /*
- * Takes the locks of all targets at once, in order. In a batch, and where a source may have to be created, also those of
- * the containers' trees; else look_at_target() takes those when it needs them.
+ * Takes the locks of all targets at once, in order. In a batch, and where a source may have to be created, also those
+ * of the containers' trees; else look_at_target() takes those when it needs them.
  */
 static int take_locks(struct run *run, struct error *error)
 {

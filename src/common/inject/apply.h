@@ -38,8 +38,8 @@ struct batch {
 };
 
 /*
- * plan_apply_batch() - all mounts or none: every mount is prepared before any is placed, and if one cannot be placed the
- * others are unmounted. plans and ret_outcomes have one element per entry of the request, in its order.
+ * plan_apply_batch() - all mounts or none: every mount is prepared before any is placed, and if one cannot be placed
+ * the others are unmounted. plans and ret_outcomes have one element per entry of the request, in its order.
  *
  * Gives:   ret_failed, on failure: the entry that failed, or NULL if it was no single entry.
  */

@@ -63,7 +63,9 @@ static int check_owner(const struct injection *injection, struct error *error)
         return 0;
 }
 
-/* The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can. */
+/*
+ * The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can.
+ */
 static int set_on_owned(struct injection *injection, struct error *error)
 {
         struct error mapped = *error;
@@ -104,7 +106,7 @@ int attributes_remap(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         fd = remap_mount(injection->mount_fd, request->source, injection->container, &injection->session->state,
-                         &record->translator_key, &record->translator_pid, error);
+                         &record->remap_key, &record->remap_pid, error);
         if (fd < 0)
                 return fd;
         fd_close(&injection->mount_fd); /* the daemon has its own descriptor */

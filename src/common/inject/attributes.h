@@ -13,8 +13,8 @@ int attributes_set(struct injection *injection, struct error *error);
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*
- * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set yet.
- * Sets id_mapping and the daemon's pid and key in the record.
+ * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set
+ * yet. Sets id_mapping and the daemon's pid and key in the record.
  */
 int attributes_remap(struct injection *injection, struct error *error);
 

@@ -11,7 +11,8 @@
 #include "inject/injection.h"
 
 /*
- * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them (KERNEL.md section 2).
+ * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them
+ * (docs/KERNEL.md#id-mapped-mounts).
  */
 enum owner_ids {
         FROM_NODE,   /* those that the source's container has on the node, as in its own directories */

@@ -88,8 +88,7 @@ static int add_record(const struct mount_record *record, const char *id, void *a
         listing->entries = entries;
         entries[listing->count] = (struct listing_entry){
                 .record = *record,
-                .remap_runs = record->translator_key != 0 &&
-                              mount_record_remap_lives(collection->state, record->translator_key),
+                .remap_runs = record->remap_key != 0 && mount_record_remap_lives(collection->state, record->remap_key),
         };
         ask(&entries[listing->count++], collection->boot_id, collection->deadline_ms, collection->share_ms);
         return 0;

@@ -18,8 +18,8 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if ((r = replacement_forget(injection, known, error)) < 0)
                         return r;
                 r = replacement_accept(injection, known, error);
-                if (r == 0 && known->translator_key != 0 && !request->dry_run &&
-                    !mount_record_remap_lives(&injection->session->state, known->translator_key)) {
+                if (r == 0 && known->remap_key != 0 && !request->dry_run &&
+                    !mount_record_remap_lives(&injection->session->state, known->remap_key)) {
                         injection->already = false; /* it is mounted, but remap-daemon does not run */
                         return replacement_begin(injection, known, error);
                 }

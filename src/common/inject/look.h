@@ -8,7 +8,10 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* look_at_target() - find the target; decide whether the mount is there already, or replaces one. Steps LOOK and LOOK_AGAIN. */
+/*
+ * look_at_target() - find the target; decide whether the mount is there already, or replaces one. Steps LOOK and
+ * LOOK_AGAIN.
+ */
 int look_at_target(struct injection *injection, struct error *error);
 
 #endif

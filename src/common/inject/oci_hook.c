@@ -269,7 +269,7 @@ struct forgetting {
         const struct oci_hook *hook;
         struct state *state;
         const char *boot_id;
-        int64_t until_ms; /* for all records together: a runtime does not wait long */
+        int64_t until_ms; /* for all records together */
 };
 
 static bool is_of_ended(const struct forgetting *forgetting, const struct mount_record *record)

@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "inject/request.h"
 
-/* The stage, from the hook's argument: the state's "status" differs between runtimes (crun "created", runc "creating"). */
+/*
+ * The stage, from the hook's argument: the state's "status" differs between runtimes (crun "created", runc "creating").
+ */
 enum oci_hook_stage {
         HOOK_BEFORE,  /* createRuntime, prestart: before the container's process has entered its root directory */
         HOOK_RUNNING, /* poststart */
@@ -47,7 +49,8 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
 /*
  * oci_hook_mount() - all mounts that the annotations ask for, or none.
  *
- * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: its entry that failed, or NULL.
+ * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: its entry that failed, or
+ *          NULL.
  * Errors:  those of oci_hook_request() and plan_apply_batch(); EACCES policy.json does not allow it.
  */
 int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - the steps of a request, in order. Plain data: no descriptor, no system call, no privilege; "dryRun" prints it.
- * The steps are in inject/step.h.
+ * plan.h - the steps of a request, in order. Plain data: no descriptor, no system call, no privilege; "dryRun" prints
+ * it. The steps are in inject/step.h.
  */
 #ifndef FLEXGRAFT_INJECT_PLAN_H
 #define FLEXGRAFT_INJECT_PLAN_H

@@ -11,12 +11,12 @@
 struct others {
         const struct mount_record *record;
         uint64_t device;
-        unsigned access; /* that they need */
-        unsigned before; /* what there was before them, where one of them is known */
+        unsigned access; /* the access that they need */
+        unsigned before; /* the access allowed before them, if known */
         bool known;
 };
 
-/* An earlier record of the same id counts for what there was before, not for what is needed. */
+/* An earlier record of the same id counts for the access before, not for the access needed. */
 static int add_other(const struct mount_record *other, const char *id, void *argument, struct error *error)
 {
         struct others *others = argument;

@@ -13,8 +13,8 @@
 #include "state/state_dir.h"
 
 /*
- * raw_grant_prepare() - set record.raw_*: the access that this mount needs, and the access that version 1 control groups
- * allowed before the first mount of this device. Changes nothing. Errors: those of device_cgroup_look().
+ * raw_grant_prepare() - set record.raw_*: the access that this mount needs, and the access that version 1 control
+ * groups allowed before the first mount of this device. Changes nothing. Errors: those of device_cgroup_look().
  */
 int raw_grant_prepare(const struct state *state, const struct container *container, struct mount_record *record,
                       uint64_t device, bool writes, struct error *error);
@@ -26,7 +26,9 @@ int raw_grant_prepare(const struct state *state, const struct container *contain
 int raw_grant_settle(const struct state *state, const struct container *container, const struct mount_record *record,
                      bool included, struct error *error);
 
-/* raw_grant_settle_replaced() - the same for the device of the mount that the record's mount replaced, if it had one. */
+/*
+ * raw_grant_settle_replaced() - the same for the device of the mount that the record's mount replaced, if it had one.
+ */
 int raw_grant_settle_replaced(const struct state *state, const struct container *container,
                               const struct mount_record *record, struct error *error);
 

@@ -39,8 +39,8 @@ bool remap_asked(const json_t *request);
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the helper process.
  * Takes:   mount_fd, borrowed: the daemon keeps a copy; state, the directory of its lock.
  * Gives:   ret_key, the lock that the daemon holds while it runs (mount_record_remap_lives()); ret_pid, its pid.
- * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made of
- *          it are gone.
+ * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made
+ *          of it are gone.
  * Errors:  ENOSYS the helper process was not started; ENOENT remap-daemon is not installed; ENODEV no FUSE in this
  *          kernel.
  * Source:  /dev/fuse has to be opened, and the filesystem made, in the same user namespace (fuse_fill_super()).

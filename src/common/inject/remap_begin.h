@@ -7,7 +7,10 @@
 
 #include "base/error.h"
 
-/* remap_begin_for_batch() - start it if an entry may need it, by "ids" or by its kind, or if the request is on standard input. */
+/*
+ * remap_begin_for_batch() - start it if an entry may need it, by "ids" or by its kind, or if the request is on standard
+ * input.
+ */
 int remap_begin_for_batch(int argc, char **argv, struct error *error);
 
 /* remap_begin_by_policy() - start it if policy.json lets annotations ask for a kind of mount that may need it. */

@@ -39,7 +39,7 @@ static int match_target(struct removal *removal, const struct mount_record *reco
 struct search {
         struct removal *removal;
         const char *boot_id;
-        int there; /* as match_target() has it, of the best so far */
+        int there; /* of the best record so far, as match_target() returns it */
 };
 
 static int match_any(const struct mount_record *record, const char *id, void *argument, struct error *error)
@@ -253,20 +253,20 @@ static int inherit(const struct mount_record *record, const char *id, void *argu
         const struct inheritance *inheritance = argument;
         const struct removal *removal = inheritance->removal;
         const char *kept = inheritance->kept;
-        struct mount_record heir;
+        struct mount_record other;
 
         if (record == NULL || strcmp(id, removal->record.id) == 0 ||
             !container_same_namespace(&record->mnt_ns, &removal->record.mnt_ns) ||
             strcmp(record->boot_id, removal->record.boot_id) != 0 || !text_starts(record->mount_point, kept) ||
             record->mount_point[strlen(kept)] != '/')
                 return 0;
-        heir = *record;
-        heir.made = (unsigned)text_count(heir.mount_point, '/') - inheritance->depth;
-        return mount_record_write(&removal->state, &heir, error) == 0;
+        other = *record;
+        other.made = (unsigned)text_count(other.mount_point, '/') - inheritance->depth;
+        return mount_record_write(&removal->state, &other, error) == 0;
 }
 
 /*
- * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of their records then
+ * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of tother records then
  * takes the directories over, and its removal removes them.
  */
 static void hand_over(struct removal *removal, unsigned left)
@@ -290,7 +290,9 @@ int removal_unmake_target(struct removal *removal, struct error *error)
 
         if (!removal->reachable)
                 return 0;
-        /* under this lock no other call creates or removes mount points; another removal may have handed us some before */
+        /*
+         * under this lock no other call creates or removes mount points; another removal may have handed us some before
+         */
         r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
         if (r == 0)
                 r = mount_record_read(&removal->state, record->id, record, error);

@@ -78,7 +78,10 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
                         return r;
         }
         if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces)) {
-                /* its call was killed before it placed its mount: the mount at the target is the one that it was to replace */
+                /*
+                 * its call was killed before it placed its mount: the mount at the target is the one that it was to
+                 * replace
+                 */
                 struct mount_record intended = injection->replaced;
 
                 intended.replaces_raw = intended.raw_device;
@@ -177,9 +180,9 @@ int replacement_finish_other(struct injection *injection, struct error *error)
 }
 
 /*
- * Places the new mount beneath the old one, and unmounts the old one: something is always mounted. Where the kernel cannot
- * (before Linux 6.5, or if the mount came by propagation), unmounts the old one first. A clone of the old one is kept to
- * restore it on failure.
+ * Places the new mount beneath the old one, and unmounts the old one: something is always mounted. Where the kernel
+ * cannot (before Linux 6.5, or if the mount came by propagation), unmounts the old one first. A clone of the old one is
+ * kept to restore it on failure.
  */
 int replacement_swap(struct injection *injection, struct error *error)
 {

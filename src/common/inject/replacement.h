@@ -9,14 +9,14 @@
 #include "inject/injection.h"
 
 /*
- * replacement_accept() - this record's mount is on top at the target: the request is done already if it asks for the same
- * mount. Errors: EBUSY another mount, or it was remounted.
+ * replacement_accept() - this record's mount is on top at the target: the request is done already if it asks for the
+ * same mount. Errors: EBUSY another mount, or it was remounted.
  */
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error);
 
 /*
- * replacement_check_earlier() - this record's mount is not at the target. Its record may be overwritten only if the mount
- * is nowhere else in the container. Errors: EEXIST, EBUSY.
+ * replacement_check_earlier() - this record's mount is not at the target. Its record may be overwritten only if the
+ * mount is nowhere else in the container. Errors: EEXIST, EBUSY.
  */
 int replacement_check_earlier(struct injection *injection, const struct mount_record *earlier, struct error *error);
 
@@ -24,8 +24,8 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
 int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error);
 
 /*
- * replacement_finish_swap() - a call was killed after it placed this record's mount beneath the old one: unmount the old
- * one. 1 done, 0 nothing to finish, or negative errno.
+ * replacement_finish_swap() - a call was killed after it placed this record's mount beneath the old one: unmount the
+ * old one. 1 done, 0 nothing to finish, or negative errno.
  */
 int replacement_finish_swap(struct injection *injection, const struct mount_record *earlier, struct error *error);
 
@@ -38,7 +38,9 @@ int replacement_finish_other(struct injection *injection, struct error *error);
 /* replacement_settle_raw() - forbid the raw device of the replaced mount, if no other mount needs it. */
 int replacement_settle_raw(const struct injection *injection, struct mount_record *record, struct error *error);
 
-/* replacement_forget() - the swap of a killed call is complete: remove the old mount's record and the reference to it. */
+/*
+ * replacement_forget() - the swap of a killed call is complete: remove the old mount's record and the reference to it.
+ */
 int replacement_forget(const struct injection *injection, struct mount_record *earlier, struct error *error);
 
 /* replacement_swap() - place the new mount and unmount the old one, atomically where the kernel can. */

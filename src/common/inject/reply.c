@@ -56,10 +56,10 @@ static json_t *mount_object(const struct mount_record *record)
 
         if (mount != NULL && record->from_pid != 0)
                 (void)json_object_set_new(mount, "from", from_object(record));
-        if (mount != NULL && record->nfs_version[0] != '\0')
+        if (mount != NULL && record->server_version[0] != '\0')
                 (void)json_object_set_new(
                         mount, "nfs",
-                        json_pack("{s:s, s:s}", "version", record->nfs_version, "address", record->nfs_address));
+                        json_pack("{s:s, s:s}", "version", record->server_version, "address", record->server_address));
         return mount;
 }
 
@@ -134,9 +134,9 @@ int inject_reply_listed(const struct listing *listing)
 
                 if (mount != NULL) {
                         (void)json_object_set_new(mount, "state", json_string(placement_word(entry->placement)));
-                        if (entry->record.translator_key != 0)
+                        if (entry->record.remap_key != 0)
                                 (void)json_object_set_new(mount, "remap",
-                                                          json_pack("{s:i, s:b}", "pid", entry->record.translator_pid,
+                                                          json_pack("{s:i, s:b}", "pid", entry->record.remap_pid,
                                                                     "running", entry->remap_runs));
                         if (entry->problem[0] != '\0')
                                 (void)json_object_set_new(mount, "problem", json_string(entry->problem));

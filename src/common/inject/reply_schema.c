@@ -54,7 +54,8 @@ static const struct key mount_keys[] = {
         { "replaced", MADE, 0, KEY_OBJECT, .members = &replaced, .help = "that it took the place of another" },
         { "state", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_WORD, .words = states,
           .help = "what the kernel says; covered: by another mount, or moved away" },
-        { "remap", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &remap, .help = "who serves \"ids\": \"remap\"" },
+        { "remap", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &remap,
+          .help = "the daemon that serves \"ids\": \"remap\"" },
         { "problem", REQUEST_MOUNT_LIST, 0, KEY_ANY, .help = "why the kernel could not be asked" },
 };
 static const struct key_table mount = KEY_TABLE(mount_keys);

@@ -35,7 +35,7 @@ enum request_kind {
 #define REQUEST_ENTRIES_MAX 256
 #define REQUEST_ID_NONE UINT32_MAX
 
-/* How owners are made right (DESIGN.md section 2). */
+/* How owners are made right (docs/owners.md). */
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
 struct source_kind; /* inject/source.h */

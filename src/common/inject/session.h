@@ -44,8 +44,8 @@ int session_pin(struct session *session, const struct container_reference *refer
 int session_open_state(struct session *session, struct error *error);
 
 /*
- * session_lock() - take the locks of all these keys, in ascending order, so that two calls cannot deadlock; sorts keys. A
- * dry run takes none.
+ * session_lock() - take the locks of all these keys, in ascending order, so that two calls cannot deadlock; sorts keys.
+ * A dry run takes none.
  */
 int session_lock(struct session *session, uint64_t *keys, size_t count, struct error *error);
 

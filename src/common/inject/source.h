@@ -23,8 +23,8 @@ enum source_remap {
 };
 
 /*
- * A kind of mount: one row, in a file of its own (inject/source_WORD.c). Whatever differs between kinds is in the row; only
- * the keys of its request are in inject/request_keys.c, and the privileges of its program in
+ * A kind of mount: one row, in a file of its own (inject/source_WORD.c). Whatever differs between kinds is in the row;
+ * only the keys of its request are in inject/request_keys.c, and the privileges of its program in
  * src/privileges/privilege_table.h.
  */
 struct source_kind {
@@ -42,10 +42,9 @@ struct source_kind {
         bool maps;         /* make() maps the owners itself, and sets record.id_mapping */
         bool ownable;      /* make() can create a superblock that the container's user namespace owns */
         enum source_remap remap;
-        enum step open_step; /* the step that finds the source; STEP_NONE: it has none */
-        enum step make_step; /* the step that makes the detached mount */
-        const char *const
-                *harmless_options; /* filesystem options that a policy need not list, ended by NULL; NULL: none */
+        enum step open_step;                 /* the step that finds the source; STEP_NONE: it has none */
+        enum step make_step;                 /* the step that makes the detached mount */
+        const char *const *harmless_options; /* options that a policy need not list, ended by NULL; NULL: none */
 
         /*
          * check() - the rules of this kind that need all keys of the request; sets what follows from them, even
@@ -61,7 +60,9 @@ struct source_kind {
         int (*make)(struct injection *injection, bool owned, struct error *error);
         /* allow() - let the container open the device; runs after the record is written. NULL: there is no device. */
         int (*allow)(struct injection *injection, struct error *error);
-        /* settle() - take back access that only a replaced mount needed; runs in the node's namespaces. NULL: nothing. */
+        /*
+         * settle() - take back access that only a replaced mount needed; runs in the node's namespaces. NULL: nothing.
+         */
         int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
         /* undo() - undo visible changes of open() and make(); is called even if they changed nothing. NULL: nothing. */
         int (*undo)(struct injection *injection, struct error *error);

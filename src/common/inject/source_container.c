@@ -94,7 +94,9 @@ static int clone_mapped(struct injection *injection, int user_ns_fd, struct erro
                                            injection->request->recursive, user_ns_fd, error);
 }
 
-/* Before 6.15: a clone of the original mount, which is not id-mapped, if flexgraft mounted the source and recorded it. */
+/*
+ * Before 6.15: a clone of the original mount, which is not id-mapped, if flexgraft mounted the source and recorded it.
+ */
 struct origin_job {
         const struct mount_record *record;
         const char *rest; /* of the path, below the mount; "" for its root */

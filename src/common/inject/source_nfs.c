@@ -103,8 +103,9 @@ static int make(struct injection *injection, bool owned, struct error *error)
         if ((r = nfs_mount_find(&mount, error)) < 0 || (r = make_for(injection, &mount, error)) < 0)
                 return r;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "nfs");
-        (void)text_copy(injection->record.nfs_version, sizeof injection->record.nfs_version, mount.version);
-        (void)text_copy(injection->record.nfs_address, sizeof injection->record.nfs_address, mount.address.server);
+        (void)text_copy(injection->record.server_version, sizeof injection->record.server_version, mount.version);
+        (void)text_copy(injection->record.server_address, sizeof injection->record.server_address,
+                        mount.address.server);
         return 0;
 }
 

@@ -47,8 +47,8 @@ struct node_job {
 };
 
 /*
- * In a sealed child on the node: creates the device node on a private tmpfs, and clones the node alone. nodev is cleared
- * later, on the clone, with the other attributes.
+ * In a sealed child on the node: creates the device node on a private tmpfs, and clones the node alone. nodev is
+ * cleared later, on the clone, with the other attributes.
  */
 static int make_in_child(void *argument, struct error *error)
 {
@@ -66,9 +66,9 @@ static int make_in_child(void *argument, struct error *error)
 }
 
 /*
- * A read-only mount does not prevent writes to a device. So with "readOnly" the node's mode does: the container's root may
- * read it as its group. Its owner has no mapping in the container, so that the root's capabilities do not override the
- * mode (capable_wrt_inode_uidgid() in the kernel requires both ids mapped).
+ * A read-only mount does not prevent writes to a device. So with "readOnly" the node's mode does: the container's root
+ * may read it as its group. Its owner has no mapping in the container, so that the root's capabilities do not override
+ * the mode (capable_wrt_inode_uidgid() in the kernel requires both ids mapped).
  */
 static int make_node(struct injection *injection, bool owned, struct error *error)
 {

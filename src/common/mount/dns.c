@@ -10,8 +10,8 @@
 #include "base/clock.h"
 
 /*
- * c-ares can look services up, which is not used here. These replace the C library's functions, which would link its name
- * service switch, and that loads modules.
+ * c-ares can look services up, which is not used here. These replace the C library's functions, which would link its
+ * name service switch, and that loads modules.
  */
 struct servent *getservbyname(const char *name, const char *proto)
 {

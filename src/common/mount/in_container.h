@@ -24,8 +24,8 @@ int in_container_place(int mount_fd, const struct container *container, const st
                        const struct mount_attributes *attributes, struct error *error);
 
 /*
- * in_container_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so it
- * is for recursive mounts alone.
+ * in_container_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so
+ * it is for recursive mounts alone.
  */
 int in_container_count_below(const struct container *container, const char *path, unsigned *ret_count,
                              struct error *error);
@@ -57,8 +57,8 @@ int in_container_options(const struct container *container, const char *path, co
                          char *ret_text, size_t size, struct error *error);
 
 /*
- * in_container_take_back() - undo in_container_place() by the mount's own descriptor, wherever the container has moved it
- * since. The kernel unmounts what is on top of it first (umount by descriptor names the topmost mount), so what was
+ * in_container_take_back() - undo in_container_place() by the mount's own descriptor, wherever the container has moved
+ * it since. The kernel unmounts what is on top of it first (umount by descriptor names the topmost mount), so what was
  * put over it in between goes with it.
  *
  * Runs in: a worker in the node's mount namespace; it is in the container's afterwards.

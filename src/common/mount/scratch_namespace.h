@@ -10,8 +10,8 @@
 #include "base/error.h"
 
 /*
- * scratch_namespace_enter() - enter a private copy of the node's mount namespace. The working directory becomes a new tmpfs in it
- * (nosuid, nodev); absolute paths are still the node's.
+ * scratch_namespace_enter() - enter a private copy of the node's mount namespace. The working directory becomes a new
+ * tmpfs in it (nosuid, nodev); absolute paths are still the node's.
  *
  * Runs in: a sealed child (process/sealed_child.h) of the node's user namespace: there is no way back, and its mounts
  *          disappear with the child, but for clones passed out.

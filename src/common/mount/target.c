@@ -313,7 +313,9 @@ static int remove_unused(const struct container *container, const char *path, st
                 return dirfd == -ENOENT ? 0 : is_in_use(-dirfd) ? 1 : dirfd;
         if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
                 return errno == ENOENT ? 0 : container_fail(container, errno, "stat", path, error);
-        /* Since Linux 3.18 the kernel removes a mount point of another mount namespace, and unmounts it: so look first. */
+        /*
+         * Since Linux 3.18 the kernel removes a mount point of another mount namespace, and unmounts it: so look first.
+         */
         r = mount_see(dirfd, name, &seen);
         if (r < 0)
                 return container_fail(container, -r, "statx", path, error);

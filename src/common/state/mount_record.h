@@ -44,10 +44,10 @@ struct mount_record {
         unsigned replaces_raw_before;
         pid_t from_pid; /* the container that the source is of; 0: the node */
         char from_id[CONTAINER_NAME_MAX];
-        char nfs_version[8];
-        char nfs_address[64];    /* of the server */
-        uint64_t translator_key; /* lock that its remap daemon holds (inject/remap.h); 0: it has none */
-        int translator_pid;
+        char server_version[8];
+        char server_address[64]; /* the address that was found */
+        uint64_t remap_key;      /* the lock that its remap-daemon holds while it runs; 0: it has none */
+        int remap_pid;
         uint64_t start_time;
         struct namespace_identity mnt_ns;
         char boot_id[PROC_BOOT_ID_SIZE];
@@ -131,8 +131,8 @@ int mount_record_reach(const struct mount_record *record, const char *boot_id, s
                        struct error *error);
 
 /*
- * mount_record_remap_lives() - whether the remap daemon of a mount still runs: until it exits it holds the lock of this
- * key (record.translator_key).
+ * mount_record_remap_lives() - whether the remap daemon of a mount still runs: it holds the lock of this key
+ * (record.remap_key) as long as it lives.
  */
 bool mount_record_remap_lives(struct state *state, uint64_t key);
 

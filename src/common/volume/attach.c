@@ -70,7 +70,7 @@ static bool is_mount(const struct volume_call *call, const char *dir)
         struct error ignored;
         unsigned missing;
 
-        return mount_dir_look(call, dir, &missing, &ignored) == PLACE_OURS;
+        return mount_dir_look(call, dir, &missing, &ignored) == MOUNT_DIR_OURS;
 }
 
 /* kubelet unmounts before it detaches: what is still mounted must not be detached. */
@@ -91,7 +91,7 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
 }
 
 /* Directories that a killed call made; no unmount will follow for them. */
-static void unmake_places(struct volume_call *call)
+static void unmake_dirs(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
 
@@ -178,7 +178,7 @@ int volume_detach(struct volume_call *call, struct error *error)
         unformatted = call->record.formatting[0] == '\0';
         if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)
                 return r;
-        unmake_places(call);
+        unmake_dirs(call);
         if (!unformatted)
                 return keep_record(call, error);
         return volume_call_drop(call, error);

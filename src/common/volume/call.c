@@ -182,7 +182,7 @@ struct search {
         char *name; /* VOLUME_NAME_MAX bytes */
 };
 
-static int match_place(struct volume_record *record, const char *file, void *argument, struct error *error)
+static int match_dir(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
         const struct search *search = argument;
 
@@ -209,11 +209,11 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = volume_record_each(&call->state, /* set_aside= */ false, match_place, &search, error);
+        r = volume_record_each(&call->state, /* set_aside= */ false, match_dir, &search, error);
         return r < 0 ? r : 0;
 }
 
-static int open_place(void *argument, struct error *error)
+static int open_dir(void *argument, struct error *error)
 {
         struct volume_call *call = argument;
         char name[VOLUME_NAME_MAX];
@@ -225,11 +225,11 @@ static int open_place(void *argument, struct error *error)
         return read_record(call, name, error);
 }
 
-int volume_call_open_place(struct volume_call *call, struct error *error)
+int volume_call_open_dir(struct volume_call *call, struct error *error)
 {
         /* half of the time: the rest is for unmounting, if the disk of the records hangs */
         int64_t deadline_ms = clock_now_ms() + (int64_t)call->config.call_seconds * 1000 / 2;
-        int r = worker_run(open_place, call, deadline_ms, error);
+        int r = worker_run(open_dir, call, deadline_ms, error);
 
         if (r == 0 || (r == -ETIMEDOUT && call->waits))
                 return r;

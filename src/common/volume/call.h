@@ -82,10 +82,10 @@ int volume_call_name(struct volume_call *call, struct error *error);
 int volume_call_open(struct volume_call *call, struct error *error);
 
 /*
- * volume_call_open_place() - the same for a verb that gets only a directory: of the volume whose record names it, or whose name
+ * volume_call_open_dir() - the same for a verb that gets only a directory: of the volume whose record names it, or whose name
  * is its last component. Without a state directory, or with one that cannot be read, it succeeds without a record.
  */
-int volume_call_open_place(struct volume_call *call, struct error *error);
+int volume_call_open_dir(struct volume_call *call, struct error *error);
 
 /* volume_call_begin_record() - begin a record in memory, if there is none of this boot. */
 void volume_call_begin_record(struct volume_call *call);

@@ -51,7 +51,7 @@ int volume_expand_fs(struct volume_call *call, struct error *error)
         r = mount_dir_look(call, call->request->dir, &ignored, error);
         if (r < 0)
                 return r;
-        if (r != PLACE_OURS)
+        if (r != MOUNT_DIR_OURS)
                 return fail_because(error, ENODEV, "grow filesystem", call->request->dir,
                                     "the volume is not mounted on %s; call mountdevice first", call->request->dir);
         volume_call_device(call, &device);

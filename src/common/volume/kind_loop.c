@@ -129,7 +129,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
         return r;
 }
 
-static int let_go(struct volume_call *call, struct error *error);
+static int detach_all(struct volume_call *call, struct error *error);
 
 /* had: the device that the volume already has, or NULL; it is not mounted. */
 static int attach_image(struct volume_call *call, const struct loop_image *image, const struct loop_device *had,
@@ -142,13 +142,13 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
                 if (!had->ending)
                         return 0;
         } else if (had != NULL) {
-                if ((r = let_go(call, error)) < 0)
+                if ((r = detach_all(call, error)) < 0)
                         return r;
                 call->record.formatting[0] = '\0';
         }
         /* an attach of another image was killed, perhaps with a device that is in no record */
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
-            (r = let_go(call, error)) < 0)
+            (r = detach_all(call, error)) < 0)
                 return r;
         volume_call_begin_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
@@ -215,7 +215,7 @@ static int attach(struct volume_call *call, struct error *error)
         return r;
 }
 
-static int let_device_go(struct volume_call *call, const struct loop_device *device, struct error *error)
+static int detach_one(struct volume_call *call, const struct loop_device *device, struct error *error)
 {
         bool lazy;
         int r = loop_device_detach(device, &lazy, error);
@@ -229,13 +229,13 @@ static int let_device_go(struct volume_call *call, const struct loop_device *dev
 }
 
 /* Detach every device of the volume: more than one where a record was lost. */
-static int let_go(struct volume_call *call, struct error *error)
+static int detach_all(struct volume_call *call, struct error *error)
 {
         struct search search = { .call = call, .attached = true };
         int r;
 
         while ((r = loop_device_each(match, &search, error)) == 1)
-                if ((r = let_device_go(call, &search.found, error)) < 0)
+                if ((r = detach_one(call, &search.found, error)) < 0)
                         return r;
         return r;
 }
@@ -246,8 +246,8 @@ static int detach(struct volume_call *call, struct error *error)
         struct loop_device device;
 
         if (!recorded_device(call, &device) || device.ending)
-                return let_go(call, error);
-        return let_device_go(call, &device, error);
+                return detach_all(call, error);
+        return detach_one(call, &device, error);
 }
 
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)

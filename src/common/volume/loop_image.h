@@ -22,7 +22,7 @@ struct loop_image {
         struct stat st;
         bool read_only; /* the file cannot be written */
         bool made;      /* by this call, or being made */
-        bool created;   /* by this call: nobody else can have it yet */
+        bool created;   /* by this call: no other process can have it yet */
 };
 
 void loop_image_release(struct loop_image *image);

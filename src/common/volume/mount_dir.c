@@ -69,18 +69,18 @@ int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *re
         *ret_made = 0;
         if (r == -ENOENT) {
                 r = count_missing(dir, ret_made);
-                return r < 0 ? fail(error, -r, "stat", dir) : PLACE_MISSING;
+                return r < 0 ? fail(error, -r, "stat", dir) : MOUNT_DIR_MISSING;
         }
         if (r < 0)
                 return fail(error, -r, "stat", dir);
         if (!seen.directory)
                 return fail(error, ENOTDIR, "stat", dir);
         if (!seen.root)
-                return PLACE_BARE;
+                return MOUNT_DIR_BARE;
         place = volume_record_mount_dir((struct volume_record *)&call->record, dir); /* only read */
         if (place != NULL && mount_seen_is(&seen, &place->identity))
-                return PLACE_OURS;
-        return is_of_device(call, dir, &seen) ? PLACE_OURS : PLACE_TAKEN;
+                return MOUNT_DIR_OURS;
+        return is_of_device(call, dir, &seen) ? MOUNT_DIR_OURS : MOUNT_DIR_TAKEN;
 }
 
 bool mount_dir_is_staged(const struct volume_call *call)
@@ -89,7 +89,7 @@ bool mount_dir_is_staged(const struct volume_call *call)
         unsigned missing;
 
         return call->record.staged.dir != NULL &&
-               mount_dir_look(call, call->record.staged.dir, &missing, &ignored) == PLACE_OURS;
+               mount_dir_look(call, call->record.staged.dir, &missing, &ignored) == MOUNT_DIR_OURS;
 }
 
 int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *error)
@@ -104,7 +104,7 @@ int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *
                 if ((table.device == call->record.device_number ||
                      (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
                     text_copy(ret_dir, PATH_MAX, table.mount_point) &&
-                    mount_dir_look(call, ret_dir, &ignored, error) == PLACE_OURS)
+                    mount_dir_look(call, ret_dir, &ignored, error) == MOUNT_DIR_OURS)
                         return 0;
         return -ENOENT;
 }

@@ -8,10 +8,10 @@
 #include "volume/call.h"
 
 enum mount_dir_state {
-        PLACE_MISSING, /* no such directory */
-        PLACE_BARE,    /* a directory */
-        PLACE_OURS,    /* the mount in the record, or another of its device */
-        PLACE_TAKEN,   /* any other mount */
+        MOUNT_DIR_MISSING, /* no such directory */
+        MOUNT_DIR_BARE,    /* a directory */
+        MOUNT_DIR_OURS,    /* the mount in the record, or another of its device */
+        MOUNT_DIR_TAKEN,   /* any other mount */
 };
 
 /* mount_dir_look() - what is at dir. Gives: ret_made, how many of its last components are missing. */

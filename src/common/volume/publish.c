@@ -76,11 +76,11 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
 
         if (r < 0)
                 return r;
-        if (r == PLACE_OURS) {
+        if (r == MOUNT_DIR_OURS) {
                 r = place != NULL ? 0 : mount_dir_adopt(call, dir, /* staged= */ false, error);
                 return r < 0 ? r : 1;
         }
-        if (r == PLACE_TAKEN)
+        if (r == MOUNT_DIR_TAKEN)
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
                                     dir);
         if (place != NULL) { /* a call was killed; the directories that it made are removed with the mount */

@@ -23,7 +23,7 @@ static int reconcile_record(const struct mount_record *seen, const char *id, voi
             mount_record_read(state, id, &record, error) < 0)
                 return 0;
         r = mount_record_reach(&record, injected->round->boot_id, &container, error);
-        if (r == 0 && record.translator_key != 0 && !mount_record_remap_lives(state, record.translator_key)) {
+        if (r == 0 && record.remap_key != 0 && !mount_record_remap_lives(state, record.remap_key)) {
                 /* not removed: writing to it should fail rather than reach the directory below */
                 error_because(error, ENOTCONN, "find remap-daemon", record.target,
                               "its remap-daemon has exited, and it fails in container pid %d; the same request "

@@ -12,7 +12,7 @@
 #include "state/volume_record.h"
 #include "volume/reconcile_reply.h"
 
-/* Who is at it: what was found out once, for all that follow. */
+/* What all parts of one run share. */
 struct reconcile_round {
         struct reconcile *reconcile;
         struct config config;

@@ -27,7 +27,7 @@ static int take_off(struct reconcile_round *round, const struct volume_call *cal
         bool lazy;
         int r;
 
-        if (mount_dir_look(call, dir, &ignored, &error) != PLACE_OURS)
+        if (mount_dir_look(call, dir, &ignored, &error) != MOUNT_DIR_OURS)
                 return 0;
         if (!round->reconcile->dry_run &&
             (r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ false, &lazy, &error)) < 0) {
@@ -150,7 +150,7 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
                 int r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
 
                 /* on failure it may still be mounted */
-                if (r == PLACE_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
+                if (r == MOUNT_DIR_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
                         i++;
                 else
                         changed = true;
@@ -158,7 +158,7 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         if (record->staged.dir != NULL) {
                 int r = mount_dir_look(call, record->staged.dir, &ignored, &error);
 
-                if (r >= 0 && r != PLACE_OURS && forget_lost(round, call, record->staged.dir))
+                if (r >= 0 && r != MOUNT_DIR_OURS && forget_lost(round, call, record->staged.dir))
                         changed = true;
         }
         return changed;

@@ -34,12 +34,12 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
 
         if ((r = call->kind->attach(call, error)) < 0 || (r = mount_dir_look(call, dir, &made, error)) < 0)
                 return r;
-        if (r == PLACE_TAKEN)
+        if (r == MOUNT_DIR_TAKEN)
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
                                     dir);
-        if (r == PLACE_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
+        if (r == MOUNT_DIR_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
                 return 0;
-        if (r == PLACE_OURS)
+        if (r == MOUNT_DIR_OURS)
                 return mount_dir_adopt(call, dir, /* staged= */ true, error);
         /* not on dir, so elsewhere */
         if (mount_dir_is_staged(call))

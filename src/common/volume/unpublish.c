@@ -29,7 +29,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
         bool lazy;
         int r;
 
-        if ((r = volume_call_open_place(call, error)) < 0)
+        if ((r = volume_call_open_dir(call, error)) < 0)
                 return r;
         r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
         if (r < 0)
