@@ -91,7 +91,7 @@ END
         "$FLEXGRAFT_REPO/scripts/generate" man "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/man"
         is "$(grep '^\.B' "$BATS_TEST_TMPDIR/man/mount-list.8")" $'.B container\n.B timeoutSeconds'
         grep -A1 'detail' "$BATS_TEST_TMPDIR/man/mount-list.8" | grep -q 'By hand.'
-        run ! grep -q 'old words\|gone' "$BATS_TEST_TMPDIR/man/mount-list.8"
+        is "$(grep -c "old words\|gone" "$BATS_TEST_TMPDIR/man/mount-list.8" || :)" 0
 }
 
 @test "a schema is written per program, as --schema prints it" {
