@@ -44,8 +44,8 @@ static int open_root_in_child(void *argument, struct error *error)
 
 /*
  * At createRuntime and prestart the container's process has its namespaces, but its root is still the node's: a mount
- * beneath that disappears with pivot_root. Its future root is mounted at the bundle's root directory; that path is looked
- * up in its mount namespace (docs/KERNEL.md#oci-hooks).
+ * beneath that disappears with pivot_root. Its future root is mounted at the bundle's root directory; that path is
+ * looked up in its mount namespace (docs/KERNEL.md#oci-hooks).
  */
 static int enter_root(struct container *container, const char *path, struct error *error)
 {
