@@ -378,7 +378,7 @@ unit_value() {
                 grep -qE "(^| )$word( |\$)" "$FLEXGRAFT_REPO/scripts/install-deps" || { echo "install-deps lacks $word"; false; }
                 packages=$((packages + 1))
         done
-        ((packages == 12))
+        ((packages == 14))
         is "$(sed -n 's/^FROM \([^ ]*\).*/\1/p' "$dockerfile" | tr '\n' ' ')" "debian:12 debian:12-slim "
         # the image and the DaemonSet agree on where the script is
         is "$(sed -n 's/^ENTRYPOINT \["\(.*\)"\]$/\1/p' "$dockerfile")" \
