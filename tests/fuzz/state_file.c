@@ -7,8 +7,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static int (*const of_json[])(const json_t *, struct container_process *) = { state_file_crun, state_file_runc,
-                                                                                     state_file_docker };
-        static int (*const of_text[])(const char *, struct container_process *) = { state_file_pid, state_file_machined };
+                                                                                      state_file_docker };
+        static int (*const of_text[])(const char *, struct container_process *) = { state_file_pid,
+                                                                                    state_file_machined };
         struct container_process process = {};
         char id[CONTAINER_ID_FULL + 1];
         json_t *json;

@@ -41,7 +41,12 @@ def main():
         name, _, text = line.decode("utf-8", "replace").partition("\t")
         if name not in validators:
             validators[name] = validator_of(binaries, name)
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            if name.startswith("record:"):
+                continue  # a test's, torn on purpose
+            raise
         if name.startswith("record:") and value.get("version") != validators[name].schema["properties"]["version"]["const"]:
             continue  # a test's, of a version to come
         seen[name] += 1

@@ -89,9 +89,7 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                         return r;
                 if (strcmp(key, "destination") == 0)
                         r = request_key_take_as(entry, "target", key, part, error);
-                else if (strcmp(key, "source") == 0 && entry->source_kind->oci_source)
-                        r = request_key_take(entry, key, part, error);
-                else if (strcmp(key, "options") == 0)
+                else if (strcmp(key, "options") == 0 || (strcmp(key, "source") == 0 && entry->source_kind->oci_source))
                         r = request_key_take(entry, key, part, error);
                 else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
                         return key_unknown(key, error);
