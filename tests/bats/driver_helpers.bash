@@ -169,7 +169,7 @@ call() {
         status=${PIPESTATUS[0]}
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/reply" || :       # up to a NUL, which is none of JSON
         json=$output
-        schema_collect "verbs/$1" "$output"
+        [[ ! -f $FLEXGRAFT_BIN/verbs/$1 ]] || schema_collect "verbs/$1" "$output" # not of words that are no verbs
         assert_reply_of_kubelet
 }
 CALL_PREFIX=()
