@@ -9,7 +9,7 @@
 # Names that others can see, of a container, a label or a control group, have this in them: no other run has it.
 RUN_ID=${FLEXGRAFT_ISOLATED:-${BATS_RUN_TMPDIR##*-}}
 
-load schema_helpers
+load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/schema_helpers"
 
 bed_setup() {
         trace_failures_only
