@@ -195,7 +195,7 @@ teardown() {
         assert_field '.mounts[0].remap.running' false
         helper volume-reconcile '{}'
         assert_success
-        [[ $output == *dead* ]] || is "$output" "that it is dead"
+        [[ $output == *"remap-daemon has exited"* ]] || is "$output" "that its remap-daemon has exited"
         helper mount-remove "$(remove_request /ext4)"
         assert_success
         assert_mounts_at /ext4 0
@@ -339,4 +339,13 @@ teardown() {
         remember_remap_processes
         is "${#remap_pids[@]}" 2 "processes"
         in_container touch /data/file
+}
+
+@test "a batch of one mount that is no array is remapped, too" {
+        start_container plain
+        helper mount-batch '{"container": '"$CONTAINER_PID"', "mounts": {"type": "bind", "source": "'"$SOURCE"'", "target": "/data", "ids": "remap"}}'
+        assert_success
+        assert_field '.mounts[0].idMapping' remap
+        helper mount-remove "$(remove_request /data)"
+        assert_success
 }

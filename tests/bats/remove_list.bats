@@ -64,12 +64,14 @@ teardown() {
         helper mount-remove "$(remove_request /data)"
         assert_success
         assert_field .alreadyRemoved true
+        assert_field .removed.target /data
 }
 
 @test "removing an id that never was succeeds and says so" {
         helper mount-remove '{"id": "never-was"}'
         assert_success
         assert_field .alreadyRemoved true
+        assert_field .removed.id never-was
 }
 
 # bats test_tags=kernel

@@ -70,7 +70,7 @@ says() {
         says "invalid JSON at line 2, column 11: unexpected token near '}'" $'{"container": 1,\n"target": }'
         says "invalid JSON at line 1, column 1: '[' or '{' expected near 'h'" h
         says "invalid JSON at line 1, column 8: end of file expected near 'x'" '{"a":1}x'
-        says "invalid JSON at line 1, column 7: invalid token near '???'" $'{"a": \xe2\x80\xae}'
+        says "invalid JSON at line 1, column 7: invalid token" $'{"a": \xe2\x80\xae}'
         says "invalid JSON at line 1, column 48: duplicate object key" '{"aaaaaaaaaaaaaaaaaaaa":1,"aaaaaaaaaaaaaaaaaaaa":1}'
         says "target: is given twice" '{"target": 1, "target": 2}'
 }
@@ -229,7 +229,7 @@ wrong_type() {
 
 @test "timeoutSeconds of a wrong type or value" {
         wrong_type timeoutSeconds '"30"' true null '[]' 0 -1 1e300
-        says "invalid JSON at line 1, column 39: too big integer near '99999999999999999999'" '{"timeoutSeconds": 99999999999999999999}'
+        says "invalid JSON at line 1, column 39: too big integer" '{"timeoutSeconds": 99999999999999999999}'
 }
 
 @test "force of a wrong type" {

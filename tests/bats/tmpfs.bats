@@ -476,10 +476,12 @@ put_setuid_program() {
         node_snapshot
         local value
         for value in 0 '"0"' '"0k"' -1 '"-1"' 1.5 '"1.5m"' '""' '"m"' '"64q"' '"64mb"' '"64m "' '" 64m"' '"101%"' '"0%"' '"5%%"' true null '[]' '{}' \
-                9223372036854775807000 '"9223372036854775808"' '"9999999999t"' '"0x10"'; do
+                '"9223372036854775808"' '"9999999999t"' '"0x10"'; do
                 mount_tmpfs "\"size\": $value"
                 assert_not_understood size || { echo "for $value"; return 1; }
         done
+        mount_tmpfs '"size": 9223372036854775807000' # which no parser of JSON here holds: the place is named
+        assert_not_understood "the request"
         for value in 0 '"0"' -1 '"10%"' '"many"' true 1.5; do
                 mount_tmpfs "\"inodes\": $value"
                 assert_not_understood inodes || { echo "for $value"; return 1; }

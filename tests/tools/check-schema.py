@@ -22,6 +22,7 @@ SAMPLES = [
     [], ["ro"], [1], ["/nonesuch", "/nonesuch2"], {}, {"a": "b"}, {"a": 1}, {"pid": NOBODY}, {"id": "nonesuch"},
     [{"type": "tmpfs", "target": "/nonesuch"}], [{"type": "nonesuch", "target": "/nonesuch"}], [{"type": "tmpfs"}],
     [{"destination": "/nonesuch", "type": "bind", "source": "/nonesuch", "options": ["ro"]}], [{"type": "tmpfs", "target": 1}],
+    {"type": "tmpfs", "target": "/nonesuch"}, {"type": "nonesuch", "target": "/nonesuch"},
     {"pid": 1, "id": "x"}, {"container": NOBODY, "path": "/nonesuch"}, {"container": NOBODY}, {"path": "/x"},
 ]  # fmt: skip
 BASES = {

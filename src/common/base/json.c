@@ -19,10 +19,20 @@
 #define INVALID "invalid JSON at line "
 #define WORDS_SIZE (JSON_ERROR_TEXT_LENGTH + 64)
 
-/* jansson's message, which may quote up to 20 bytes of the input: what is not printable ASCII becomes '?'. */
+/*
+ * jansson's message. It may quote up to 20 bytes of the input, which could be a secret: only a single character is kept,
+ * a misplaced bracket or comma. What is not printable ASCII becomes '?'.
+ */
 static void put_words(const json_error_t *parse, char *ret_words)
 {
-        (void)snprintf(ret_words, WORDS_SIZE, INVALID "%d, column %d: %s", parse->line, parse->column, parse->text);
+        static const char near[] = " near '";
+        const char *quoted = strstr(parse->text, near);
+        size_t length = strlen(parse->text);
+
+        if (quoted != NULL && strlen(quoted) != strlen(near) + 2)
+                length = (size_t)(quoted - parse->text);
+        (void)snprintf(ret_words, WORDS_SIZE, INVALID "%d, column %d: %.*s", parse->line, parse->column, (int)length,
+                       parse->text);
         for (char *byte = ret_words; *byte != '\0'; byte++)
                 if (*byte < ' ' || *byte > '~')
                         *byte = '?';

@@ -48,8 +48,8 @@ static json_t *entry(const struct key_table *table)
 
 static json_t *mounts(const struct key_table *table)
 {
-        return json_pack("{s:s, s:i, s:i, s:o}", "type", "array", "minItems", 1, "maxItems", REQUEST_ENTRIES_MAX,
-                         "items", entry(table));
+        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", entry(table), "type", "array", "minItems", 1,
+                         "maxItems", REQUEST_ENTRIES_MAX, "items", entry(table));
 }
 
 json_t *batch_schema(const struct key_table *table, unsigned programs)

@@ -26,10 +26,13 @@ int remap_begin_for_batch(int argc, char **argv, struct error *error)
 {
         cleanup_json json_t *request = NULL;
         bool begins = remap_read_request(argc, argv, &request);
+        const json_t *mounts = json_object_get(request, "mounts");
         const json_t *entry;
         size_t i;
 
-        json_array_foreach (json_object_get(request, "mounts"), i, entry)
+        if (json_is_object(mounts)) /* one alone */
+                begins = begins || may_need(mounts);
+        json_array_foreach (mounts, i, entry)
                 begins = begins || may_need(entry);
         return begins ? remap_begin(argc, argv, error) : 0;
 }

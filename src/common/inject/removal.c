@@ -36,6 +36,17 @@ static int match_target(struct removal *removal, const struct mount_record *reco
         return placement != PLACEMENT_GONE;
 }
 
+/* Gives removal->record, which keeps what the request said where the record cannot be read. */
+static int read_record(struct removal *removal, const char *id, struct error *error)
+{
+        static struct mount_record found; /* static, for its size */
+        int r = mount_record_read(&removal->state, id, &found, error);
+
+        if (r == 0)
+                removal->record = found;
+        return r;
+}
+
 struct search {
         struct removal *removal;
         const char *boot_id;
@@ -60,14 +71,15 @@ static int match_any(const struct mount_record *record, const char *id, void *ar
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
         struct search search = { .removal = removal, .boot_id = boot_id, .there = -ENOENT };
+        static struct mount_record usual; /* static, for its size */
         char id[MOUNT_RECORD_ID_MAX];
         struct error ignored; /* an unreadable record is not the one */
         int r = 0;
 
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
-        if (mount_record_read(&removal->state, id, &removal->record, &ignored) == 0)
-                search.there = match_target(removal, &removal->record, boot_id);
-        if (search.there <= 0) /* else the usual case */
+        if (mount_record_read(&removal->state, id, &usual, &ignored) == 0)
+                (void)match_any(&usual, id, &search, &ignored);
+        if (search.there <= 0)
                 r = mount_record_each(&removal->state, match_any, &search, error);
         if (r < 0)
                 return r;
@@ -124,10 +136,10 @@ int removal_find_record(struct removal *removal, struct error *error)
                 return r;
         r = state_open(config.state_dir, "mounts", /* create= */ false, &removal->state, error);
         if (r == 0)
-                r = request->id != NULL ? mount_record_read(&removal->state, request->id, &removal->record, error)
+                r = request->id != NULL ? read_record(removal, request->id, error)
                                         : find_by_target(removal, boot_id, error);
         if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* read again, under the lock */
-                r = mount_record_read(&removal->state, removal->record.id, &removal->record, error);
+                r = read_record(removal, removal->record.id, error);
         if (r == -ENOENT) {
                 removal->already = true;
                 return 0;

@@ -203,6 +203,10 @@ static void intention(const struct request *request, char *ret_text, size_t size
         char container[256];
         char from[256];
 
+        if (request->kind == 0) { /* it failed before the request was read */
+                ret_text[0] = '\0';
+                return;
+        }
         name_container(&request->container, container, sizeof container);
         switch (request->kind) {
         case REQUEST_MOUNT_CONTAINER:

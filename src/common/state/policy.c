@@ -83,15 +83,15 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         int r;
 
         *ret_policy = (struct policy){ .path = policy_path() };
-        if (stat(ret_policy->path, &st) < 0 && errno == ENOENT)
-                return 0; /* nothing is allowed */
+        if (stat(ret_policy->path, &st) < 0)
+                return errno == ENOENT ? 0 /* nothing is allowed */ : fail(error, errno, "stat", ret_policy->path);
+        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                return fail_because(error, EPERM, "read policy", ret_policy->path,
+                                    "the file belongs to another user, or others may write to it");
         r = json_file_load(AT_FDCWD, ret_policy->path, JSON_OBJECT, &file, error);
         if (r < 0)
                 return r;
         ret_policy->file = file;
-        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                return fail_because(error, EPERM, "read policy", ret_policy->path,
-                                    "the file belongs to another user, or others may write to it");
         if (!file_keys_check(keys, file, /* strict= */ true, complaint))
                 return fail_because(error, EBADMSG, "read policy", ret_policy->path, "%s", complaint);
         ret_policy->section = json_object_get(file, section);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -110,10 +111,13 @@ int record_read(const struct state *state, const struct record_table *table, con
 {
         cleanup_json json_t *object = NULL;
         const json_t *version;
+        struct stat st;
         int r;
 
         (void)memset(ret_record, 0, table->size);
-        r = json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error);
+        if (fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(error, errno, "open", file);
+        r = S_ISREG(st.st_mode) ? json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error) : -EBADMSG;
         if (r < 0 && r != -EBADMSG && r != -EFBIG && r != -ELOOP &&
             r != -ENXIO) /* the last two: a link to itself, or a socket */
                 return r;

@@ -28,8 +28,13 @@ static unsigned begun; /* VOLUME_RUNS_* */
 static unsigned runs_of(const struct volume_kind *kind, enum verb verb)
 {
         bool of_mount = verb == VERB_MOUNT || verb == VERB_UNMOUNT;
+        unsigned runs = kind->has_device != of_mount ? kind->runs : 0;
 
-        return kind->has_device != of_mount ? kind->runs : 0;
+        /* how much room there is to grow, a pool of persistent memory says */
+        if ((verb == VERB_EXPANDVOLUME || verb == VERB_EXPANDFS) && kind->pool_types != NULL &&
+            text_among("pmem", kind->pool_types))
+                runs |= VOLUME_RUNS_PMEM;
+        return runs;
 }
 
 static unsigned runs_of_any(enum verb verb)
