@@ -244,7 +244,9 @@ check-deep: deps
 soak: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
-	$(Q)for program in scripts/mutate tests/soak; do [ ! -f $$program ] || $$program || exit 1; done
+	$(Q)scripts/mutate
+	$(Q)scripts/run-tests --all-points sweeps
+	$(Q)$(MAKE) --no-print-directory fuzz SECONDS=600
 
 demo: deps
 	$(Q)$(MAKE) --no-print-directory all tools
