@@ -36,10 +36,11 @@ static int match_target(struct removal *removal, const struct mount_record *reco
         return placement != PLACEMENT_GONE;
 }
 
+static struct mount_record found; /* read last; static, for its size */
+
 /* Gives removal->record, which keeps what the request said where the record cannot be read. */
 static int read_record(struct removal *removal, const char *id, struct error *error)
 {
-        static struct mount_record found; /* static, for its size */
         int r = mount_record_read(&removal->state, id, &found, error);
 
         if (r == 0)
@@ -71,14 +72,13 @@ static int match_any(const struct mount_record *record, const char *id, void *ar
 static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
 {
         struct search search = { .removal = removal, .boot_id = boot_id, .there = -ENOENT };
-        static struct mount_record usual; /* static, for its size */
         char id[MOUNT_RECORD_ID_MAX];
         struct error ignored; /* an unreadable record is not the one */
         int r = 0;
 
         mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
-        if (mount_record_read(&removal->state, id, &usual, &ignored) == 0)
-                (void)match_any(&usual, id, &search, &ignored);
+        if (mount_record_read(&removal->state, id, &found, &ignored) == 0)
+                (void)match_any(&found, id, &search, &ignored);
         if (search.there <= 0)
                 r = mount_record_each(&removal->state, match_any, &search, error);
         if (r < 0)
