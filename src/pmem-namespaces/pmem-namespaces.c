@@ -38,8 +38,9 @@ int main(int argc, char **argv)
         else if (argc == 3 && strcmp(argv[1], "tidy") == 0)
                 r = namespaces_tidy_region(context, argv[2]);
         else {
-                (void)fputs("Usage: pmem-namespaces list | create REGION NAME BYTES fsdax|sector UUID | destroy "
-                            "NAMESPACE | lay-open NAMESPACE | tidy REGION\n",
+                (void)fputs("usage: pmem-namespaces list\n"
+                            "       pmem-namespaces create REGION NAME BYTES fsdax|sector UUID\n"
+                            "       pmem-namespaces destroy NAMESPACE | lay-open NAMESPACE | tidy REGION\n",
                             stderr);
                 r = 2;
         }
