@@ -13,6 +13,7 @@ setup() {
         PODMAN_DIR=$BATS_TEST_TMPDIR/podman PODMAN_HOOKS=$BATS_TEST_TMPDIR/hooks.d PODMAN_RUNTIME=''
         mkdir -m 0711 "$PODMAN_DIR"
         mkdir "$PODMAN_HOOKS"
+        PODMAN_RUN=$(mktemp -d /run/podman.XXXXXX) # Podman takes no more than 50 characters
         printf '{"annotations": {"kinds": ["bind", "tmpfs"], "sources": ["%s"]}}\n' "$SOURCE" >"$FLEXGRAFT_POLICY"
         # limits that a root without CAP_SYS_RESOURCE can set; no lock in /dev/shm, no log outside
         cat >"$CONTAINERS_CONF" <<'END'
@@ -40,6 +41,10 @@ teardown() {
                         rmdir "$directory" 2>/dev/null || :
                 done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d 2>/dev/null)
         fi
+        if [[ -n ${PODMAN_RUN:-} ]]; then
+                findmnt --noheadings --list --output TARGET | { grep -F "$PODMAN_RUN/" || :; } | tac | xargs -r umount -l
+                rm -rf "$PODMAN_RUN"
+        fi
         bed_teardown
 }
 
@@ -54,7 +59,7 @@ render_hooks() {
 
 # podman ARG...: everything private. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup, and no Podman has another runtime's containers.
 podman() {
-        local command=(podman --root "$PODMAN_DIR/root" --runroot "$PODMAN_DIR/run" --tmpdir "$PODMAN_DIR/tmp" --storage-driver vfs --runtime "$PODMAN_RUNTIME"
+        local command=(podman --root "$PODMAN_DIR/root" --runroot "$PODMAN_RUN" --tmpdir "$PODMAN_DIR/tmp" --storage-driver vfs --runtime "$PODMAN_RUNTIME"
                 --hooks-dir "$PODMAN_HOOKS" "$@")
         bed_command="${command[*]}"
         if [[ $PODMAN_RUNTIME == crun && $(stat --file-system --format %T /sys/fs/cgroup) != cgroup2fs ]]; then

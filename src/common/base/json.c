@@ -20,16 +20,16 @@
 #define WORDS_SIZE (JSON_ERROR_TEXT_LENGTH + 64)
 
 /*
- * jansson's message. It may quote up to 20 bytes of the input, which could be a secret: only a single character is kept,
- * a misplaced bracket or comma. What is not printable ASCII becomes '?'.
+ * jansson's message. It may quote up to 20 bytes of the input. Of a request they could be a secret: unless quotes is set
+ * only a single character is kept, a misplaced bracket or comma. What is not printable ASCII becomes '?'.
  */
-static void put_words(const json_error_t *parse, char *ret_words)
+static void put_words(const json_error_t *parse, bool quotes, char *ret_words)
 {
         static const char near[] = " near '";
         const char *quoted = strstr(parse->text, near);
         size_t length = strlen(parse->text);
 
-        if (quoted != NULL && strlen(quoted) != strlen(near) + 2)
+        if (!quotes && quoted != NULL && strlen(quoted) != strlen(near) + 2)
                 length = (size_t)(quoted - parse->text);
         (void)snprintf(ret_words, WORDS_SIZE, INVALID "%d, column %d: %.*s", parse->line, parse->column, (int)length,
                        parse->text);
@@ -52,7 +52,7 @@ static int fail_text(const json_error_t *parse, struct error *error)
                 if (json_is_string(key))
                         return json_value_refuse(error, json_string_value(key), "is given twice");
         }
-        put_words(parse, words);
+        put_words(parse, /* quotes= */ false, words);
         return fail_because(error, EINVAL, OPERATION_PARSE, "the request", "%s", words);
 }
 
@@ -180,7 +180,7 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
         value = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &parse);
         free(text);
         if (value == NULL) {
-                put_words(&parse, words);
+                put_words(&parse, /* quotes= */ true, words);
                 return fail_because(error, EBADMSG, "parse", path, "%s", words);
         }
         if (type == JSON_OBJECT ? !json_is_object(value) : !json_is_array(value)) {
