@@ -13,13 +13,6 @@
  * by handing the last result as seed; start with HASH_SEED. Not for anything an attacker must not collide.
  */
 #define HASH_SEED 0xcbf29ce484222325ULL
-static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
-{
-        const unsigned char *byte = bytes;
-
-        for (size_t i = 0; i < size; i++)
-                seed = (seed ^ byte[i]) * 0x100000001b3ULL;
-        return seed;
-}
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
 
 #endif

@@ -84,7 +84,7 @@ static int take_string(const struct key *key, const char **field, const char *na
 static int take_word(const struct key *key, const char **field, const char *name, const json_t *value,
                      struct error *error)
 {
-        size_t index;
+        size_t index = 0;
         int r = key_word(key->words, name, value, &index, error);
 
         if (r == 0)

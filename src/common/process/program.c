@@ -28,7 +28,7 @@ void program_options(const struct program *program, int *argc, char ***argv)
 {
         const struct usage_option *option = program->usage.options;
 
-        while (*argc > 1 && option->name != NULL) {
+        while (*argc > 1 && (*argv)[1] != NULL && option->name != NULL) {
                 char *word = *argc > 2 ? (*argv)[2] : NULL;
                 int taken = option->words == NULL ? 1 : 2;
 

@@ -112,7 +112,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                                : pool->kind->measure(&job->config, pool, NULL, &measure, error);
         if (r < 0 && job->request->pool != NULL)
                 return r;
-        if (r < 0) { /* the other pools are listed */
+        if (r < 0 || pool->kind == NULL) { /* the other pools are listed */
                 (void)json_array_append_new(json_object_get(job->reply, "pools"),
                                             json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type",
                                                       pool->kind != NULL ? pool->kind->type : NULL, "problem",

@@ -25,10 +25,10 @@ enum volume_option_type {
 /* An array of these ends with one whose key is NULL. */
 struct volume_option {
         const char *key;
-        enum volume_option_type type;
         const char *fallback; /* what holds without it; NULL: nothing */
         const char *help;     /* one line */
-        bool locates;         /* it says which volume of a pool is meant; without it the volume's name does */
+        enum volume_option_type type;
+        bool locates; /* it says which volume of a pool is meant; without it the volume's name does */
 };
 
 /* Programs that run for a volume, each by a helper process that is started before privileges are dropped. */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
+{
+        const unsigned char *byte = bytes;
+
+        for (size_t i = 0; i < size; i++)
+                seed = (seed ^ byte[i]) * 0x100000001b3ULL;
+        return seed;
+}
