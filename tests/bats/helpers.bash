@@ -654,9 +654,3 @@ needs() {
                 [[ -x $FLEXGRAFT_BIN/$name ]] || skip "$name is not built"
         done
 }
-
-# readme_blocks SECTION: the fenced blocks of a section of the README, each after a line that says only "block".
-readme_blocks() {
-        awk -v section="$1" '/^##+ / { inside = $0 ~ "^#+ " section "$" } inside && /^```/ { open = !open; if (open) print "block"; next } inside && open' \
-                "$FLEXGRAFT_REPO/README.md"
-}
