@@ -28,7 +28,7 @@ static const char help[] =
         "\n"
         "The FlexVolume driver of flexgraft. kubelet runs it under the name that it was\n"
         "installed as: VENDOR~DRIVER/DRIVER VERB ARGUMENTS; see install-flexvolume(8).\n"
-        "The types of volumes are " VOLUME_TYPE_LIST ".\n"
+        "The types of volumes are\n" VOLUME_TYPE_LIST ".\n"
         "A driver named after a type has volumes of that type only; with any other\n"
         "driver, the option \"type\" names the type.\n"
         "\n" VOLUME_VERBS(

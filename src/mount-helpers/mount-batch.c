@@ -4,28 +4,32 @@
 #include "inject/apply.h"
 #include "inject/batch_schema.h"
 #include "inject/helper_main.h"
-#include "inject/remap_begin.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
+#include "named/batch_begin.h"
+#include "named/keeper.h"
 #include "process/program.h"
 
 static const struct schema schema = { .request = &request_keys,
                                       .programs = REQUEST_MOUNT_BATCH,
                                       .make_request = batch_schema,
-                                      .replies = inject_reply_forms };
+                                      .replies = inject_reply_forms,
+                                      .people = inject_people };
 
 static const struct program program = {
         .usage = { .name = "mount-batch",
                    .about =
                            "Put many mounts into a container that is already running: all of them or none. Every mount "
-                           "is prepared before any is placed; then they are placed, parents before children.",
+                           "is prepared before any is placed; then they are placed, parents before children. With "
+                           "\"wanted\" it mounts what \"persist\" wants in the container, where no hook does.",
+                   .options = usage_of_long,
                    .schema = &schema,
                    .examples = "Example: mount-batch '{\"container\": \"web\", \"mounts\": [\n"
                                "  {\"type\": \"bind\", \"source\": \"/srv/data\", \"target\": \"/data\"},\n"
                                "  {\"destination\": \"/data/tmp\", \"type\": \"tmpfs\", \"source\": \"tmpfs\",\n"
                                "   \"options\": [\"size=16m\"]}]}'\n" },
         .privileges = &PRIVILEGES,
-        .before_drop = remap_begin_for_batch,
+        .before_drop = batch_begin_for_request,
 };
 
 int main(int argc, char **argv)
@@ -37,9 +41,13 @@ int main(int argc, char **argv)
         const struct request *failed;
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0 ||
+        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
             request_parse(&request, REQUEST_MOUNT_BATCH, source_kinds, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
+        if (request.entry_count == 0) /* nothing is wanted */
+                return request.dry_run ? inject_reply_planned_all(plans, outcomes, 0)
+                                       : inject_reply_mounted_all(outcomes, 0);
+        request.keeper = &named_keeper;
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)
                 return inject_reply_failure_in(&request, failed, &error);

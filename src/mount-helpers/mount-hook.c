@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount-hook STAGE - the OCI hook: mounts that a container's annotations ask for. */
+/* mount-hook STAGE - the OCI hook: mounts that a container's annotations, or its devices, ask for. */
 #include "privileges/mount-hook.h"
+#include <string.h>
+
+#include "base/reply.h"
 #include "inject/batch_schema.h"
 #include "inject/oci_hook.h"
-#include "inject/remap_begin.h"
 #include "inject/reply.h"
 #include "inject/request_keys.h"
+#include "named/batch_begin.h"
+#include "named/hook_devices.h"
+#include "named/keeper.h"
 #include "process/program.h"
 
-static const struct schema schema = { .request = &request_keys, .make_request = batch_schema_of_annotation };
+static const struct schema schema = { .request = &request_keys,
+                                      .make_request = batch_schema_of_annotation,
+                                      .reply_programs = 1,
+                                      .replies = hook_devices_replies };
 
 static const struct program program = {
         .usage = { .name = "mount-hook",
-                   .arguments = "STAGE",
-                   .about = "The OCI hook: a container runtime calls it with the container's state on standard input.\n"
+                   .arguments = "STAGE [--volume NAME --target PATH] | --cdi",
+                   .about = "The OCI hook: a container runtime calls it with the container's state on standard input. "
+                            "It mounts "
+                            "what is wanted in the container (\"persist\"), and what its annotations ask for.\n"
                             "STAGE is createRuntime, prestart, poststart or poststop. createRuntime and prestart mount "
-                            "what the container's annotations ask for, before its "
-                            "first instruction; a failure stops the container. poststart does the same once it runs; "
+                            "before the container's first instruction; a failure stops the container. poststart does "
+                            "the same once it runs; "
                             "what is mounted already stays. poststop removes the records of what was mounted.\n"
                             "The annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME hold JSON: one mount or "
-                            "an array of them, as mount-batch takes them, without \"container\". The section "
+                            "an array of them, as mount-batch takes them, without \"container\" and \"persist\". The "
+                            "section "
                             "\"annotations\" of /etc/flexgraft/policy.json says what they may ask for; without it, "
-                            "nothing. The reason of a failure is printed on standard error.",
+                            "nothing. The reason of a failure is printed on standard error.\n"
+                            "With --volume it mounts that volume on that path instead; the section applies to it "
+                            "likewise. --cdi writes /etc/cdi/flexgraft.json, by which engines call it so: volumes are "
+                            "their devices flexgraft.io/volume=NAME. volume-create and volume-delete keep the file up "
+                            "to date from then on.",
                    .schema = &schema,
                    .examples =
                            "Example, in a hook's configuration:\n"
@@ -29,27 +44,46 @@ static const struct program program = {
                    .exit_status = "Exit status: 0 done, or nothing was asked for; 1 failed; 2 the call cannot be "
                                   "understood." },
         .privileges = &PRIVILEGES,
-        .before_drop = remap_begin_by_policy,
+        .before_drop = batch_begin_by_policy,
 };
+
+static int write_devices(void)
+{
+        json_t *reply = NULL;
+        static struct error error;
+
+        if (hook_devices_write(&reply, &error) < 0)
+                return inject_reply_complaint(program.usage.name, &(struct request){}, &error);
+        return reply_say(reply, EXIT_DONE);
+}
 
 int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
         cleanup_oci_hook struct oci_hook hook = {};
+        const bool devices = argc == 2 && strcmp(argv[1], "--cdi") == 0;
         const struct request *failed = NULL;
+        struct oci_hook_volume volume = {};
         static struct error error;
+        struct error ignored;
         enum oci_hook_stage stage;
+        int with_volume = hook_devices_take(&argc, argv, &volume);
         int r;
 
-        r = program_begin(&program, argc, argv, &error);
-        if (r == 0 && (argc != 2 || !oci_hook_stage(argv[1], &stage)))
-                return inject_reply_usage(program.usage.name,
-                                          "one argument is needed: createRuntime, prestart, poststart or poststop");
+        r = program_begin(&program, devices ? 1 : argc, argv, &error);
+        if (r == 0 && devices)
+                return write_devices();
+        if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_stage(argv[1], &stage)))
+                return inject_reply_usage(program.usage.name, "a stage is needed: createRuntime, prestart, poststart "
+                                                              "or poststop; --volume NAME and --target PATH may follow "
+                                                              "it");
         if (r == 0)
-                r = oci_hook_read(&hook, stage, &error);
-        if (r == 0 && hook.asked)
-                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &error)
+                r = oci_hook_read(&hook, stage, with_volume > 0 ? &volume : NULL, &error);
+        if (r == 0 && oci_hook_concerns(&hook))
+                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &named_keeper, &error)
                                         : oci_hook_mount(&hook, &request, &failed, &error);
+        if (r == 0 && hook.wanted.mounts != NULL && stage != HOOK_ENDED)
+                (void)oci_hook_forget(&hook, &named_keeper, &ignored); /* of its last run: perhaps no poststop was */
         return r < 0 ? inject_reply_complaint(program.usage.name, failed != NULL ? failed : &request, &error)
                      : EXIT_DONE;
 }

@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-list REQUEST - what flexgraft put into containers, each held against the kernel. */
-#include "privileges/mount-list.h"
+#include <string.h>
+
+#include "base/reply.h"
 #include "inject/helper_main.h"
 #include "inject/list_table.h"
 #include "inject/listing.h"
+#include "inject/listing_metrics.h"
 #include "inject/reply.h"
 #include "inject/request_parse.h"
+#include "privileges/mount-list.h"
 #include "process/program.h"
 
+static const char *const formats[] = { "prometheus", "json", NULL };
+static const char *format;
 static const char *table;
 
 static const struct usage_option options[] = {
-        { .name = "--table",
-          .help = "a table for people instead of JSON; REQUEST may then be left out",
-          .ret_word = &table },
+        { .name = "--table", .help = "a table for people instead of JSON", .ret_word = &table },
+        { .name = "--format",
+          .words = formats,
+          .help = "prometheus: metrics for node_exporter's textfile collector instead of JSON",
+          .ret_word = &format },
         {},
 };
 
 static const struct program program = {
         .usage = { .name = "mount-list",
-                   .arguments = "[--table] REQUEST | -",
-                   .about = "List what flexgraft put into containers: all of them with {}, or one's. Each mount's "
+                   .about = "List what flexgraft put into containers: all of them, or one's. Each mount's "
                             "\"state\" is what the "
-                            "kernel says: present, covered (by another mount, or moved away), gone.",
+                            "kernel says: present, covered (by another mount, or moved away), gone. "
+                            "What \"persist\" wants and is not there is \"wanted\".",
                    .options = options,
                    .schema = HELPER_SCHEMA(REQUEST_MOUNT_LIST),
                    .examples = "Example: mount-list '{\"container\": \"web\"}'\n"
@@ -32,22 +40,19 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-        static char everything[] = "{}";
-        char *defaults[] = { argv[0], everything, NULL };
         cleanup_request struct request request = {};
         cleanup_listing struct listing listing = {};
         static struct error error;
+        bool metrics;
         int r;
 
-        program_options(&program, &argc, &argv);
-        if (table != NULL && argc == 1) {
-                argv = defaults;
-                argc = 2;
-        }
-        if ((r = program_begin(&program, argc, argv, &error)) == 0 &&
-            (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
+        r = program_begin_words(&program, &argc, &argv, &error);
+        metrics = format != NULL && strcmp(format, "prometheus") == 0;
+        if (r == 0 && (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
-        if (table != NULL)
-                return r < 0 ? inject_reply_complaint(program.usage.name, &request, &error) : list_table_say(&listing);
+        if (table != NULL || metrics || reply_is_for_people())
+                return r < 0     ? inject_reply_complaint(program.usage.name, &request, &error)
+                       : metrics ? listing_metrics_say(&listing)
+                                 : list_table_say(&listing);
         return r < 0 ? inject_reply_failure(&request, &error) : inject_reply_listed(&listing);
 }

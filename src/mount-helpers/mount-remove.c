@@ -2,16 +2,20 @@
 /* mount-remove REQUEST - remove a mount that flexgraft put into a container, and nothing else. */
 #include "privileges/mount-remove.h"
 #include "inject/helper_main.h"
+#include "named/keeper.h"
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-remove",
                                 .about = "Remove a mount that flexgraft put into a container, and the directories it "
-                                         "made for it. What is gone already is a success.",
+                                         "made for it. The last mount of a volume by name detaches the volume. What is "
+                                         "gone already is a success.",
                                 .schema = HELPER_SCHEMA(REQUEST_MOUNT_REMOVE),
                                 .examples =
                                         "Example: mount-remove '{\"container\": \"web\", \"target\": \"/data\"}'\n" },
-                     .privileges = &PRIVILEGES },
+                     .privileges = &PRIVILEGES,
+                     .before_drop = named_keeper_begin },
         .kind = REQUEST_MOUNT_REMOVE,
+        .keeper = &named_keeper,
 };
 
 int main(int argc, char **argv)

@@ -10,29 +10,28 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 #include <uuid/uuid.h>
 
+#include "base/clock.h"
 #include "namespaces.h"
 
 #define ALIGN_BYTES (2UL << 20) /* of mappings: huge pages */
 #define SECTOR_BYTES 4096U
 #define TRIES 50
-#define TRY_NS (20L * 1000 * 1000)
+#define TRY_MS 20
 #define WIPE_BYTES (4ULL << 20) /* at each end; signatures are nearer to an end than this */
 
 /* The kernel creates a new seed after the last one was used, with some delay. */
 static struct ndctl_namespace *find_seed(struct ndctl_region *region)
 {
-        static const struct timespec pause = { .tv_nsec = TRY_NS };
 
         for (int i = 0; i < TRIES; i++) {
                 struct ndctl_namespace *seed = ndctl_region_get_namespace_seed(region);
 
                 if (seed != NULL && !ndctl_namespace_is_active(seed) && ndctl_namespace_get_size(seed) == 0)
                         return seed;
-                (void)nanosleep(&pause, NULL);
+                clock_pause_ms(TRY_MS);
         }
         return NULL;
 }
@@ -112,7 +111,6 @@ static int check_device(int fd, const char *device)
 /* Wipe both ends, and where data will begin: after 64 bytes that the kernel reserves for each page (linux/pfn.h). */
 static int wipe_device(const char *device, unsigned long long bytes)
 {
-        static const struct timespec pause = { .tv_nsec = TRY_NS };
         unsigned long long data = bytes / 64;
         unsigned long long data_end = data + (2 * WIPE_BYTES) < bytes ? data + (2 * WIPE_BYTES) : bytes;
         char path[64];
@@ -123,7 +121,7 @@ static int wipe_device(const char *device, unsigned long long bytes)
         for (int i = 0; fd < 0 && i < TRIES; i++) {
                 fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
                 if (fd < 0)
-                        (void)nanosleep(&pause, NULL);
+                        clock_pause_ms(TRY_MS);
         }
         if (fd < 0)
                 return -errno;

@@ -116,17 +116,31 @@ static json_t *extents_of(struct ndctl_region *region)
         return extents;
 }
 
-static json_t *region_object(struct ndctl_region *region)
+/* Whether a module of the region has room for labels. */
+static bool can_have_labels(struct ndctl_region *region)
 {
+        struct ndctl_mapping *mapping;
+
+        ndctl_mapping_foreach(region, mapping) if (ndctl_dimm_is_cmd_supported(ndctl_mapping_get_dimm(mapping),
+                                                                               ND_CMD_GET_CONFIG_SIZE)) return true;
+        return false;
+}
+
+static json_t *region_object(struct ndctl_ctx *context, struct ndctl_region *region)
+{
+        char identity[NAMESPACES_IDENTITY_SIZE];
         json_t *namespaces = json_array();
         struct ndctl_namespace *namespace;
         unsigned long long largest = ndctl_region_get_max_available_extent(region);
         unsigned long long available = ndctl_region_get_available_size(region);
 
+        namespaces_put_identity(context, region, identity);
         ndctl_namespace_foreach (region, namespace)
                 if (ndctl_namespace_get_size(namespace) > 0) /* size 0: a seed */
                         (void)json_array_append_new(namespaces, namespace_object(namespace));
-        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "region", ndctl_region_get_devname(region), "size",
+        return json_pack("{s:s, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "region",
+                         ndctl_region_get_devname(region), "identity", identity, "labels",
+                         namespaces_has_labels(region), "labelArea", can_have_labels(region), "size",
                          (json_int_t)ndctl_region_get_size(region), "available", (json_int_t)available, "largest",
                          (json_int_t)(largest == ULLONG_MAX ? available : largest), "align",
                          (json_int_t)align_of(region), "ways", (json_int_t)ndctl_region_get_interleave_ways(region),
@@ -144,7 +158,7 @@ int list_namespaces(struct ndctl_ctx *context)
         ndctl_bus_foreach (context, bus)
                 ndctl_region_foreach (bus, region)
                         if (namespaces_is_pmem(region))
-                                (void)json_array_append_new(regions, region_object(region));
+                                (void)json_array_append_new(regions, region_object(context, region));
         r = report != NULL ? json_dumpf(report, stdout, JSON_COMPACT) : -1;
         json_decref(report);
         return r < 0 || fflush(stdout) != 0 ? namespaces_complain("print", "the report", ENOSPC) : 0;

@@ -17,15 +17,53 @@ bool namespaces_is_pmem(struct ndctl_region *region)
         return ndctl_region_get_type(region) == ND_DEVICE_REGION_PMEM && ndctl_region_is_enabled(region);
 }
 
+bool namespaces_has_labels(struct ndctl_region *region)
+{
+        return ndctl_region_get_nstype(region) != ND_DEVICE_NAMESPACE_IO;
+}
+
+/* 0: it has none. */
+static unsigned long long cookie_of(struct ndctl_region *region)
+{
+        struct ndctl_interleave_set *set = ndctl_region_get_interleave_set(region);
+
+        return set != NULL && namespaces_is_pmem(region) && namespaces_has_labels(region)
+                       ? ndctl_interleave_set_get_cookie(set)
+                       : 0;
+}
+
+void namespaces_put_identity(struct ndctl_ctx *context, struct ndctl_region *region, char *ret_identity)
+{
+        const unsigned long long cookie = cookie_of(region);
+        struct ndctl_region *other;
+        struct ndctl_bus *bus;
+
+        ret_identity[0] = '\0';
+        if (cookie == 0)
+                return;
+        (void)snprintf(ret_identity, NAMESPACES_IDENTITY_SIZE, "%#llx", cookie);
+        ndctl_bus_foreach (context, bus)
+                ndctl_region_foreach (bus, other)
+                        if (other != region && cookie_of(other) == cookie)
+                                ret_identity[0] = '\0';
+}
+
 struct ndctl_region *namespaces_find_region(struct ndctl_ctx *context, const char *name)
 {
+        const bool by_identity = strncmp(name, "0x", 2) == 0;
         struct ndctl_region *region;
         struct ndctl_bus *bus;
 
         ndctl_bus_foreach (context, bus)
-                ndctl_region_foreach (bus, region)
-                        if (namespaces_is_pmem(region) && strcmp(ndctl_region_get_devname(region), name) == 0)
+                ndctl_region_foreach (bus, region) {
+                        char identity[NAMESPACES_IDENTITY_SIZE] = "";
+
+                        if (by_identity)
+                                namespaces_put_identity(context, region, identity);
+                        if (namespaces_is_pmem(region) &&
+                            strcmp(by_identity ? identity : ndctl_region_get_devname(region), name) == 0)
                                 return region;
+                }
         return NULL;
 }
 

@@ -18,7 +18,19 @@ int namespaces_complain(const char *what, const char *subject, int r);
 
 bool namespaces_is_pmem(struct ndctl_region *region);
 
-/* namespaces_find_region() - by its device name; NULL: there is none. */
+/* namespaces_has_labels() - whether the region's modules have labels: without them it is one namespace, and no other can
+ * be made. */
+bool namespaces_has_labels(struct ndctl_region *region);
+
+/*
+ * namespaces_put_identity() - what a region keeps when modules are added and regions are renumbered: the cookie of its
+ * interleave set, as labels have it (iset_id in ndctl(1)). "" without labels, since it is another with them, and where
+ * another region has the same. NAMESPACES_IDENTITY_SIZE bytes.
+ */
+#define NAMESPACES_IDENTITY_SIZE 19
+void namespaces_put_identity(struct ndctl_ctx *context, struct ndctl_region *region, char *ret_identity);
+
+/* namespaces_find_region() - by its device name, or by its identity ("0x..."); NULL: there is none. */
 struct ndctl_region *namespaces_find_region(struct ndctl_ctx *context, const char *name);
 
 /* namespaces_destroy() - a namespace that is not in use. Done, too, when there is none of this name. */

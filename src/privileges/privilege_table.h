@@ -28,25 +28,41 @@
 /* Create or remove a mount point in a container, with the ids of its root. */
 #define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid"
 
+/* Enter what a record names in the index of uses (state/use_index). */
+#define GROUP_INDEX "mkdirat", "linkat"
+
 /* Place a mount in the container's mount namespace, or unmount one. */
 #define GROUP_PLACE "setns/mnt", "move_mount"
+
+/* Write down what is wanted in a container (state/wish). */
+#define GROUP_WISH "fsync"
 #define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "setfsuid", "setfsgid"
 #define GROUP_INJECT                                                                                                   \
-        GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION
+        GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION,         \
+                GROUP_INDEX, GROUP_WISH
 
 /* Create a detached mount, set its attributes, lock them in a private mount namespace. */
 #define GROUP_DETACHED                                                                                                 \
-        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "setns/user", "socketpair",          \
-                "sendmsg", "recvmsg", "setresuid", "setresgid", "setgroups", "close_range"
+        "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "unshare", "unshare/user", "setns/user",        \
+                "socketpair", "sendmsg", "recvmsg", "setresuid", "setresgid", "setgroups", "close_range"
+
+/* Read the partition table and the filesystem of an image, as nobody and with little memory; attach it (block/image). */
+#define GROUP_IMAGE "capget", "capset", "prlimit64/memory", "ioctl/free"
 
 /* Create an id mapping (mount/idmap), and id-mapped clones. */
-#define GROUP_MAPPING "unshare/user", "open_tree_attr"
+#define GROUP_MAPPING "open_tree_attr"
 
 /* Read and replace device programs of control groups (container/device_bpf). */
 #define GROUP_DEVICES "bpf", "umask", "fstat"
 
-/* Read the properties of a mount. */
-#define GROUP_QUESTION "statmount"
+/* Guard a device that a container may open, or release it (block/loop_guard). */
+#define GROUP_GUARD "ioctl/guard", "fsync", "fstat"
+
+/* Read the properties of a mount; ask whether a mount namespace is still there. */
+#define GROUP_QUESTION "statmount", "listmount"
+
+/* Ask the list of uses (state/uses): pin a container, and ask for a mount in it. */
+#define GROUP_USES GROUP_CONTAINER, GROUP_QUESTION, GROUP_INDEX
 
 /* Sort: the C library's qsort() reads the size of the memory. */
 #define GROUP_SORT "sysinfo"
@@ -61,10 +77,30 @@
 
 /* Volume records, and directories of volumes. */
 #define GROUP_VOLUME                                                                                                   \
-        GROUP_BASE, GROUP_LOG, "fstat", "mkdirat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask", "fstatfs"
+        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask",        \
+                "fstatfs"
+
+/*
+ * Read the identity of a pool, and give it one (provision/pool_identity); set the time of a sum (provision/pool_sums), and
+ * ask which blocks images share, and whether a filesystem keeps to quotas of projects.
+ */
+#define GROUP_POOL                                                                                                     \
+        "readlinkat", "symlinkat", "utimensat", "ioctl/extents", "fstatfs", "quotactl_fd/look", "quotactl/look"
+
+/* Mount a share of an NFS server, in nobody's tree (provision/pool_nfs). */
+#define GROUP_SHARE GROUP_NETWORK, "fsopen", "fsconfig", "fsmount", "name_to_handle_at"
+
+/* Volumes that are directories: limit what a project may have, and remove a tree (base/project_quota,
+ * base/tree_remove). */
+#define GROUP_DIRECTORY                                                                                                \
+        "openat2", "fchownat", "renameat2", "ioctl/project", "quotactl_fd/look", "quotactl/look", "quotactl_fd/limit", \
+                "quotactl/limit"
+
+/* Give an image the content of another (base/file_copy). */
+#define GROUP_COPY "ioctl/share", "copy_file_range", "pread64", "pwrite64"
 
 /* Loop devices and image files. */
-#define GROUP_LOOP "ioctl/loop", "ftruncate", "fallocate", "access", "sync_file_range"
+#define GROUP_LOOP GROUP_POOL, "ioctl/loop", "ftruncate", "fallocate", "access", "sync_file_range"
 
 /* Resolve a path of the node (base/node_path). */
 #define GROUP_NODE_PATH "openat2", "fstatfs", "readlinkat"
@@ -72,13 +108,17 @@
 /* Mount and unmount on the node. */
 #define GROUP_NODE_MOUNT                                                                                               \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir",    \
-                "chdir"
+                "chdir", "unshare", "close_range", "setsid"
 
 /* Give orders to an exec helper (process/exec_helper). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
 
 /* Create, erase and measure volumes (src/volume-tools). */
 #define GROUP_PROVISION GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg", "ioctl/erase"
+
+/* Attach, format and stage a volume by name, and detach it (volume/by_name). */
+#define GROUP_NAMED                                                                                                    \
+        GROUP_USES, GROUP_GUARD, GROUP_NODE_MOUNT, GROUP_PROVISION, GROUP_DIRECTORY, "pwrite64", "fremovexattr"
 
 /* An exec helper and the external programs that it runs (mkfs, fsck, ...). A missing call fails with ENOSYS and
  * does not kill: other versions of these programs make other calls. */
@@ -115,7 +155,8 @@
                 "umask", "unshare/fs", "ioctl/backing", "name_to_handle_at", "open_by_handle_at", "futex", "mprotect", \
                 "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity", "rt_sigprocmask",          \
                 "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
-                "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name", "close_range", "getuid", "dup2"
+                "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name", "close_range", "getuid", "dup2", \
+                "unshare", "mount_setattr", "move_mount", "umount2"
 
 /* To place any mount in a container. */
 #define CAPABILITIES_INJECT                                                                                            \
@@ -131,47 +172,62 @@
 struct privilege_row {
         const char *program;
         int capabilities[16];          /* -1 ends the list */
-        const char *system_calls[160]; /* NULL ends the list */
+        const char *system_calls[256]; /* NULL ends the list */
 };
 
 /*
  * SYS_ADMIN     setns(mnt), move_mount, open_tree, mount_setattr, fsopen, umount2; statmount of another namespace
  * SYS_CHROOT    setns(mnt)
- * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace
+ * SYS_PTRACE    /proc/PID/root and /proc/PID/ns of a process in another user namespace; the driver asks containers
+ *               whether they still use a volume
  * DAC_OVERRIDE  create a mount point in directories of the container's users
  * DAC_READ_SEARCH  read such directories, and those of pods and of a volume's source
  * KILL          kill a child that became the container's root and that the container has stopped
  * MKNOD         a device node for a raw device; whiteouts of an overlay
  * NET_ADMIN     list the device programs of a control group (required before Linux 6.7)
  * SETFCAP       a mapping to the node's root (Linux 5.12); copy file capabilities up in an overlay
+ * DAC_OVERRIDE, FOWNER  remove what containers made in a volume that is a directory; CHOWN gives that its owner
  * CHOWN, FOWNER, FSETID  an overlay copies files up with their owners and modes
  * SYS_NICE, IPC_LOCK  lvm locks its memory and raises its priority while devices are suspended
- * SYS_RESOURCE  resize2fs grows a mounted ext4
- * SETUID/SETGID create files as the container's root (setfsuid); become root in its user namespace ("locked", "userns")
+ * SYS_RESOURCE  growing a mounted ext4, as volume-expand and resize2fs do
+ * SETUID/SETGID create files as the container's root (setfsuid); become root in its user namespace ("userns", "remap")
  */
 static const struct privilege_row privilege_table[] = {
         { "mount-bind", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT, GROUP_REMAP_START } },
         { "mount-block",
           { CAPABILITIES_INJECT, CAP_MKNOD, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_REMAP_START } },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_GUARD, GROUP_REMAP_START } },
+        { "mount-image",
+          { CAPABILITIES_INJECT, -1 },
+          { GROUP_INJECT, GROUP_PROBE, GROUP_IMAGE, GROUP_GUARD, GROUP_REMAP_START } },
         { "mount-container-to-container", { CAPABILITIES_INJECT, CAP_SETFCAP, -1 }, { GROUP_INJECT, GROUP_MAPPING } },
         { "mount-tmpfs", { CAPABILITIES_INJECT, -1 }, { GROUP_INJECT } },
         { "mount-nfs",
           { CAPABILITIES_INJECT, -1 },
           { GROUP_INJECT, GROUP_REMAP_START, GROUP_NETWORK, "setns/net", "unshare/uts", "sethostname" } },
         { "mount-overlay", { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, -1 }, { GROUP_INJECT } },
+        { "mount-volume",
+          { CAPABILITIES_INJECT, CAP_CHOWN, CAP_MKNOD, CAP_NET_ADMIN, -1 },
+          { GROUP_INJECT, GROUP_DEVICES, GROUP_NAMED } },
         { "mount-batch",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START, GROUP_NETWORK,
-            "setns/net", "unshare/uts", "sethostname" } },
+          { GROUP_INJECT, GROUP_DEVICES, GROUP_NAMED, GROUP_IMAGE, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START,
+            GROUP_NETWORK, "setns/net", "unshare/uts", "sethostname" } },
         { "mount-hook",
           { CAPABILITIES_INJECT, CAPABILITIES_OVERLAY, CAP_NET_ADMIN, -1 },
-          { GROUP_INJECT, GROUP_PROBE, GROUP_DEVICES, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START, GROUP_NETWORK,
-            "setns/net", "unshare/uts", "sethostname" } },
+          { GROUP_INJECT, GROUP_DEVICES, GROUP_NAMED, GROUP_IMAGE, GROUP_MAPPING, GROUP_SORT, GROUP_REMAP_START,
+            GROUP_NETWORK, "setns/net", "unshare/uts", "sethostname" } },
+        { "remap-mount",
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
+            "kill/kill", "mkdirat" } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN,
             -1 },
-          { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION, GROUP_DEVICES } },
+          { GROUP_BASE, GROUP_CONTAINER, GROUP_UNPLACE, GROUP_QUESTION, GROUP_DEVICES, GROUP_USES, GROUP_GUARD,
+            GROUP_WISH,
+            /* the last mount of a volume detaches it */
+            GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg", "pwrite64", "chdir" } },
         { "mount-list",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },
@@ -181,40 +237,71 @@ static const struct privilege_row privilege_table[] = {
           { "brk", "mmap", "munmap", "mremap", "getrandom", "exit", "exit_group", "rt_sigreturn" } },
         { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG, "umask" } },
         { "attach",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
         { "waitforattach",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
         { "isattached", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
         { "detach",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg", "pwrite64" } },
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg",
+            "pwrite64", "umount2", "fchdir", "chdir" } },
         { "mountdevice",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_ORDER, "recvmsg",
-            "pwrite64" } },
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT,
+            GROUP_ORDER, "recvmsg", "pwrite64", "fremovexattr" } },
         { "unmountdevice",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
         { "mount",
-          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_NODE_MOUNT, GROUP_NETWORK, GROUP_PROVISION, "pwrite64" } },
-        { "unmount", { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 }, { GROUP_NODE_MOUNT, GROUP_PROVISION } },
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
+          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_NETWORK, GROUP_PROVISION, "pwrite64", "fgetxattr",
+            "fsetxattr", "fremovexattr" } },
+        { "unmount",
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
+          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION } },
         { "expandvolume",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
-        { "expandfs",
-          { CAP_SYS_ADMIN, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
-        { "volume-reconcile",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_NODE_MOUNT, GROUP_CONTAINER, GROUP_QUESTION, GROUP_PROVISION } },
-        { "volume-create", { -1 }, { GROUP_PROVISION } },
-        { "volume-delete", { -1 }, { GROUP_PROVISION } },
-        { "volume-list", { -1 }, { GROUP_PROVISION } },
+          { GROUP_VOLUME, GROUP_DIRECTORY, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE,
+            GROUP_ORDER, "recvmsg" } },
+        { "expandfs",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_VOLUME, GROUP_DIRECTORY, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE,
+            GROUP_ORDER, "recvmsg" } },
+        { "volume-expand",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "fsopen", "fsconfig", "fsmount",
+            "ioctl/grow" } },
+        { "volume-snapshot",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_COPY, "fsopen", "fsconfig", "fsmount", "ioctl/freeze",
+            "socketpair", "sendmsg", "close_range", "setsid", "rt_sigaction", "fgetxattr", "fsetxattr" } },
+        { "volume-reconcile",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
+          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "ioctl/freeze",
+            "pwrite64" /* ends a restore */, "socket/stream" /* whether kubelet answers */ } },
+        { "volume-create",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
+          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE, GROUP_COPY, "fgetxattr",
+            "fsetxattr" } },
+        { "volume-delete",
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
+          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE } },
+        { "volume-list", { CAP_SYS_PTRACE, -1 }, { GROUP_USES, GROUP_PROVISION } },
         { "volume-capacity", { -1 }, { GROUP_PROVISION } },
-        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP } },
+        { "host-check", /* tries mounts in private namespaces; the exec helpers of pools and of "versions" */
+          { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN, -1 },
+          { GROUP_VOLUME, GROUP_POOL, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, GROUP_DETACHED, GROUP_QUESTION,
+            GROUP_MAPPING, "pidfd_open", "move_mount", "fchdir", "ioctl/namespace", "ioctl/configure", "bpf/look" } },
+        /* it reads what clients send; the launcher (csi/launcher.c) starts the programs, before there is a filter */
+        { "csi-driver", { -1 }, { "read",        "write",        "close",          "recvfrom",  "sendto",
+                                  "sendmsg",     "accept4",      "getsockopt",     "epoll_ctl", "epoll_wait",
+                                  "epoll_pwait", "ppoll",        "memfd_create",   "lseek",     "fstat",
+                                  "newfstatat",  "unlinkat",     "renameat",       "brk",       "mmap",
+                                  "munmap",      "mremap",       "clock_gettime",  "getrandom", "exit",
+                                  "exit_group",  "rt_sigreturn", "restart_syscall" } },
+        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP, "capget", "capset" } },
         /* starts remap-daemon, which inherits this filter and then drops more */
         { "remap-runner",
           { CAPABILITIES_REMAP, CAP_SETPCAP, -1 },
@@ -223,6 +310,9 @@ static const struct privilege_row privilege_table[] = {
             "setsid",    "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } },
         /* inherited by the external programs */
         { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 }, { GROUP_TOOLS } },
+        { "versions", /* runtimes that say which they are (host/programs) */
+          { -1 },
+          { GROUP_TOOLS, "epoll_create1", "epoll_ctl", "epoll_pwait", "memfd_create" } },
         { "pmem", { CAP_DAC_OVERRIDE, CAP_SYS_ADMIN, -1 }, { GROUP_TOOLS, "memfd_create", "sendmsg" } },
         { "lvm",
           { CAP_SYS_ADMIN, CAP_MKNOD, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_SYS_NICE, CAP_IPC_LOCK, -1 },

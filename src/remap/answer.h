@@ -16,6 +16,12 @@ ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored);
 /* answer_error() - answer a request without libfuse. */
 void answer_error(uint64_t unique, int errnum);
 
+/*
+ * answer_invalidate() - have the kernel drop the attributes of a node, and its pages, which are written back before. With
+ * pages, it waits until requests that use them are answered.
+ */
+void answer_invalidate(uint64_t node, bool pages);
+
 /* answer_withhold() - whether to drop this thread's answers: the kernel has the answer to FUSE_INIT already. */
 void answer_withhold(bool withhold);
 

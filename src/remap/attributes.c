@@ -7,19 +7,22 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "caches.h"
 #include "operation.h"
 
-/* Answer with the attributes of a file; if r is negative, with that error. */
-static void reply_attributes(fuse_req_t request, int r, int fd)
+/* Answer with the attributes of a node's file; if r is negative, with that error. */
+static void reply_attributes(fuse_req_t request, int r, struct node *node, int fd)
 {
         struct stat st;
 
         if (r == 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
                 r = -errno;
-        if (r < 0)
+        if (r < 0) {
                 operation_reply_error(request, r);
-        else
-                (void)fuse_reply_attr(request, &st, CACHED_SECONDS);
+                return;
+        }
+        caches_tell(node, fuse_req_ctx(request)->pid, &st);
+        (void)fuse_reply_attr(request, &st, CACHED_SECONDS);
 }
 
 void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
@@ -29,7 +32,7 @@ void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info
         int r = operation_begin(request, number, &node, &fd);
 
         (void)file;
-        reply_attributes(request, r, fd.fd);
+        reply_attributes(request, r, node, fd.fd);
 }
 
 static int set_times(int fd, const struct stat *st, int what)
@@ -93,7 +96,7 @@ void attributes_set(fuse_req_t request, fuse_ino_t number, struct stat *st, int 
 
         if (r == 0)
                 r = set_attributes(request, fd.fd, st, what, file);
-        reply_attributes(request, r, fd.fd);
+        reply_attributes(request, r, node, fd.fd);
 }
 
 void attributes_statfs(fuse_req_t request, fuse_ino_t number)

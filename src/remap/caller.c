@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -23,7 +24,10 @@ static __thread struct {
         gid_t gid;
         mode_t mask;
         bool groups;
+        bool able; /* with the capabilities that another fsuid than 0 takes away */
 } now;
+
+static struct __user_cap_data_struct all_capabilities[_LINUX_CAPABILITY_U32S_3]; /* of the daemon, all effective */
 
 /*
  * Each thread has its own umask and its own groups: the raw system call, because the C library's function changes all
@@ -31,6 +35,12 @@ static __thread struct {
  */
 int caller_begin(void)
 {
+        struct __user_cap_header_struct self = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+        if (shared->mappable && syscall(SYS_capget, &self, all_capabilities) < 0)
+                return -errno;
+        for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+                all_capabilities[i].effective = all_capabilities[i].permitted;
         (void)setfsuid(0);
         (void)setfsgid(0);
         if (setfsuid((uid_t)-1) != 0 || setfsgid((gid_t)-1) != 0)
@@ -49,7 +59,7 @@ void caller_forget(void)
         }
 }
 
-int caller_become(uid_t uid, gid_t gid)
+static int become(uid_t uid, gid_t gid)
 {
         if (uid == (uid_t)-1 || gid == (gid_t)-1)
                 return -EOVERFLOW;
@@ -68,6 +78,41 @@ int caller_become(uid_t uid, gid_t gid)
                 now.uid = uid;
         }
         return 0;
+}
+
+uid_t caller_uid(void)
+{
+        return now.uid;
+}
+
+gid_t caller_gid(void)
+{
+        return now.gid;
+}
+
+bool caller_has_one_group(void)
+{
+        return !now.groups;
+}
+
+int caller_become(uid_t uid, gid_t gid)
+{
+        /* through 0: from one other fsuid to another the kernel leaves the capabilities as they are */
+        if (now.able && uid != 0 && become(0, 0) < 0)
+                return -EPERM;
+        now.able = false;
+        return become(uid, gid);
+}
+
+int caller_become_able(uid_t uid, gid_t gid)
+{
+        struct __user_cap_header_struct self = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        int r = become(uid, gid);
+
+        if (r < 0 || uid == 0)
+                return r;
+        now.able = true;
+        return syscall(SYS_capset, &self, all_capabilities) < 0 ? -errno : 0;
 }
 
 void caller_umask(mode_t mask)
@@ -114,7 +159,8 @@ bool caller_add_groups(pid_t pid)
         const char *next;
         int count = 0;
 
-        if (now.groups || pid <= 0 || !read_status(pid, text, sizeof text) ||
+        /* where mounts are id-mapped the kernel has checked permissions, with all groups of the caller */
+        if (shared->mappable || now.groups || pid <= 0 || !read_status(pid, text, sizeof text) ||
             (next = strstr(text, "\nGroups:")) == NULL)
                 return false;
         for (next += strlen("\nGroups:"); count < GROUPS_MAX;) {
@@ -152,6 +198,16 @@ static bool knows(const struct id_map *map, uint32_t id)
 bool caller_knows(uid_t uid, gid_t gid)
 {
         return knows(&shared->users, uid) && knows(&shared->groups, gid);
+}
+
+pid_t caller_process(pid_t thread)
+{
+        char text[4096];
+        const char *found;
+
+        if (thread <= 0 || !read_status(thread, text, sizeof text) || (found = strstr(text, "\nTgid:")) == NULL)
+                return 0;
+        return (pid_t)strtol(found + strlen("\nTgid:"), NULL, 10);
 }
 
 bool caller_is_dying(pid_t pid)

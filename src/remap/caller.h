@@ -20,6 +20,17 @@ int caller_begin(void);
  */
 int caller_become(uid_t uid, gid_t gid);
 
+/* caller_uid(), caller_gid() - the ids that this thread has now; caller_has_one_group() - and no supplementary groups. */
+uid_t caller_uid(void);
+gid_t caller_gid(void);
+bool caller_has_one_group(void);
+
+/*
+ * caller_become_able() - the same, but with all capabilities of the daemon: what is created belongs to that user, and
+ * permissions are not checked again. Until the next caller_become().
+ */
+int caller_become_able(uid_t uid, gid_t gid);
+
 /* caller_umask() - set the umask to that of the calling process, for the file created next. */
 void caller_umask(mode_t mask);
 
@@ -38,6 +49,9 @@ void caller_forget(void);
 
 /* caller_knows() - whether both ids are mapped in the container. */
 bool caller_knows(uid_t uid, gid_t gid);
+
+/* caller_process() - the process of a thread; 0: not known, or it has ended. */
+pid_t caller_process(pid_t thread);
 
 /* caller_is_dying() - whether SIGKILL is pending for a process (which a system call can delay). */
 bool caller_is_dying(pid_t pid);

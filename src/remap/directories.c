@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caches.h"
+#include "descriptors.h"
 #include "operation.h"
 #include "request.h"
 
@@ -34,7 +36,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
         int r = operation_begin(request, number, &node, &fd);
 
         if (r == 0)
-                r = descriptor_check_limit();
+                r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid);
         if (r == 0 && (opened = ATTEMPT(request, openat(fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
                 r = -errno;
         if (r < 0) {
@@ -82,6 +84,8 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
                         nodes_forget(node, 1);
                 return false;
         }
+        if (node != NULL)
+                caches_tell(node, fuse_req_ctx(list->request)->pid, &st);
         list->out += length;
         list->space -= length;
         return true;

@@ -6,12 +6,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "caches.h"
+#include "descriptors.h"
 #include "locks.h"
 #include "operation.h"
 #include "passthrough.h"
 #include "request.h"
+#include "waiters.h"
+
+#define CLOCK_TICK_NS 2000000000 /* of the coarsest filesystem's times */
 
 /* The flags for opening the source, from those of the open file in the container. */
 static int open_flags(int flags)
@@ -23,71 +29,142 @@ static int open_flags(int flags)
         return (flags & ~O_APPEND) | O_CLOEXEC;
 }
 
-static int64_t nanoseconds(const struct timespec *time)
-{
-        return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
-/* Whether the file is unchanged since it was last opened, so that the page cache is valid (close-to-open). */
+/*
+ * Whether the file is unchanged since it was last opened, so that the page cache is valid (close-to-open). A change
+ * time that was recent then does not tell: more may have changed at the same time, as far as the filesystem's clock
+ * shows.
+ */
 static bool is_as_seen(struct node *node, const struct stat *st)
 {
-        int64_t mtime_ns = nanoseconds(&st->st_mtim);
-        int64_t ctime_ns = nanoseconds(&st->st_ctim);
-        bool same =
-                node->seen_size == st->st_size && node->seen_mtime_ns == mtime_ns && node->seen_ctime_ns == ctime_ns;
+        struct file_state state = caches_state(st);
+        bool same = caches_same(&node->seen, &state);
+        struct timespec now;
 
-        node->seen_size = st->st_size;
-        node->seen_mtime_ns = mtime_ns;
-        node->seen_ctime_ns = ctime_ns;
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+        if (state.ctime_ns + CLOCK_TICK_NS >= caches_nanoseconds(&now))
+                state.size = -1;
+        node->seen = state;
         return same;
 }
 
-static void adopt_file(struct node *node, int fd, struct fuse_file_info *file)
+static bool is_for_writing(const struct fuse_file_info *file)
+{
+        return (file->flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* An open file. st: as it is; the kernel has these attributes, or is about to be told. */
+static void adopt_file(struct node *node, int fd, const struct stat *st, struct fuse_file_info *file)
 {
         int backing = passthrough_open(node, fd);
-        struct stat st;
 
         file->fh = (uint64_t)fd;
         descriptor_use(fd, USE_OPEN);
+        if (is_for_writing(file))
+                caches_begin_writing(node);
         /* a file opened for reading has nothing to write back; its locks are released when it is closed */
-        file->noflush = !shared->network && (file->flags & O_ACCMODE) == O_RDONLY;
-        /* for a file that is passed through the kernel refuses this flag (EIO) */
-        file->keep_cache = backing == 0 && fstat(fd, &st) == 0 && is_as_seen(node, &st);
+        file->noflush = !shared->network && !is_for_writing(file);
+        /* a change that a server counts need not show in its times; its filesystem here has a page cache, too. For a
+         * file that is passed through the kernel refuses this flag (EIO) */
+        file->keep_cache = !shared->network && backing == 0 && is_as_seen(node, st);
         request_pass_through(backing);
 }
 
-static void drop_file(struct node *node, int fd)
+static void end_file(struct node *node, const struct fuse_file_info *file)
+{
+        if (is_for_writing(file))
+                caches_end_writing(node);
+        passthrough_close(node);
+}
+
+static void drop_file(struct node *node, const struct fuse_file_info *file)
 {
         request_pass_through(0);
-        passthrough_close(node);
-        descriptor_end(fd);
+        end_file(node, file);
+        descriptor_end((int)file->fh);
+}
+
+/* Open a node. Gives: its attributes, not on network filesystems. Returns a descriptor or negative errno. */
+static int open_node(fuse_req_t request, const struct node *node, int fd, int flags, struct stat *ret_stat)
+{
+        int opened = operation_open_noted(request, node, flags, ret_stat);
+        int r;
+
+        if (opened >= 0)
+                return opened;
+        opened = ATTEMPT(request, operation_open(fd, flags));
+        if (opened < 0)
+                return -errno;
+        if (shared->network || fstat(opened, ret_stat) == 0)
+                return opened;
+        r = -errno;
+        (void)close(opened); /* nothing was written to it */
+        return r;
 }
 
 void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct node *node;
+        struct stat st = {};
         int opened = -1;
         int r = operation_begin(request, number, &node, &fd);
 
         if (r == 0)
-                r = descriptor_check_limit();
+                r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid);
         if (r == 0 && !S_ISREG(node->mode))
                 r = -EOPNOTSUPP; /* the kernel opens pipes, sockets and devices by itself */
-        if (r == 0 && (opened = ATTEMPT(request, open(operation_path(fd.fd).text, open_flags(file->flags)))) < 0)
-                r = -errno;
+        if (r == 0 && (opened = open_node(request, node, fd.fd, open_flags(file->flags), &st)) < 0)
+                r = opened;
         if (r < 0) {
+                if (r == -ESTALE && node != NULL)
+                        node->stale = shared->network; /* the kernel looks its name up again */
                 operation_reply_error(request, r);
                 return;
         }
-        adopt_file(node, opened, file);
+        node->stale = false;
+        if (shared->network || !caches_have_attributes(node, fuse_req_ctx(request)->pid, &st))
+                caches_drop_attributes(node);
+        adopt_file(node, opened, &st, file);
         if (fuse_reply_open(request, file) < 0)
-                drop_file(node, opened);
+                drop_file(node, file);
+}
+
+/*
+ * A file that somebody made just now, where mounts are id-mapped: the kernel checked that a file may be created, but
+ * not that this one may be opened. For ESTALE it looks the name up again, and asks to open the file. What the earlier
+ * daemon made for the same request belongs to the caller.
+ */
+static int open_existing(fuse_req_t request, int directory_fd, const char *name, int flags)
+{
+        int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        int opened = -1;
+        struct stat st;
+
+        if (fd < 0 || !request_may_have_changed() || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+            st.st_uid != fuse_req_ctx(request)->uid)
+                errno = (flags & O_EXCL) != 0 ? EEXIST : ESTALE;
+        else
+                opened = operation_open(fd, open_flags(flags));
+        if (fd >= 0) {
+                int saved = errno;
+
+                (void)close(fd); /* O_PATH: nothing to lose */
+                errno = saved;
+        }
+        return opened;
 }
 
 /* O_NONBLOCK: if the name is a pipe by now, do not wait for its other end. */
-static int create(int directory_fd, const char *name, int flags, mode_t mode)
+static int create(fuse_req_t request, int directory_fd, const char *name, int flags, mode_t mode)
 {
+        int opened;
+
+        if (shared->mappable) {
+                opened = openat(directory_fd, name, open_flags(flags) | O_EXCL | O_CREAT | O_NOFOLLOW, mode);
+                return opened >= 0 || errno != EEXIST ? opened : open_existing(request, directory_fd, name, flags);
+        }
+        if (request_may_have_changed())
+                flags &= ~O_EXCL;
         return openat(directory_fd, name, open_flags(flags) | (flags & O_EXCL) | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
                       mode);
 }
@@ -97,20 +174,20 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct fuse_entry_param entry;
         struct node *node;
-        struct stat now;
+        struct stat now = {};
         struct stat st;
         int opened = -1;
         int r = operation_begin(request, parent, &node, &fd);
 
         if (r == 0)
-                r = descriptor_check_limit();
+                r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid);
+        if (r == 0)
+                r = operation_act_as_creator(request);
         if (r == 0) {
-                int flags = request_may_have_changed() ? file->flags & ~O_EXCL : file->flags;
-
                 caller_umask(fuse_req_ctx(request)->umask);
                 if ((mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd.fd);
-                opened = ATTEMPT(request, create(fd.fd, name, flags, mode));
+                opened = ATTEMPT(request, create(request, fd.fd, name, file->flags, mode));
                 if (opened < 0)
                         r = -errno;
         }
@@ -126,10 +203,15 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 operation_reply_error(request, r);
                 return;
         }
-        adopt_file(node, opened, file);
-        entry = operation_entry(node, &st);
+        if (shared->network)
+                caches_drop_attributes(node);
+        adopt_file(node, opened, &now, file);
+        /* of a new file the kernel knows nothing else: no answer about it can be on its way */
+        if (node->lookups > 1)
+                caches_tell(node, fuse_req_ctx(request)->pid, &now);
+        entry = operation_entry(node, &now);
         if (fuse_reply_create(request, &entry, file) < 0) {
-                drop_file(node, opened);
+                drop_file(node, file);
                 nodes_forget(node, 1);
         }
 }
@@ -184,14 +266,14 @@ void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
         struct node *node = nodes_get(number);
         int r = 0;
 
-        if (node != NULL)
-                locks_drop(node, file->lock_owner);
         if (shared->network) {
                 int fd = dup((int)file->fh);
 
                 if (fd < 0 || close(fd) < 0)
                         r = -errno;
         }
+        if (node != NULL) /* only now: who gets the lock next must find the data */
+                locks_drop(node, file->lock_owner);
         operation_reply_error(request, r);
 }
 
@@ -201,18 +283,19 @@ void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info 
         struct node *node = nodes_get(number);
         cleanup_node_fd struct node_fd held = NO_FD;
         const bool flock_release = file->flock_release;
+        const struct fuse_file_info ended = *file; /* it is gone with the request */
         const int fd = (int)file->fh;
 
         if (node != NULL)
                 held = nodes_open(node); /* the kernel may forget the node as soon as it has the answer */
         operation_reply_error(request, 0);
         if (node != NULL) {
-                passthrough_close(node);
+                end_file(node, &ended);
                 locks_drop_file(node, fd);
         }
         descriptor_end(fd);
         if (flock_release)
-                locks_changed();
+                waiters_retry();
 }
 
 void files_fsync(fuse_req_t request, fuse_ino_t number, int data_only, struct fuse_file_info *file)

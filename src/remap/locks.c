@@ -3,34 +3,18 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/fsuid.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "caches.h"
+#include "descriptors.h"
 #include "nodes.h"
 #include "operation.h"
 #include "request.h"
+#include "waiters.h"
 
-#define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
-
-struct waiter {
-        fuse_req_t request;
-        int slot; /* in shared->waiters, which has a copy of the request for the next daemon; -1: the table was full */
-        int fd;
-        int operation;     /* of flock(2); 0: a POSIX lock */
-        struct flock lock; /* the POSIX lock */
-        bool interrupted;
-        struct waiter *next;
-};
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t owners_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct waiter *waiting;
 
 /* ---- owners of POSIX locks */
 
@@ -51,19 +35,16 @@ static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
  */
 static int open_again(int fd)
 {
-        char path[32];
         int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
         int was = setfsuid(0);
-        int again;
+        int again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (again < 0)
-                again = open(path, mode | O_NONBLOCK | O_CLOEXEC);
+                again = operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
         (void)setfsuid((uid_t)was);
         if (again < 0)
-                again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        return again >= 0 ? again : open(path, mode | O_NONBLOCK | O_CLOEXEC);
+                again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        return again >= 0 ? again : operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
 }
 
 static struct lock_owner *free_owner(void)
@@ -74,8 +55,8 @@ static struct lock_owner *free_owner(void)
         return NULL;
 }
 
-/* With owners_mutex held. The descriptor of an owner. Errors: ENOENT it has none, and make is false. */
-static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
+/* With owners_mutex held. The descriptor of an owner, opened if it has none. */
+static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owner)
 {
         struct lock_owner *found = find_owner(node, owner);
         int new_fd;
@@ -83,9 +64,7 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
 
         if (found != NULL)
                 return found->fd;
-        if (!make)
-                return -ENOENT;
-        if ((r = descriptor_check_limit()) < 0)
+        if ((r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid)) < 0)
                 return r;
         found = free_owner();
         if (found == NULL)
@@ -102,23 +81,23 @@ static int owner_fd(struct node *node, int fd, uint64_t owner, bool make)
         return new_fd;
 }
 
-static bool has_waiter(int fd)
-{
-        bool found = false;
-
-        (void)pthread_mutex_lock(&mutex);
-        for (const struct waiter *waiter = waiting; !found && waiter != NULL; waiter = waiter->next)
-                found = waiter->fd == fd;
-        (void)pthread_mutex_unlock(&mutex);
-        return found;
-}
-
 /* With owners_mutex held. Closing the descriptor releases its locks. */
 static void end_owner(struct node *node, struct lock_owner *owner)
 {
         owner->node = 0;
         node->owners--;
         descriptor_end(owner->fd);
+}
+
+/* With owners_mutex held. Its locks are released; its descriptor stays while another thread of this owner waits on it. */
+static void leave_owner(struct node *node, struct lock_owner *owner)
+{
+        struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
+        if (waiters_have(owner->fd))
+                (void)fcntl(owner->fd, F_OFD_SETLK, &all);
+        else
+                end_owner(node, owner);
 }
 
 void locks_drop(struct node *node, uint64_t owner)
@@ -129,15 +108,11 @@ void locks_drop(struct node *node, uint64_t owner)
                 return;
         (void)pthread_mutex_lock(&owners_mutex);
         found = find_owner(node, owner);
-        if (found != NULL && has_waiter(found->fd)) {
-                struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-
-                (void)fcntl(found->fd, F_OFD_SETLK, &all); /* another thread of this owner is still waiting */
-        } else if (found != NULL)
-                end_owner(node, found);
+        if (found != NULL)
+                leave_owner(node, found);
         (void)pthread_mutex_unlock(&owners_mutex);
         if (found != NULL)
-                locks_changed();
+                waiters_retry();
 }
 
 void locks_drop_file(struct node *node, int fd)
@@ -151,151 +126,19 @@ void locks_drop_file(struct node *node, int fd)
                 struct lock_owner *owner = &shared->owners[i];
 
                 if (owner->node == number && (fd < 0 || owner->file == fd))
-                        end_owner(node, owner);
+                        fd < 0 ? end_owner(node, owner) : leave_owner(node, owner);
         }
         (void)pthread_mutex_unlock(&owners_mutex);
-        locks_changed();
-}
-
-/* ---- waiting requests */
-
-static void unlock(int fd, const struct flock *lock)
-{
-        struct flock none = *lock;
-
-        none.l_type = F_UNLCK;
-        (void)fcntl(fd, F_OFD_SETLK, &none); /* a refusal by a server cannot be reported */
-}
-
-static void end_waiter(struct waiter *waiter, int r)
-{
-        fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
-        if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0)
-                unlock(waiter->fd, &waiter->lock);
-        if (waiter->slot >= 0) /* the next daemon does not retry it any more */
-                (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
-        free(waiter);
-}
-
-static int try_lock(const struct waiter *waiter)
-{
-        struct flock lock = waiter->lock;
-
-        if (waiter->operation != 0)
-                return flock(waiter->fd, waiter->operation | LOCK_NB) < 0 ? -errno : 0;
-        return fcntl(waiter->fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
-}
-
-static bool would_wait(int r)
-{
-        return r == -EAGAIN || r == -EACCES;
-}
-
-static void *retry(void *ignored)
-{
-        (void)ignored;
-        (void)pthread_mutex_lock(&mutex);
-        for (;;) {
-                struct waiter **link = &waiting;
-                struct timespec until;
-
-                while (*link != NULL) {
-                        struct waiter *waiter = *link;
-                        int r;
-
-                        /* only this thread removes from the list; a server may be slow to answer */
-                        (void)pthread_mutex_unlock(&mutex);
-                        r = waiter->interrupted ? -EINTR : try_lock(waiter);
-                        (void)pthread_mutex_lock(&mutex);
-
-                        if (would_wait(r)) {
-                                link = &waiter->next;
-                                continue;
-                        }
-                        for (link = &waiting; *link != waiter;) /* others may have been inserted before it */
-                                link = &(*link)->next;
-                        *link = waiter->next;
-                        end_waiter(waiter, r);
-                }
-                if (waiting == NULL) {
-                        (void)pthread_cond_wait(&changed, &mutex);
-                        continue;
-                }
-                (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
-                until.tv_sec += shared->network ? 1 : 0;
-                until.tv_nsec += AGAIN_MS * 1000000L;
-                if (until.tv_nsec >= 1000000000L) {
-                        until.tv_nsec -= 1000000000L;
-                        until.tv_sec++;
-                }
-                (void)pthread_cond_timedwait(&changed, &mutex, &until);
-        }
-        return NULL;
-}
-
-int locks_begin(void)
-{
-        pthread_t thread;
-
-        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        waiting = NULL;
-        return -pthread_create(&thread, NULL, retry, NULL);
-}
-
-void locks_rest(void (*function)(void))
-{
-        (void)pthread_mutex_lock(&mutex);
-        function();
-        (void)pthread_mutex_unlock(&mutex);
-}
-
-void locks_changed(void)
-{
-        (void)pthread_mutex_lock(&mutex);
-        if (waiting != NULL)
-                (void)pthread_cond_signal(&changed);
-        (void)pthread_mutex_unlock(&mutex);
-}
-
-/* libfuse holds the request's lock: only set a flag. */
-static void interrupt(fuse_req_t request, void *data)
-{
-        struct waiter *waiter = data;
-
-        (void)request;
-        __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
-        (void)pthread_cond_signal(&changed);
-}
-
-static void wait_for(fuse_req_t request, int fd, int operation, const struct flock *lock)
-{
-        struct waiter *waiter = calloc(1, sizeof *waiter);
-
-        if (waiter == NULL) {
-                (void)fuse_reply_err(request, ENOMEM);
-                return;
-        }
-        *waiter = (struct waiter){ .request = request, .fd = fd, .operation = operation, .slot = -1 };
-        if (lock != NULL)
-                waiter->lock = *lock;
-        (void)pthread_mutex_lock(&mutex);
-        for (int i = 0; waiter->slot < 0 && i < WAITERS_MAX; i++) {
-                uint32_t used;
-
-                (void)memcpy(&used, shared->waiters[i], sizeof used);
-                if (used == 0 && request_keep(shared->waiters[i]))
-                        waiter->slot = i;
-        }
-        fuse_req_interrupt_func(request, interrupt, waiter); /* before another thread can end it */
-        waiter->next = waiting;
-        waiting = waiter;
-        (void)pthread_cond_signal(&changed);
-        (void)pthread_mutex_unlock(&mutex);
+        waiters_retry();
 }
 
 /* ---- requests */
+
+int locks_begin(void)
+{
+        owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        return waiters_begin();
+}
 
 static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
 {
@@ -304,7 +147,7 @@ static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
 
         lock->l_pid = 0;
         (void)pthread_mutex_lock(&owners_mutex); /* keeps the descriptor this owner's */
-        owned = owner_fd(node, fd, owner, /* make= */ true);
+        owned = owner_fd(request, node, fd, owner);
         if (owned < 0)
                 r = owned;
         else if (fcntl(owned, F_OFD_GETLK, lock) < 0)
@@ -318,30 +161,97 @@ static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
                 (void)fuse_reply_lock(request, lock);
 }
 
+/* With owners_mutex held, as until a waiter is in a list. r: of the first attempt, which changed nothing or got the lock. */
+static void answer_lock(fuse_req_t request, struct node *node, int fd, int operation, const struct flock *lock, int r)
+{
+        struct waiter *waiter = NULL;
+
+        if (r == 0 && !caches_have_pages(node)) {
+                caches_drop_attributes(node);
+                /* the caller was interrupted, does not know of the lock, and will not release it */
+                if (fuse_reply_err(request, 0) == -ENOENT && lock != NULL && !request_replayed())
+                        waiters_unlock(fd, lock);
+                return;
+        }
+        if (r == 0 || waiters_would_wait(r))
+                waiter = waiters_make(request, nodes_number(node), fd, operation, lock);
+        if (waiter != NULL && r == 0)
+                waiters_grant(waiter);
+        else if (waiter != NULL)
+                waiters_wait(waiter);
+        else {
+                if (r == 0 && lock != NULL)
+                        waiters_unlock(fd, lock);
+                (void)fuse_reply_err(request, ENOLCK);
+        }
+}
+
 static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
 {
-        bool waits = false;
         int owned;
         int r = 0;
 
         lock->l_pid = 0; /* F_OFD_SETLK wants it so */
         (void)pthread_mutex_lock(&owners_mutex);
-        owned = owner_fd(node, fd, owner, /* make= */ lock->l_type != F_UNLCK);
+        owned = owner_fd(request, node, fd, owner);
         if (owned < 0)
-                r = owned == -ENOENT ? 0 : owned; /* unlocking without a lock succeeds */
-        else if (fcntl(owned, F_OFD_SETLK, lock) < 0) {
+                r = owned;
+        else if (fcntl(owned, F_OFD_SETLK, lock) < 0)
                 r = -errno;
-                waits = wait && would_wait(r);
-                if (waits)
-                        wait_for(request, owned, 0, lock);
-        }
-        /* the caller was interrupted, does not know of the lock, and will not release it */
-        if (!waits && fuse_reply_err(request, -r) == -ENOENT && r == 0 && lock->l_type != F_UNLCK &&
-            !request_replayed() && owned >= 0)
-                unlock(owned, lock);
+        if (r == 0 || (wait && waiters_would_wait(r)))
+                answer_lock(request, node, owned, 0, lock, r);
+        else
+                (void)fuse_reply_err(request, -r);
         (void)pthread_mutex_unlock(&owners_mutex);
-        if (!waits && lock->l_type == F_UNLCK)
-                locks_changed();
+}
+
+static int unlock(struct node *node, uint64_t owner, struct flock *lock)
+{
+        const struct lock_owner *found;
+        int r = 0;
+
+        lock->l_pid = 0;
+        (void)pthread_mutex_lock(&owners_mutex);
+        found = find_owner(node, owner);
+        if (found != NULL && fcntl(found->fd, F_OFD_SETLK, lock) < 0)
+                r = -errno;
+        (void)pthread_mutex_unlock(&owners_mutex);
+        return r; /* unlocking without a lock succeeds */
+}
+
+/* What was written to mapped pages is written by now. */
+static void unlock_later(struct caches_job *job)
+{
+        struct waiter *waiter = (void *)job;
+        struct node *node = nodes_get(job->node);
+        int r = 0;
+
+        if (waiter->operation != 0)
+                r = flock(waiter->fd, waiter->operation) < 0 ? -errno : 0;
+        else if (node != NULL)
+                r = unlock(node, waiter->owner, &waiter->lock);
+        waiters_end(waiter, r);
+        waiters_retry();
+}
+
+/* The next holder of the lock must see what was written to mapped pages. */
+static void begin_unlock(fuse_req_t request, struct node *node, int fd, int operation, uint64_t owner,
+                         struct flock *lock)
+{
+        struct waiter *waiter = NULL;
+        int r;
+
+        if (caches_have_pages(node) && (operation != 0 || node->owners > 0))
+                waiter = waiters_make(request, nodes_number(node), fd, operation, lock);
+        if (waiter != NULL) {
+                waiter->owner = owner;
+                waiter->job.then = unlock_later;
+                caches_drop(&waiter->job);
+                return;
+        }
+        r = operation != 0 ? (flock(fd, operation) < 0 ? -errno : 0) : unlock(node, owner, lock);
+        (void)fuse_reply_err(request, -r);
+        waiters_retry();
 }
 
 void locks_getlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock)
@@ -360,21 +270,27 @@ void locks_setlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
 
         if (node == NULL)
                 operation_reply_error(request, -ESTALE);
+        else if (lock->l_type == F_UNLCK)
+                begin_unlock(request, node, (int)file->fh, 0, file->lock_owner, lock);
         else
                 set_lock(request, node, (int)file->fh, file->lock_owner, lock, wait != 0);
 }
 
 void locks_flock(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, int operation)
 {
+        struct node *node = nodes_get(number);
         const int fd = (int)file->fh;
-        int r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
+        int r;
 
-        (void)number;
-        if (would_wait(r) && (operation & LOCK_NB) == 0) {
-                wait_for(request, fd, operation, NULL);
-                return;
+        if (node == NULL)
+                operation_reply_error(request, -ESTALE);
+        else if ((operation & ~LOCK_NB) == LOCK_UN)
+                begin_unlock(request, node, fd, LOCK_UN, 0, NULL);
+        else {
+                r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
+                if (r == 0 || (waiters_would_wait(r) && (operation & LOCK_NB) == 0))
+                        answer_lock(request, node, fd, operation, NULL, r);
+                else
+                        (void)fuse_reply_err(request, -r);
         }
-        (void)fuse_reply_err(request, -r);
-        if ((operation & ~LOCK_NB) == LOCK_UN)
-                locks_changed();
 }

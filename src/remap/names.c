@@ -20,7 +20,7 @@ void names_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 
         if (r == 0 && (strcmp(name, "..") == 0 || strcmp(name, ".") == 0))
                 r = -ESTALE; /* looked up only by an NFS server that exports this mount */
-        operation_reply_entry(request, r, fd.fd, name);
+        operation_reply_entry(request, r, parent, fd.fd, name);
 }
 
 static void forget(fuse_ino_t number, uint64_t count)
@@ -55,6 +55,8 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, m
 
         if (r == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
                 r = -EPERM;
+        if (r == 0)
+                r = operation_act_as_creator(request);
         if (r == 0) {
                 caller_umask(fuse_req_ctx(request)->umask);
                 if ((mode & S_ISGID) != 0)
@@ -64,7 +66,7 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, m
                     !operation_done_before(errno, EEXIST))
                         r = -errno;
         }
-        operation_reply_entry(request, r, fd.fd, name);
+        operation_reply_entry(request, r, parent, fd.fd, name);
 }
 
 void names_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
@@ -84,9 +86,11 @@ void names_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, co
         struct node *node;
         int r = operation_begin(request, parent, &node, &fd);
 
+        if (r == 0)
+                r = operation_act_as_creator(request);
         if (r == 0 && ATTEMPT(request, symlinkat(target, fd.fd, name)) < 0 && !operation_done_before(errno, EEXIST))
                 r = -errno;
-        operation_reply_entry(request, r, fd.fd, name);
+        operation_reply_entry(request, r, parent, fd.fd, name);
 }
 
 void names_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const char *name)
@@ -103,7 +107,7 @@ void names_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const 
             ATTEMPT(request, linkat(AT_FDCWD, operation_path(fd.fd).text, directory.fd, name, AT_SYMLINK_FOLLOW)) < 0 &&
             !operation_done_before(errno, EEXIST))
                 r = -errno;
-        operation_reply_entry(request, r, directory.fd, name);
+        operation_reply_entry(request, r, parent, directory.fd, name);
 }
 
 static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name, int flags)
@@ -112,6 +116,8 @@ static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name,
         struct node *node;
         int r = operation_begin(request, parent, &node, &fd);
 
+        if (r == 0 && (flags & AT_REMOVEDIR) == 0)
+                nodes_let_go(fd.fd, name);
         if (r == 0 && ATTEMPT(request, unlinkat(fd.fd, name, flags)) < 0 && !operation_done_before(errno, ENOENT))
                 r = -errno;
         operation_reply_error(request, r);
@@ -139,6 +145,8 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
                 r = operation_begin(request, new_parent, &node, &to);
         if (r == 0 && (flags & RENAME_WHITEOUT) != 0)
                 r = -EINVAL; /* creates a device node */
+        if (r == 0 && (flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) == 0)
+                nodes_let_go(to.fd, new_name);
         if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0 &&
             !operation_done_before(errno, ENOENT))
                 r = -errno;

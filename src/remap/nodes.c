@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "buckets.h"
+#include "descriptors.h"
+#include "passthrough.h"
+
 #define ROOT 1
-#define SPARE 256 /* descriptors that are not for open files */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_nodes;            /* the first of the list, 0: none */
@@ -24,33 +26,6 @@ union handle {
         uint8_t bytes[sizeof(struct file_handle) + HANDLE_SIZE];
 };
 
-static bool is_open_file(int use)
-{
-        return use == USE_OPEN || use == USE_LOCK;
-}
-
-void descriptor_use(int fd, enum descriptor_use use)
-{
-        if ((uint32_t)fd >= DESCRIPTORS_MAX)
-                return;
-        if (is_open_file(use) && !is_open_file(shared->uses[fd]))
-                (void)__atomic_add_fetch(&shared->open_descriptors, 1, __ATOMIC_RELAXED);
-        else if (!is_open_file(use) && is_open_file(shared->uses[fd]))
-                (void)__atomic_sub_fetch(&shared->open_descriptors, 1, __ATOMIC_RELAXED);
-        shared->uses[fd] = (uint8_t)use;
-}
-
-int descriptor_check_limit(void)
-{
-        return shared->open_descriptors + SPARE < shared->descriptors / 2 ? 0 : -EMFILE;
-}
-
-void descriptor_end(int fd)
-{
-        descriptor_use(fd, USE_NONE);
-        (void)close(fd); /* flush has reported the errors of writing */
-}
-
 struct node *nodes_get(uint64_t number)
 {
         return number < NODES_MAX && shared->nodes[number].used ? &shared->nodes[number] : NULL;
@@ -59,31 +34,6 @@ struct node *nodes_get(uint64_t number)
 uint64_t nodes_number(const struct node *node)
 {
         return (uint64_t)(node - shared->nodes);
-}
-
-static uint32_t *bucket_of(uint64_t device, uint64_t inode)
-{
-        uint64_t hash = (inode ^ device << 40) * 0x9e3779b97f4a7c15U;
-
-        return &shared->buckets[hash >> 46]; /* 18 bits */
-}
-
-static void put_in_bucket(struct node *node)
-{
-        uint32_t *bucket = bucket_of(node->device, node->inode);
-
-        node->next = *bucket;
-        *bucket = (uint32_t)nodes_number(node);
-}
-
-static void take_from_bucket(const struct node *node)
-{
-        uint32_t *link = bucket_of(node->device, node->inode);
-
-        while (*link != 0 && &shared->nodes[*link] != node)
-                link = &shared->nodes[*link].next;
-        if (*link != 0)
-                *link = node->next;
 }
 
 /* Close the descriptors that the last daemon opened and did not record. */
@@ -125,26 +75,19 @@ static int begin_root(void)
 
 int nodes_begin(void)
 {
-        struct rlimit limit;
         int r;
 
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         if ((r = close_unknown()) < 0)
                 return r;
-        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-                return -errno;
-        /* one half is for nodes, the other for open files and locks */
-        shared->descriptors = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX);
-        descriptors_for_nodes = shared->descriptors / 2;
-        shared->open_descriptors = 0;
-        for (uint32_t i = 0; i < shared->descriptors; i++)
-                shared->open_descriptors += is_open_file(shared->uses[i]);
+        if ((r = descriptors_begin()) < 0)
+                return r;
+        descriptors_for_nodes = shared->descriptors / 2; /* the other half is for open files and locks */
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
         /* handles are used for files of the root's filesystem only; not at all if this cannot be opened */
         handle_fd = open("/proc/self/fd/4", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         _Static_assert(FD_ROOT == 4, "the path above");
-        (void)memset(shared->buckets, 0, sizeof shared->buckets);
         free_nodes = 0;
         shared->node_descriptors = 0;
         for (uint32_t i = shared->nodes_high; i-- > ROOT;) {
@@ -154,17 +97,18 @@ int nodes_begin(void)
                 if (node->used &&
                     node->lookups == 0) { /* forgotten while a request used it, or never reported to the kernel */
                         node->used = 0;
+                        passthrough_forget(node);
                         if (node->fd >= 0)
                                 descriptor_end(node->fd);
                 }
-                if (node->used) {
-                        put_in_bucket(node);
+                if (node->used)
                         shared->node_descriptors += node->fd >= 0;
-                } else {
+                else {
                         node->next = free_nodes;
                         free_nodes = i;
                 }
         }
+        buckets_begin();
         return 0;
 }
 
@@ -186,7 +130,7 @@ static bool same_handle(const struct node *node, const union handle *handle)
 
 static struct node *find(const struct stat *st, const union handle *handle)
 {
-        for (uint32_t i = *bucket_of(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
+        for (uint32_t i = buckets_first(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
                 struct node *node = &shared->nodes[i];
 
                 /* inode numbers are reused: by servers at any time, by other filesystems once a file is not held */
@@ -196,6 +140,17 @@ static struct node *find(const struct stat *st, const union handle *handle)
                         return node;
         }
         return NULL;
+}
+
+/* With the mutex held: the node keeps a descriptor, if there are enough; then *fd is -1. */
+static void hold(struct node *node, int *fd)
+{
+        if (node->handle_size > 0 && shared->node_descriptors >= descriptors_for_nodes)
+                return;
+        descriptor_use(*fd, USE_NODE);
+        shared->node_descriptors++;
+        __atomic_store_n(&node->fd, *fd, __ATOMIC_SEQ_CST);
+        *fd = -1;
 }
 
 static struct node *make(int *fd, const struct stat *st, const union handle *handle)
@@ -215,64 +170,106 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
                 return NULL;
         node = &shared->nodes[number];
         *node = (struct node){ .generation = node->generation + 1,
-                               .fd = *fd,
+                               .fd = -1, /* or the caller closes it */
                                .device = st->st_dev,
                                .inode = st->st_ino,
                                .mode = st->st_mode & S_IFMT,
                                .handle_type = handle->head.handle_type,
                                .handle_size = handle->head.handle_bytes };
         (void)memcpy(node->handle, handle->head.f_handle, handle->head.handle_bytes);
-        if (handle->head.handle_bytes > 0 && shared->node_descriptors >= descriptors_for_nodes)
-                node->fd = -1; /* the caller closes it */
-        else {
-                descriptor_use(*fd, USE_NODE);
-                shared->node_descriptors++;
-                *fd = -1;
-        }
-        put_in_bucket(node);
+        hold(node, fd);
+        buckets_put(node);
         __atomic_store_n(&node->used, 1, __ATOMIC_RELEASE); /* complete: the next daemon takes it over */
         if (number == shared->nodes_high)
                 shared->nodes_high++;
         return node;
 }
 
-int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+static int open_name(int directory_fd, const char *name, struct stat *ret_stat)
 {
-        union handle handle = {};
-        struct node *node;
         int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        int r;
 
         if (fd < 0)
                 return -errno;
-        if (fstat(fd, ret_stat) < 0) {
-                int r = -errno;
+        if (fstat(fd, ret_stat) == 0)
+                return fd;
+        r = -errno;
+        (void)close(fd); /* O_PATH: nothing to lose */
+        return r;
+}
 
-                (void)close(fd); /* O_PATH: nothing to lose */
-                return r;
-        }
+/* Look at a directory on its server, so that names which are other files' by now are looked up anew. */
+static void look_at_server(int directory_fd)
+{
+        struct statx ignored;
+
+        (void)statx(directory_fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &ignored);
+}
+
+/* The node of an open descriptor, which the node may keep: then *fd is -1. NULL: the table is full. */
+static struct node *node_of(int *fd, const struct stat *st)
+{
+        union handle handle = {};
+        struct node *node;
+
         /* read without the mutex: near the limit either result is right */
         if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_nodes)
-                get_handle(fd, ret_stat->st_dev, &handle);
+                get_handle(*fd, st->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
-        node = find(ret_stat, &handle);
+        node = find(st, &handle);
         if (node == NULL)
-                node = make(&fd, ret_stat, &handle);
+                node = make(fd, st, &handle);
         if (node != NULL)
                 node->lookups++;
+        /* another client may have renamed it, and NFS 4 opens a file by the name of its descriptor */
+        if (node != NULL && *fd >= 0 && shared->network && node->fd >= 0 && node->fd != FD_ROOT)
+                (void)dup2(*fd, node->fd); /* fails for no valid descriptors */
+        else if (node != NULL && *fd >= 0 && shared->network && node->fd < 0)
+                hold(node, fd); /* nodes_let_go() took its descriptor, and the name is there yet */
         (void)pthread_mutex_unlock(&mutex);
+        return node;
+}
+
+int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+{
+        int fd = open_name(directory_fd, name, ret_stat);
+
+        if (fd == -ESTALE && shared->network) {
+                look_at_server(directory_fd);
+                fd = open_name(directory_fd, name, ret_stat);
+        }
+        if (fd < 0)
+                return fd;
+        *ret_node = node_of(&fd, ret_stat);
+        if (*ret_node != NULL && (*ret_node)->stale) {
+                if (fd >= 0)
+                        (void)close(fd); /* O_PATH, as above */
+                nodes_forget(*ret_node, 1);
+                look_at_server(directory_fd);
+                fd = open_name(directory_fd, name, ret_stat);
+                if (fd < 0)
+                        return fd;
+                *ret_node = node_of(&fd, ret_stat);
+        }
         if (fd >= 0)
                 (void)close(fd); /* O_PATH, as above */
-        *ret_node = node;
-        return node != NULL ? 0 : -ENFILE;
+        return *ret_node != NULL ? 0 : -ENFILE;
 }
 
 int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
 {
         static const union handle none = {};
+        static __thread bool unknown; /* the last one that this thread looked up was: so may be the next */
         struct node *node;
 
-        if (shared->network) /* where an inode number may belong to another file by now */
-                return nodes_open_name(directory_fd, name, ret_node, ret_stat);
+        /* on a network an inode number may belong to another file by now */
+        if (shared->network || unknown) {
+                int r = nodes_open_name(directory_fd, name, ret_node, ret_stat);
+
+                unknown = r == 0 && (*ret_node)->lookups == 1;
+                return r;
+        }
         if (fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
         /* no other file can have the inode number of a file that is held by a descriptor: fstatat() was enough */
@@ -283,10 +280,42 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         else
                 node = NULL;
         (void)pthread_mutex_unlock(&mutex);
-        if (node == NULL)
+        unknown = node == NULL;
+        if (unknown)
                 return nodes_open_name(directory_fd, name, ret_node, ret_stat);
         *ret_node = node;
         return 0;
+}
+
+void nodes_let_go(int directory_fd, const char *name)
+{
+        union handle handle = {};
+        struct node *node;
+        struct stat st = {};
+        int held = -1;
+        int fd;
+
+        if (!shared->network || (fd = open_name(directory_fd, name, &st)) < 0)
+                return;
+        get_handle(fd, st.st_dev, &handle);
+        (void)close(fd); /* O_PATH, as above */
+        /* with another name it stays on the server, and NFS 4 may open it by that one */
+        if (handle.head.handle_bytes == 0 || S_ISDIR(st.st_mode) || st.st_nlink > 1)
+                return;
+        (void)pthread_mutex_lock(&mutex);
+        node = find(&st, &handle);
+        if (node != NULL && node->fd >= 0 && node->handle_size > 0) {
+                held = __atomic_exchange_n(&node->fd, -1, __ATOMIC_SEQ_CST);
+                /* nodes_open() raises the count before it looks: who raised it may use the descriptor */
+                if (__atomic_load_n(&node->busy, __ATOMIC_SEQ_CST) != 0) {
+                        __atomic_store_n(&node->fd, held, __ATOMIC_SEQ_CST);
+                        held = -1;
+                } else
+                        shared->node_descriptors--;
+        }
+        (void)pthread_mutex_unlock(&mutex);
+        if (held >= 0)
+                descriptor_end(held);
 }
 
 /* With the mutex held. Returns a descriptor that the caller closes, or -1. */
@@ -294,7 +323,8 @@ static int free_node(struct node *node)
 {
         int fd = node->fd;
 
-        take_from_bucket(node);
+        passthrough_forget(node);
+        buckets_take(node);
         node->used = 0;
         if (fd >= 0)
                 shared->node_descriptors--;
@@ -324,9 +354,10 @@ struct node_fd nodes_open(struct node *node)
         int was;
         int fd;
 
-        (void)__atomic_add_fetch(&node->busy, 1, __ATOMIC_ACQ_REL);
-        if (node->fd >= 0)
-                return (struct node_fd){ .fd = node->fd, .node = node };
+        (void)__atomic_add_fetch(&node->busy, 1, __ATOMIC_SEQ_CST);
+        fd = __atomic_load_n(&node->fd, __ATOMIC_SEQ_CST);
+        if (fd >= 0)
+                return (struct node_fd){ .fd = fd, .node = node };
         (void)memcpy(handle.head.f_handle, node->handle, node->handle_size);
         /* needs CAP_DAC_READ_SEARCH; the caller need not have it, and was allowed to look the file up before */
         was = setfsuid(0);

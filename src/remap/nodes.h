@@ -34,6 +34,15 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
 /* nodes_forget() - lower the lookup count. At 0 the node is freed, when no request uses it. */
 void nodes_forget(struct node *node, uint64_t count);
 
+/*
+ * nodes_let_go() - before a name is removed, or made another file's: its node holds no descriptor any more, but a handle.
+ *
+ * An NFS client only renames a removed file that a descriptor holds (to .nfsXXXX, until that is closed). So other clients
+ * would find it, and what it held, as long as the container's kernel remembers it. On other filesystems, and while
+ * another request uses the node, nothing is done.
+ */
+void nodes_let_go(int directory_fd, const char *name);
+
 /* A descriptor of a node, borrowed or opened temporarily. Until nodes_close() the node is not freed. */
 struct node_fd {
         int fd; /* or negative errno */
@@ -43,14 +52,5 @@ struct node_fd {
 struct node_fd nodes_open(struct node *node);
 void nodes_close(struct node_fd *fd);
 #define cleanup_node_fd __attribute__((cleanup(nodes_close)))
-
-/* descriptor_use() - record the purpose of a descriptor. The next daemon closes those without one. */
-void descriptor_use(int fd, enum descriptor_use use);
-
-/* descriptor_check_limit() - 0, or -EMFILE: the container has its share of open files; the rest are for lookups. */
-int descriptor_check_limit(void);
-
-/* descriptor_end() - close it, and record that. */
-void descriptor_end(int fd);
 
 #endif

@@ -3,15 +3,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "caches.h"
 #include "request.h"
 
 #define ERRNO_END 512     /* the first that is internal to the kernel: include/linux/errno.h */
 #define NOT_SUPPORTED 524 /* ENOTSUPP there */
 #define BAD_HANDLE 521
+
+static int links_fd = -1; /* /proc/self/fd */
+
+/* What this thread looked up last. */
+static __thread struct {
+        pid_t caller; /* a thread of the container; 0: nothing is noted */
+        fuse_ino_t directory;
+        const struct node *node;
+        char name[NAME_MAX + 1];
+} noted;
 
 /* Some errors (524 and others, from NFS) are known inside the kernel only; /dev/fuse refuses them. */
 void operation_reply_error(fuse_req_t request, int r)
@@ -38,7 +52,14 @@ int operation_act_as_caller(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
 
-        return caller_become(context->uid, context->gid);
+        return shared->mappable ? caller_become(0, 0) : caller_become(context->uid, context->gid);
+}
+
+int operation_act_as_creator(fuse_req_t request)
+{
+        const struct fuse_ctx *context = fuse_req_ctx(request);
+
+        return shared->mappable ? caller_become_able(context->uid, context->gid) : 0;
 }
 
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)
@@ -61,10 +82,59 @@ void operation_keep_setgid(fuse_req_t request, int fd)
 {
         struct stat st;
 
-        if (fuse_req_ctx(request)->uid != 0)
+        if (!shared->mappable && fuse_req_ctx(request)->uid != 0)
                 (void)caller_add_groups(fuse_req_ctx(request)->pid);
         else if (fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && caller_knows(st.st_uid, st.st_gid))
                 caller_join(st.st_gid);
+}
+
+int operation_begin_links(void)
+{
+        links_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return links_fd < 0 ? -errno : 0;
+}
+
+int operation_open(int fd, int flags)
+{
+        char name[12];
+
+        (void)snprintf(name, sizeof name, "%d", fd);
+        return openat(links_fd, name, flags);
+}
+
+void operation_note_name(fuse_req_t request, const struct node *node, fuse_ino_t directory, const char *name)
+{
+        const size_t length = strlen(name);
+
+        noted.caller = 0;
+        if (shared->network || node->fd < 0 || !S_ISREG(node->mode) || length >= sizeof noted.name)
+                return; /* its inode number alone does not tell that a file is the same */
+        (void)memcpy(noted.name, name, length + 1);
+        noted.node = node;
+        noted.directory = directory;
+        noted.caller = fuse_req_ctx(request)->pid;
+}
+
+int operation_open_noted(fuse_req_t request, const struct node *node, int flags, struct stat *ret_stat)
+{
+        cleanup_node_fd struct node_fd directory = NO_FD;
+        struct node *parent;
+        int fd;
+
+        /* the name may be another file's by now, which must not be truncated */
+        if (noted.caller <= 0 || noted.caller != fuse_req_ctx(request)->pid || noted.node != node || node->fd < 0 ||
+            (flags & O_TRUNC) != 0 || (parent = nodes_get(noted.directory)) == NULL)
+                return -1;
+        noted.caller = 0;
+        directory = nodes_open(parent);
+        if (directory.fd < 0)
+                return -1;
+        /* O_NONBLOCK: nor is a pipe's other end or the end of a lease waited for */
+        fd = openat(directory.fd, noted.name, flags | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0 || (fstat(fd, ret_stat) == 0 && ret_stat->st_dev == node->device && ret_stat->st_ino == node->inode))
+                return fd;
+        (void)close(fd); /* another file's; nothing was written to it */
+        return -1;
 }
 
 struct link_path operation_path(int fd)
@@ -81,10 +151,10 @@ struct fuse_entry_param operation_entry(const struct node *node, const struct st
                                           .generation = node->generation,
                                           .attr = *st,
                                           .attr_timeout = CACHED_SECONDS,
-                                          .entry_timeout = CACHED_SECONDS };
+                                          .entry_timeout = S_ISDIR(node->mode) ? CACHED_SECONDS : 0 };
 }
 
-void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const char *name)
+void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int directory_fd, const char *name)
 {
         struct node *node = NULL;
         struct stat st;
@@ -97,6 +167,8 @@ void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const ch
         if (node != NULL) {
                 struct fuse_entry_param entry = operation_entry(node, &st);
 
+                caches_tell(node, fuse_req_ctx(request)->pid, &st);
+                operation_note_name(request, node, directory, name);
                 if (fuse_reply_entry(request, &entry) < 0)
                         nodes_forget(node, 1); /* the kernel did not take the answer */
         } else

@@ -40,8 +40,17 @@ void operation_reply_error(fuse_req_t request, int r);
 /* operation_buffer() - READ_MAX bytes of this thread, aligned for direct I/O; NULL: no memory. */
 char *operation_buffer(void);
 
-/* operation_act_as_caller() - take the ids of the calling process. */
+/*
+ * operation_act_as_caller() - take the ids of the calling process. Where mounts are id-mapped the kernel does not say
+ * them, and has checked permissions itself ("default_permissions"), with the ids of the caller in the mount that it
+ * used: there the daemon acts as root, and learns nothing from the process, which may have changed or ended.
+ *
+ * operation_act_as_creator() - before an inode is made: take the ids that it will have. Where mounts are id-mapped the
+ * request has them, as the mount maps them, for these operations only (FUSE_CREATE, FUSE_MKNOD, FUSE_MKDIR,
+ * FUSE_SYMLINK); otherwise they are those of the caller already. Permissions are not checked again.
+ */
 int operation_act_as_caller(fuse_req_t request);
+int operation_act_as_creator(fuse_req_t request);
 
 /* operation_begin() - the node of a request and a descriptor of it, as the caller. Returns 0 or negative errno. */
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd);
@@ -49,9 +58,26 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
 /*
  * operation_keep_setgid() - before the setgid bit is set: the kernel clears it silently unless the caller is in the
  * file's group or has CAP_FSETID. Root in the container has that capability. The daemon has not, because then what it
- * writes as root would keep such bits. So root joins the group.
+ * writes as root would keep such bits. So root joins the group. So does everyone where mounts are id-mapped: there the
+ * kernel has taken the bit out of the request of who may not set it.
  */
 void operation_keep_setgid(fuse_req_t request, int fd);
+
+/* operation_begin_links() - before the first operation_open() of a daemon. Returns 0 or negative errno. */
+int operation_begin_links(void);
+
+/* operation_open() - open the file of an O_PATH descriptor, as open(2). */
+int operation_open(int fd, int flags);
+
+/*
+ * operation_note_name() - this thread answers its request with that node, which has that name in that directory.
+ *
+ * operation_open_noted() - open the node by the name that this thread noted last for the same thread of the container,
+ * which is faster than by its descriptor. Gives: its attributes. Returns a descriptor of the same file, or -1: it has
+ * to be opened in another way.
+ */
+void operation_note_name(fuse_req_t request, const struct node *node, fuse_ino_t directory, const char *name);
+int operation_open_noted(fuse_req_t request, const struct node *node, int flags, struct stat *ret_stat);
 
 /* operation_path() - a path in /proc to the file of an O_PATH descriptor, for calls that take no such descriptor. */
 struct link_path {
@@ -63,7 +89,7 @@ struct link_path operation_path(int fd);
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st);
 
 /* operation_reply_entry() - look a name up and answer with it; if r is negative, answer with that error. */
-void operation_reply_entry(fuse_req_t request, int r, int directory_fd, const char *name);
+void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int directory_fd, const char *name);
 
 /*
  * operation_done_before() - whether this error means that an earlier daemon already did what is requested. Reply caches

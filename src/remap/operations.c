@@ -6,6 +6,7 @@
 #include "files.h"
 #include "locks.h"
 #include "names.h"
+#include "shared.h"
 #include "xattrs.h"
 
 static void do_init(void *data, struct fuse_conn_info *connection)
@@ -19,6 +20,9 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         /* no write-back cache: when a server refuses data later, the loss could not be reported */
         connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
                                         FUSE_CAP_SPLICE_MOVE);
+        /* the kernel asks for the name of a file again when it is used: entries with their nodes are work for nothing */
+        if (!shared->network)
+                connection->want &= ~(unsigned)(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
         connection->max_background = 64;
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passthrough.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+
+#include "caller.h"
 
 /* Linux 6.9 */
 struct backing_map {
@@ -20,8 +23,46 @@ void passthrough_begin(void)
         backing_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
+/* With the mutex held, or of a node that nothing uses. */
+static void end(struct node *node)
+{
+        if (node->backing > 0)
+                (void)ioctl(FD_FUSE, BACKING_CLOSE, &node->backing); /* it was open */
+        node->backing = 0;
+}
+
+/* With the mutex held. fd: an open file of the node. */
+static void begin(struct node *node, int fd)
+{
+        struct backing_map map = { .fd = node->fd };
+
+        /* the kernel writes with the credentials of the registration: without CAP_FSETID, so that a write clears the
+         * setuid bit; and with the ids of the caller, of whom the next may be another */
+        node->backing = 0;
+        node->backing_kept = node->fd >= 0 && caller_has_one_group();
+        node->backing_uid = caller_uid();
+        node->backing_gid = caller_gid();
+        if (node->backing_kept)
+                node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
+        if (!node->backing_kept || (node->backing < 0 && errno == EBADF)) { /* it wants a file that is open */
+                map.fd = fd;
+                node->backing_kept = false;
+                node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
+        }
+        if (node->backing < 0) /* for example a stacked filesystem: read and written by the daemon */
+                node->backing = 0;
+}
+
+/* With the mutex held. Whether the last registration is as this caller's would be. */
+static bool is_of_caller(const struct node *node)
+{
+        return node->backing_kept && node->backing_uid == caller_uid() && node->backing_gid == caller_gid() &&
+               caller_has_one_group();
+}
+
 /*
- * The kernel wants all open files of a node that are passed through at the same time to have the same registration.
+ * The kernel wants all open files of a node that are passed through at the same time to have the same registration. That
+ * of the node's own descriptor, which neither reads nor writes, is kept for the next time.
  */
 int passthrough_open(struct node *node, int fd)
 {
@@ -30,14 +71,9 @@ int passthrough_open(struct node *node, int fd)
         if (!shared->passthrough)
                 return 0;
         (void)pthread_mutex_lock(&backing_mutex);
-        if (node->opens == 0) {
-                struct backing_map map = { .fd = fd };
-
-                /* the kernel writes with the credentials of the registration: without CAP_FSETID, so that a write
-                 * clears the setuid bit */
-                node->backing = ioctl(FD_FUSE, BACKING_OPEN, &map);
-                if (node->backing < 0) /* for example a stacked filesystem: read and written by the daemon */
-                        node->backing = 0;
+        if (node->opens == 0 && (node->backing == 0 || !is_of_caller(node))) {
+                end(node);
+                begin(node, fd);
         }
         node->opens++;
         backing = node->backing;
@@ -48,9 +84,12 @@ int passthrough_open(struct node *node, int fd)
 void passthrough_close(struct node *node)
 {
         (void)pthread_mutex_lock(&backing_mutex);
-        if (node->opens > 0 && --node->opens == 0 && node->backing > 0) {
-                (void)ioctl(FD_FUSE, BACKING_CLOSE, &node->backing); /* it was open */
-                node->backing = 0;
-        }
+        if (node->opens > 0 && --node->opens == 0 && !node->backing_kept)
+                end(node);
         (void)pthread_mutex_unlock(&backing_mutex);
+}
+
+void passthrough_forget(struct node *node)
+{
+        end(node);
 }

@@ -10,10 +10,13 @@
 /* passthrough_begin() - once per daemon. */
 void passthrough_begin(void);
 
-/* passthrough_open() - register an open file of a node. Returns the registration, 0: none. */
+/* passthrough_open() - register an open file of a node, as the caller. Returns the registration, 0: none. */
 int passthrough_open(struct node *node, int fd);
 
 /* passthrough_close() - one open file less. */
 void passthrough_close(struct node *node);
+
+/* passthrough_forget() - end the registration of a node that nothing uses any more. */
+void passthrough_forget(struct node *node);
 
 #endif

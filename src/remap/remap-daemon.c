@@ -2,11 +2,12 @@
 /*
  * remap-daemon serve - serve a mount to a container as a FUSE filesystem, with the container's ids, where the kernel
  * cannot map the ids of the mount's filesystem.
+ * remap-daemon serve-mappable - serve it to the node, as a filesystem whose mounts the kernel can id-map.
  *
- * Started by a mount helper (src/common/inject/remap.c), with the descriptors that shared.h lists. Two processes: the
- * daemon answers requests; the keeper waits until the daemon dies and then starts another, which continues its work.
- * They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts another. Both end when
- * the filesystem is unmounted.
+ * Started by a mount helper or remap-mount (src/common/inject/remap.c), with the descriptors that shared.h lists. Two
+ * processes: the daemon answers requests; the keeper waits until the daemon dies and then starts another, which
+ * continues its work. They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts
+ * another. Both end when the filesystem is unmounted.
  */
 #include "privileges/remap-daemon.h"
 
@@ -32,17 +33,17 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "ending.h"
 #include "interrupts.h"
 #include "session.h"
 #include "shared.h"
 
 #define PF_EXITING 4UL  /* of the kernel's sched.h */
-#define CLOSE_MS 5000   /* how long closing files on a server may take */
-#define LOOK_MS 5000    /* how often the keeper checks whether the container is ending */
-#define LOOKS_ENDING 24 /* so many times: a server may have much to write */
+#define LOOK_MS 2000    /* how often the keeper checks whether the container is ending */
+#define LOOKS_ENDING 60 /* so many times: a server may have much to write */
 #define SOON_MS 200     /* after a daemon that lived shorter, wait before the next */
 
-static const char help[] = "Usage: remap-daemon serve | --help | --version\n"
+static const char help[] = "Usage: remap-daemon serve | serve-mappable | --help | --version\n"
                            "\n"
                            "Serve a mount with remapped owners (\"ids\": \"remap\") to a container. The mount\n"
                            "helpers start it, with the descriptors that it needs. It ends when the\n"
@@ -64,9 +65,12 @@ static void report(char word)
         }
 }
 
-static void ready(void)
+static void ready(int r)
 {
-        report('S');
+        if (r == 0)
+                report('S');
+        else
+                report((char)-r);
 }
 
 /* Whether the filesystem is unmounted everywhere. */
@@ -124,23 +128,47 @@ static _Noreturn void serve(void)
         _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Whether the container's first process is exiting and cannot, because processes in it may wait for answers. */
-static bool container_is_ending(void)
+/* A process's state and flags. False: it has ended, and the kernel unmounts what is in its namespace. */
+static bool read_state(int dir_fd, const char *path, char *ret_state, unsigned long *ret_flags)
 {
         char text[512];
         char *next;
-        char state;
 
-        if (file_read(FD_CONTAINER, "stat", text, sizeof text) <= 0)
-                return false;      /* it has ended: the kernel unmounts what is in its namespace */
+        if (file_read(dir_fd, path, text, sizeof text) <= 0)
+                return false;
         next = strrchr(text, ')'); /* the end of its name */
         if (next == NULL || strlen(next) < 4)
                 return false;
-        state = next[2];
+        *ret_state = next[2];
         next += 3;
         for (int field = 4; field < 9; field++) /* proc(5): flags is the ninth */
                 (void)strtol(next, &next, 10);
-        return state != 'Z' && state != 'X' && (strtoul(next, NULL, 10) & PF_EXITING) != 0;
+        *ret_flags = strtoul(next, NULL, 10);
+        return true;
+}
+
+/* Whether the container's first process is exiting and cannot, because processes in it may wait for answers. */
+static bool container_is_ending(void)
+{
+        unsigned long flags;
+        char state;
+
+        return read_state(FD_CONTAINER, "stat", &state, &flags) && state != 'Z' && state != 'X' &&
+               (flags & PF_EXITING) != 0;
+}
+
+/*
+ * Whether the daemon was killed, but one of its threads waits in the kernel for an answer that only the next daemon
+ * gives: for a page that is being read. Its first thread, which only waits for others, has ended then.
+ */
+static bool daemon_is_stuck(void)
+{
+        char path[32];
+        unsigned long flags;
+        char state;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", shared->daemon_pid);
+        return read_state(AT_FDCWD, path, &state, &flags) && state == 'Z';
 }
 
 /* Wait until the daemon has ended. True: it must be killed, so that the container can end. */
@@ -150,36 +178,17 @@ static bool wait_for_daemon(void)
         int looks = 0;
 
         while (poll(&daemon, 1, LOOK_MS) <= 0) {
-                looks = container_is_ending() ? looks + 1 : 0;
+                bool ending = container_is_ending();
+
+                looks = ending ? looks + 1 : 0;
+                if (ending || is_over())
+                        ending_force();
                 if (looks > LOOKS_ENDING)
                         return true;
+                if (!is_over() && daemon_is_stuck())
+                        return false;
         }
         return false;
-}
-
-/*
- * Close everything, in a process that does nothing else. The last close of a file on a server waits for the server. A
- * process that closes while it exits cannot be killed any more; one that calls close() can.
- */
-static _Noreturn void end_all(void)
-{
-        int pid = (int)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-
-        if (pid == 0) {
-                be_called("remap-closer");
-                (void)close_range(0, ~0U, 0); /* the rest is closed at exit */
-                _exit(EXIT_SUCCESS);
-        }
-        if (pid > 0) {
-                int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-                struct pollfd closer = { .fd = dup2(pidfd, 0), .events = POLLIN };
-
-                (void)close_range(1, ~0U, 0); /* does not wait: the child has them, too */
-                if (poll(&closer, 1, CLOSE_MS) == 0)
-                        (void)syscall(SYS_pidfd_send_signal, closer.fd, SIGKILL, NULL, 0);
-                (void)poll(&closer, 1, CLOSE_MS);
-        }
-        _exit(EXIT_SUCCESS);
 }
 
 /* The keeper has one thread, and does not read what a container writes. */
@@ -197,6 +206,7 @@ static _Noreturn void keep(void)
 
                         if (pid == 0)
                                 serve();
+                        shared->daemon_pid = pid;
                         if (pid < 0) {
                                 if (!shared->served)
                                         _exit(EXIT_FAILURE);
@@ -207,11 +217,11 @@ static _Noreturn void keep(void)
                 over = wait_for_daemon();
                 if (over)
                         (void)syscall(SYS_pidfd_send_signal, shared->daemon_pidfd, SIGKILL, NULL, 0);
-                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end,
-                             WEXITED); /* fails if it is not this keeper's child */
+                /* fails if it is not this keeper's child */
+                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end, WEXITED | (is_over() ? 0 : WNOHANG));
                 fd_close(&shared->daemon_pidfd);
                 if (over || is_over() || !shared->served)
-                        end_all(); /* including the last descriptor of /dev/fuse */
+                        ending_close(); /* including the last descriptor of /dev/fuse */
                 if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
                 else if (clock_now_ms() - since_ms >= SOON_MS)
@@ -239,8 +249,9 @@ static bool is_of_network(void)
         return false;
 }
 
-static int begin(void)
+static int begin(bool mappable)
 {
+        static struct id_maps maps; /* static, for its size */
         struct rlimit limit;
 
         /* address space: memory is used only where it is written */
@@ -249,10 +260,14 @@ static int begin(void)
                 return -errno;
         shared->daemon_pidfd = shared->keeper_pidfd = -1;
         shared->network = is_of_network();
-        shared->users.count = id_ranges_read(FD_CONTAINER, "uid_map", shared->users.ranges);
-        shared->groups.count = id_ranges_read(FD_CONTAINER, "gid_map", shared->groups.ranges);
-        if (shared->users.count < 0 || shared->groups.count < 0)
-                return shared->users.count < 0 ? shared->users.count : shared->groups.count;
+        shared->mappable = mappable;
+        ending_begin();
+        /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
+        if (read(FD_IDS, &maps, sizeof maps) != (ssize_t)sizeof maps)
+                return -EPROTO;
+        (void)close(FD_IDS); /* its one message was read */
+        shared->users = maps.users;
+        shared->groups = maps.groups;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         limit.rlim_cur = limit.rlim_max;
@@ -265,6 +280,7 @@ static int begin(void)
 int main(int argc, char **argv)
 {
         struct error error;
+        bool mappable;
         bool started; /* by a helper, with its descriptors */
         int r;
 
@@ -272,7 +288,8 @@ int main(int argc, char **argv)
                 return puts("remap-daemon (flexgraft) " VERSION) < 0;
         if (argc == 2 && strcmp(argv[1], "--help") == 0)
                 return fputs(help, stdout) < 0;
-        started = argc == 2 && strcmp(argv[1], "serve") == 0;
+        mappable = argc == 2 && strcmp(argv[1], "serve-mappable") == 0;
+        started = argc == 2 && (mappable || strcmp(argv[1], "serve") == 0);
         for (int fd = FD_FUSE; started && fd < FD_OWN; fd++)
                 started = fcntl(fd, F_GETFD) >= 0;
         if (!started) {
@@ -281,7 +298,7 @@ int main(int argc, char **argv)
         }
         r = privileges_drop_to_act(&PRIVILEGES, &error);
         if (r == 0)
-                r = begin();
+                r = begin(mappable);
         if (r < 0) {
                 char word = (char)-r;
 

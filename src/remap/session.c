@@ -8,19 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "answer.h"
+#include "caches.h"
 #include "caller.h"
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
 #include "nodes.h"
+#include "operation.h"
 #include "operations.h"
 #include "passthrough.h"
 #include "request.h"
+#include "waiters.h"
 
 #define TICK_MS 5
 #define QUIET_TICKS 10
@@ -33,7 +37,7 @@
 static struct fuse_session *session;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by threads that answer a request */
-static int idle;                                              /* threads that read, or are about to */
+static int idle;                                              /* threads that read, or are about to; atomic */
 static uint64_t begun;                                        /* requests so far */
 static int working;                                           /* threads that answer a request */
 static uint32_t last_pid;
@@ -45,6 +49,7 @@ static bool taken[THREADS_MAX]; /* slots that have a thread */
 static int end = 1;             /* 1: continue; else the result */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t replayed = PTHREAD_COND_INITIALIZER;
+static void (*report)(int r);
 static int replays; /* threads that repeat a request of the last daemon */
 
 /* libfuse requires this function; requests are read by serve() instead, each slot into its own buffer. */
@@ -72,8 +77,10 @@ static void process(struct fuse_in_header *header, size_t size)
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
         fuse_session_process_buf(session, &buffer);
-        if (operation == FUSE_INIT)
+        if (operation == FUSE_INIT) {
                 shared->served = true;
+                report(shared->mappable && !shared->mapped ? -EOPNOTSUPP : 0);
+        }
         request_finish();
         __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
 }
@@ -223,9 +230,15 @@ static int listeners(void)
         return shared->network || turns >= TURNS_MANY ? LISTENERS_MAX : 1;
 }
 
-/* With the mutex held. Wait until this thread should read. No thread ever ends (session_rest()). */
+/* Wait until this thread should read. No thread ever ends (session_rest()). */
 static void take_turn(void)
 {
+        int none = 0;
+
+        /* the only one that reads may always do so */
+        if (__atomic_compare_exchange_n(&idle, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                return;
+        (void)pthread_mutex_lock(&mutex);
         if (idle >= listeners()) {
                 parked++;
                 while (called == 0)
@@ -233,7 +246,8 @@ static void take_turn(void)
                 called--;
                 parked--;
         }
-        idle++;
+        __atomic_add_fetch(&idle, 1, __ATOMIC_SEQ_CST);
+        (void)pthread_mutex_unlock(&mutex);
 }
 
 static void *serve(void *argument)
@@ -253,16 +267,15 @@ static void *serve(void *argument)
         for (;;) {
                 ssize_t n;
 
-                (void)pthread_mutex_lock(&mutex);
                 take_turn();
-                (void)pthread_mutex_unlock(&mutex);
                 shared->answer_sizes[slot] = 0;
                 shared->changing[slot] = false;
-                n = read(FD_FUSE, shared->requests[slot], REQUEST_SIZE);
+                /* the raw call: read() is a point of cancellation, which takes time in a program with threads */
+                n = syscall(SYS_read, FD_FUSE, shared->requests[slot], REQUEST_SIZE);
                 r = n < 0 ? errno : 0;
                 (void)pthread_rwlock_rdlock(&at_work);
                 (void)pthread_mutex_lock(&mutex);
-                idle--;
+                __atomic_sub_fetch(&idle, 1, __ATOMIC_SEQ_CST);
                 begun++;
                 __atomic_add_fetch(&working, 1, __ATOMIC_RELAXED);
                 if (n > 0)
@@ -281,10 +294,18 @@ static void *serve(void *argument)
         }
 }
 
+static void (*resting)(void);
+
+static void rest_waiters(void)
+{
+        waiters_rest(resting);
+}
+
 void session_rest(void (*function)(void))
 {
         (void)pthread_rwlock_wrlock(&at_work);
-        locks_rest(function);
+        resting = function;
+        caches_rest(rest_waiters);
         (void)pthread_rwlock_unlock(&at_work);
 }
 
@@ -319,6 +340,20 @@ static void greet(void)
         answer_withhold(false);
 }
 
+/* Repeat what the last daemon left. */
+static void replay(void)
+{
+        replay_waiters();
+        (void)pthread_mutex_lock(&mutex);
+        for (int i = 0; i < THREADS_MAX; i++)
+                replays += request_buffer(i)->len > 0;
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (request_buffer(i)->len > 0)
+                        start_thread(i); /* it repeats that request first */
+        wait_for_replays();
+        (void)pthread_mutex_unlock(&mutex);
+}
+
 static void say_nothing(enum fuse_log_level level, const char *format, va_list arguments)
 {
         (void)level;
@@ -348,35 +383,35 @@ int session_begin(void)
         end = 1;
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
-        if ((r = nodes_begin()) < 0 || (r = caller_begin()) < 0)
+        if ((r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 || (r = caller_begin()) < 0)
                 return r;
         session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         if (session == NULL || fuse_session_custom_io(session, &io, FD_FUSE) < 0)
                 return -ENOMEM;
         passthrough_begin();
+        if ((r = caches_begin()) < 0)
+                return r;
         return locks_begin();
 }
 
-int session_serve(void (*ready)(void))
+int session_serve(void (*ready)(int r))
 {
         pthread_t thread;
         int r;
 
+        report = ready;
         if (!shared->network && (r = pthread_create(&thread, NULL, watch_listener, NULL)) != 0)
                 return -r;
 
         if (shared->served)
                 greet();
-        replay_waiters();
+        if (shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
+                replay();
+        shared->begun = true;
         (void)pthread_mutex_lock(&mutex);
-        for (int i = 0; i < THREADS_MAX; i++)
-                replays += request_buffer(i)->len > 0;
-        for (int i = 0; i < THREADS_MAX; i++)
-                if (request_buffer(i)->len > 0)
-                        start_thread(i); /* it repeats that request first */
-        wait_for_replays();
+        if (!shared->mappable || shared->served)
+                report(0); /* else when the kernel has said what it can */
         start_listener();
-        ready();
         while (end == 1)
                 (void)pthread_cond_wait(&ended, &mutex);
         r = end;

@@ -13,8 +13,11 @@
 /* session_begin() - take over the state of the last daemon. With one thread. Returns 0 or negative errno. */
 int session_begin(void);
 
-/* session_serve() - answer requests until the filesystem is unmounted (0) or an error. Calls ready() once. */
-int session_serve(void (*ready)(void));
+/*
+ * session_serve() - answer requests until the filesystem is unmounted (0) or an error. Calls ready(), whose second call
+ * is to do nothing, with 0, or with -EOPNOTSUPP where mounts are to be id-mapped and the kernel cannot.
+ */
+int session_serve(void (*ready)(int r));
 
 /*
  * session_rest() - run function() while no thread answers a request: a process that function() forks finds all mutexes

@@ -18,10 +18,11 @@
 
 /* The descriptors that the program is started with. */
 enum {
-        FD_FUSE = 3,  /* /dev/fuse, opened in the container's user namespace */
+        FD_FUSE = 3,  /* /dev/fuse, opened in the container's user namespace, or in the node's */
         FD_ROOT,      /* the detached mount that is the source */
-        FD_CONTAINER, /* /proc/PID of the container's first process */
+        FD_CONTAINER, /* /proc/PID of the container's first process, or of the node's */
         FD_LOCK,      /* holds the lock that tells others that this daemon runs */
+        FD_IDS,       /* a socket with one message: the struct id_maps of the user namespace that owns FD_FUSE */
         FD_REPORT,    /* a byte is written to it when the mount is served; then it is closed */
         FD_OWN,       /* the first that the daemon may use */
 };
@@ -30,13 +31,20 @@ enum {
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
 #define INIT_SIZE 256
 #define NODES_MAX ((uint32_t)1 << 22)
-#define BUCKETS ((uint32_t)1 << 18)
+#define BUCKET_BITS_MAX 18
 #define DESCRIPTORS_MAX ((uint32_t)1 << 20)
 #define HANDLE_SIZE 128
 #define OWNERS_MAX 4096
 #define ANSWER_SIZE 512 /* longer answers are to requests that can be repeated */
 #define WAITERS_MAX 1024
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
+
+/* What tells that a file is unchanged. */
+struct file_state {
+        int64_t size;
+        int64_t mtime_ns;
+        int64_t ctime_ns;
+};
 
 /* A file that the kernel has looked up. Its node number is its index in the table; 0 is unused. */
 struct node {
@@ -46,18 +54,24 @@ struct node {
         int32_t fd;    /* O_PATH; -1: opened by its handle when needed */
         uint64_t device;
         uint64_t inode;
-        uint64_t lookups; /* FUSE's lookup count */
-        uint32_t mode;    /* its type */
-        int32_t backing;  /* registration for passthrough; 0: none */
+        uint64_t lookups;     /* FUSE's lookup count */
+        uint32_t mode;        /* its type */
+        int32_t backing;      /* registration for passthrough; 0: none */
+        bool backing_kept;    /* it is that of `fd`, and stays while no file is open */
+        uint32_t backing_uid; /* whose it is */
+        uint32_t backing_gid;
         uint32_t opens;
         uint32_t busy;   /* requests of this daemon that use it */
         uint32_t owners; /* entries of it in the table of owners */
         int32_t handle_type;
         uint32_t handle_size; /* 0: none */
         uint8_t handle[HANDLE_SIZE];
-        int64_t seen_size; /* as of the last open: is the page cache still valid? */
-        int64_t seen_mtime_ns;
-        int64_t seen_ctime_ns;
+        bool stale;             /* its server has no such file any more: its name may be another file's */
+        bool told_varied;       /* caches.c */
+        uint32_t writers;       /* files open for writing in the container; too many after a daemon was killed */
+        int32_t told_to;        /* who in the container was told its attributes since they were dropped */
+        struct file_state told; /* what was told last */
+        struct file_state seen; /* as of the last open: is the page cache still valid? */
 };
 
 enum descriptor_use {
@@ -65,6 +79,13 @@ enum descriptor_use {
         USE_NODE,
         USE_OPEN, /* an open file or directory */
         USE_LOCK,
+        USE_ENDING, /* of ending.c */
+};
+
+/* The process in the container that an open file or lock is for. */
+struct opener {
+        uint32_t process; /* 0: not known */
+        uint32_t user;
 };
 
 /* One owner of POSIX locks on one file, and the open file description that holds these locks. */
@@ -75,18 +96,23 @@ struct lock_owner {
         uint64_t owner;
 };
 
-struct id_map {
-        int count;
-        struct id_range ranges[ID_RANGES_MAX];
-};
-
 struct shared {
+        uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(4096)));
+        uint8_t requests[THREADS_MAX][REQUEST_SIZE] __attribute__((aligned(4096)));
         int keeper_pidfd;
         int daemon_pidfd;
-        int short_lives; /* daemons in a row that died soon after their start */
+        int daemon_pid;
+        int force_pidfd;    /* of the process that ends what waits for a dead server; -1: none */
+        int closer_pidfd;   /* of the one that it helps at last */
+        bool keeper_closed; /* so that one closes the last descriptors */
+        bool nfs;           /* the source is an NFS filesystem */
+        int short_lives;    /* daemons in a row that died soon after their start */
         bool reported;
-        bool served;      /* FUSE_INIT was answered */
-        bool network;     /* the source is a network filesystem: others change its files */
+        bool begun;    /* a daemon has read requests */
+        bool served;   /* FUSE_INIT was answered */
+        bool network;  /* the source is a network filesystem: others change its files */
+        bool mappable; /* a filesystem of the node, with mounts that the kernel id-maps (operation_act_as_creator()) */
+        bool mapped;   /* and it can */
         bool passthrough; /* the kernel reads and writes the source's files directly */
         struct id_map users;
         struct id_map groups;
@@ -95,18 +121,17 @@ struct shared {
         uint32_t tries[THREADS_MAX];        /* daemons that died of the request in the buffer */
         bool changing[THREADS_MAX];         /* the request's system calls may have been made */
         uint32_t answer_sizes[THREADS_MAX]; /* 0: the request is not answered */
-        uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(8)));
-        uint32_t nodes_high; /* the first that was never used */
+        uint32_t nodes_high;                /* the first that was never used */
         uint32_t node_descriptors;
-        uint32_t open_descriptors;          /* for open files and locks */
-        uint32_t descriptors;               /* the limit, RLIMIT_NOFILE */
-        uint8_t uses[DESCRIPTORS_MAX];      /* enum descriptor_use */
+        uint32_t open_descriptors;     /* for open files and locks */
+        uint32_t descriptors;          /* the limit, RLIMIT_NOFILE */
+        uint8_t uses[DESCRIPTORS_MAX]; /* enum descriptor_use */
+        struct opener openers[DESCRIPTORS_MAX];
         int64_t positions[DESCRIPTORS_MAX]; /* of open directories: where the next entries are */
         struct lock_owner owners[OWNERS_MAX];
         uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests waiting for a lock; length 0: free */
-        uint32_t buckets[BUCKETS];
+        uint32_t buckets[1 << BUCKET_BITS_MAX];
         struct node nodes[NODES_MAX];
-        uint8_t requests[THREADS_MAX][REQUEST_SIZE] __attribute__((aligned(4096)));
 };
 
 extern struct shared *shared;

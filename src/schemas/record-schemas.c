@@ -8,6 +8,7 @@
 #include "state/mount_record.h"
 #include "state/record_schema.h"
 #include "state/volume_record.h"
+#include "state/wish.h"
 
 static const struct {
         const char *word;
@@ -16,6 +17,7 @@ static const struct {
         { "mount", &mount_record_table },
         { "volume", &volume_record_table },
         { "provision", &provision_record_table },
+        { "wanted", &wish_record_table },
 };
 
 int main(int argc, char **argv)
@@ -23,6 +25,6 @@ int main(int argc, char **argv)
         for (size_t i = 0; argc == 2 && i < sizeof types / sizeof types[0]; i++)
                 if (strcmp(argv[1], types[i].word) == 0)
                         return reply_say(record_schema(argv[1], types[i].table), EXIT_DONE);
-        (void)fputs("usage: record-schemas mount | volume | provision\n", stderr);
+        (void)fputs("usage: record-schemas mount | volume | provision | wanted\n", stderr);
         return EXIT_NOT_UNDERSTOOD;
 }

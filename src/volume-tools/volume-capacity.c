@@ -23,7 +23,6 @@ static const struct usage_option options[] = {
 
 static const struct program program = {
         .usage = { .name = "volume-capacity",
-                   .arguments = "[--format prometheus | json] [REQUEST | -]",
                    .options = options,
                    .about = "Tell how much room there is for volumes, in bytes: per pool, and per pool and profile.",
                    .schema = &provision_schemas[PROVISION_CAPACITY],
@@ -39,11 +38,11 @@ int main(int argc, char **argv)
         json_t *reply;
         static struct error error;
         bool metrics;
+        int r;
 
-        program_options(&program, &argc, &argv);
+        r = program_begin_words(&program, &argc, &argv, &error);
         metrics = format != NULL && strcmp(format, "prometheus") == 0;
-        if (program_begin(&program, argc, argv, &error) < 0 ||
-            provision_request_parse(&request, PROVISION_CAPACITY, argc, argv, &error) < 0 ||
+        if (r < 0 || provision_request_parse(&request, PROVISION_CAPACITY, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)
                 return metrics ? provision_reply_complaint(&request, &error)
                                : provision_reply_failure(&request, &error);

@@ -3,6 +3,7 @@
 #include "privileges/volume-create.h"
 #include "base/reply.h"
 #include "process/program.h"
+#include "provision/pool_nfs_share.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
 #include "provision/schema.h"
@@ -11,6 +12,7 @@ static const struct program program = {
         .usage = { .name = "volume-create",
                    .about = "Make a volume in a pool, or adopt a disk that is there already. The same request twice is "
                             "one volume.",
+                   .options = usage_of_long,
                    .schema = &provision_schemas[PROVISION_CREATE],
                    .examples = "Example: volume-create '{\"name\": \"db\", \"size\": \"10g\", \"pool\": \"fast\"}'\n" },
         .privileges = &PRIVILEGES,
@@ -23,7 +25,8 @@ int main(int argc, char **argv)
         json_t *reply;
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0 ||
+        pool_nfs_allow();
+        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
             provision_request_parse(&request, PROVISION_CREATE, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)
                 return provision_reply_failure(&request, &error);

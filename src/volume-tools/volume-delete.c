@@ -3,6 +3,7 @@
 #include "privileges/volume-delete.h"
 #include "base/reply.h"
 #include "process/program.h"
+#include "provision/pool_nfs_share.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
 #include "provision/schema.h"
@@ -11,6 +12,7 @@ static const struct program program = {
         .usage = { .name = "volume-delete",
                    .about = "Give a volume back to its pool. A volume that is attached is refused; one that does not "
                             "exist is no failure.",
+                   .options = usage_of_long,
                    .schema = &provision_schemas[PROVISION_DELETE],
                    .examples = "Example: volume-delete '{\"name\": \"db\"}'\n" },
         .privileges = &PRIVILEGES,
@@ -23,7 +25,8 @@ int main(int argc, char **argv)
         json_t *reply;
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0 ||
+        pool_nfs_allow();
+        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
             provision_request_parse(&request, PROVISION_DELETE, argc, argv, &error) < 0 ||
             provision_run(&request, &reply, &error) < 0)
                 return provision_reply_failure(&request, &error);

@@ -7,7 +7,6 @@
 
 static const struct program program = {
         .usage = { .name = "volume-reconcile",
-                   .arguments = "[REQUEST | -]",
                    .about =
                            "After a crash or a reboot: make the node agree with the records, and report what could not "
                            "be done.\n"
@@ -16,8 +15,8 @@ static const struct program program = {
                            "had begun and never answered; records of volumes that no longer exist, and of mounts in "
                            "containers that are gone; idle loop devices of flexgraft that no record knows; volumes of "
                            "pools that were half made or half deleted, and ephemeral ones that are no longer mounted; "
-                           "volumes that are attached and have not been mounted for ten minutes. What others made is "
-                           "never touched, what is in use is only reported.\n",
+                           "volumes that kubelet has forgotten: in two runs ten minutes apart no pod and no container "
+                           "had them. What others made is never touched, what is in use is only reported.\n",
                    .schema = &reconcile_schema,
                    .examples = "Example: volume-reconcile '{\"dryRun\": true}'\n" },
         .privileges = &PRIVILEGES,
@@ -29,8 +28,8 @@ int main(int argc, char **argv)
         struct reconcile reconcile = {};
         static struct error error;
 
-        if (program_begin(&program, argc, argv, &error) < 0 || reconcile_parse(&reconcile, argc, argv, &error) < 0 ||
-            reconcile_run(&reconcile, &error) < 0)
+        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
+            reconcile_parse(&reconcile, argc, argv, &error) < 0 || reconcile_run(&reconcile, &error) < 0)
                 return reconcile_status(&reconcile, &error);
         return reconcile_status(&reconcile, NULL);
 }

@@ -205,6 +205,15 @@ each_syscall() {
         is "$(<"$BATS_TEST_TMPDIR/rounds")" $'- 2\nwrite 0\nexit_group 2'
 }
 
+@test "at-each-syscall fails at a named point that is not there, unless it is optional" {
+        each_syscall --kill --at write:1,write:9,exit_group -- act /bin/busybox echo text ';'
+        is "$status" 1
+        [[ $output == *"at call write:9 of "*"the point was not there"* ]]
+        each_syscall --kill --at write:1,write:9?,exit_group -- act /bin/busybox echo text ';'
+        is "$status" 0
+        [[ $output == "points tried 2 "* ]]
+}
+
 @test "at-each-syscall fails at a step that fails, and says at which call" {
         each_syscall --kill -- act /bin/true ';' sh 'echo why; [ "$N" != 7 ]' ';'
         is "$status" 1
@@ -237,7 +246,7 @@ each_syscall() {
         local reply
         for reply in '{"status":"Success"}' '{"status":"Failure"}'; do
                 run "$FLEXGRAFT_TOOLS/at-each-syscall" --count --at getpid -- act /bin/busybox echo "$reply" ';' 3>&-
-                [[ $status == 1 && ($reply == *Success* && $output == *"0 of 1 points"* || $reply == *Failure* && $output == *"it failed with nothing done"*) ]]
+                [[ $status == 1 && ($reply == *Success* && $output == *"the point was not there"* || $reply == *Failure* && $output == *"it failed with nothing done"*) ]]
         done
         for reply in text '{"status":"Success"' $'{"status":"Success"}\n{}'; do
                 run "$FLEXGRAFT_TOOLS/at-each-syscall" --kill -- act /bin/busybox echo "$reply" ';' 3>&-
@@ -265,6 +274,7 @@ each_syscall() {
         exec 8>"$BATS_TEST_TMPDIR/fifo"
         wait_until 5 blocked_in_read "$pid"
         is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$pid" getpid)" "result $pid"
+        wait_until 5 blocked_in_read "$pid" # it goes on where it was
         is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$pid" socket 99 1)" "result -97"
         echo text >&8
         exec 8>&-
@@ -292,13 +302,17 @@ is_in_state() {
         grep -q "^State:.$2" "/proc/$1/status"
 }
 
+waits_for_fuse() {
+        [[ $(<"/proc/$1/wchan") == *request_wait* || $(<"/proc/$1/wchan") == *fuse* ]]
+}
+
 @test "a silent FUSE that reads its requests holds even a killed process until it goes away" {
         start_container plain-nouserns
         in_container mkdir /tmp/fuse
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse --read
         background ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
         local blocked=$BACKGROUND_PID
-        wait_until 5 is_in_state "$blocked" S
+        wait_until 5 waits_for_fuse "$blocked"
         kill -KILL "$blocked"
         wait_until 5 is_in_state "$blocked" D
         stop_container
@@ -309,7 +323,7 @@ is_in_state() {
         start_container plain
         in_container mkdir /tmp/fuse
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/silent-fuse /tmp/fuse
-        run timeout -s KILL 5 ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
+        run timeout -s KILL 60 ls "/proc/$CONTAINER_PID/root/tmp/fuse/x"
         is "$status" 2
 }
 
@@ -344,4 +358,22 @@ is_in_state() {
 @test "run-loop counts" {
         is "$("$FLEXGRAFT_TOOLS/run-loop" --times 10 -- /bin/true -- /bin/false)" "10 10 0 0 0 10 0"
         is "$("$FLEXGRAFT_TOOLS/run-loop" --times 10 --parallel 4 -- /bin/sh -c 'exit 2')" "10 0 0 10"
+}
+
+@test "a loop device of the tests has no number that a guard of a raw device can have" {
+        local file=$BATS_TEST_TMPDIR/image reserved=$((5000 + RANDOM * 2)) device
+        truncate -s 1M "$file"
+        losetup "/dev/loop$reserved" "$file"    # as one that is just being made a guard, it is free for a moment
+        losetup --detach "/dev/loop$reserved"
+        while device=$(losetup --find --show "$file") && bed_loops+=("$device") && ((${device#/dev/loop} < 4096)); do
+                # until no lower one is free, unless a volume-reconcile beside has removed it
+                [[ -e /sys/block/loop$reserved ]] || skip "loop$reserved is gone"
+        done
+        losetup --detach "$device"
+        wait_until 5 device_is_free "$device"
+        device=$(loop_over "$file")
+        bed_loops+=("$device")
+        "$FLEXGRAFT_TOOLS/remove-loops" "$reserved"
+        ((${device#/dev/loop} < 4096))
+        is "$(losetup --noheadings --output BACK-FILE "$device")" "$file"
 }

@@ -275,7 +275,7 @@ check_option() {
         helper mount-bind "$(bind_request /data '"options": ["ro", "noexec,noatime"]')"
         [[ $status != 0 ]]
         assert_one_json_line
-        [[ $(jq -r .message <<<"$json") == *noexec,noatime* ]]
+        [[ $(json_field .message) == *noexec,noatime* ]]
         assert_mounts_at /data 0
         assert_node_unchanged
 }
@@ -318,6 +318,21 @@ propagation_of() {
         helper mount-bind "$(bind_request /data '"propagation": "private"')"
         assert_success
         is "$(propagation_of /data)" private
+}
+
+@test "a source that is unmounted while it is cloned is not called unbindable" {
+        start_container plain
+        mount -t tmpfs tmpfs "$SOURCE"
+        at_syscall --at open_tree --run "umount --lazy '$SOURCE'" "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data)"
+        assert_failure ESTALE
+        [[ $output != *unbindable* && $output == *"try again"* ]]
+        mount -t tmpfs tmpfs "$SOURCE"
+        mount --make-unbindable "$SOURCE"
+        helper mount-bind "$(bind_request /data)"
+        umount "$SOURCE"
+        assert_failure EINVAL
+        [[ $output == *unbindable* ]]
+        assert_no_records
 }
 
 @test "propagation unbindable" {
@@ -773,6 +788,22 @@ check_name() {
         pids=()
         results=$(cat "$BATS_TEST_TMPDIR"/out.*)
         is "$(jq -s 'map(select(.status == "Success")) | length' <<<"$results")" 8 "successes in: $results"
+        assert_no_records
+        in_container test ! -e /made
+}
+
+@test "of two removals at once, the one that made the directory of both mounts waits for the other" {
+        start_container plain
+        local other
+        helper mount-bind "$(bind_request /made/data1)"
+        helper mount-bind "$(bind_request /made/data2)"
+        other=$(printf '%q ' "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /made/data1)")
+        # it finds the other's record locked, and its mount still there
+        at_syscall --at umount2 --run "{ $other >$BATS_TEST_TMPDIR/other; echo \$? >$BATS_TEST_TMPDIR/other.status; } 2>&1 & sleep 1" \
+                "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /made/data2)"
+        assert_success
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/other.status"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/other")" Success
         assert_no_records
         in_container test ! -e /made
 }

@@ -273,6 +273,15 @@ check_ext4_option() {
         [[ $(mount_line /data) == *stripe=16* ]]
 }
 
+@test "a superblock that says errors=panic does not stop the node: its filesystem becomes read-only" {
+        make_device ext4
+        tune2fs -e panic "$DEVICE" >/dev/null
+        start_container plain
+        helper mount-block "$(block_request)"
+        assert_success
+        [[ $(mount_line /data) == *errors=remount-ro* ]]
+}
+
 @test "options of the filesystem and of the mount mix" {
         make_device ext4
         start_container plain
@@ -290,7 +299,7 @@ check_ext4_option() {
         node_snapshot
         helper mount-block "$(block_request '"options": "noatime,nonesuch=7"')"
         assert_failure EINVAL
-        [[ $(jq -r .error.kernel <<<"$json") == *nonesuch* ]]
+        [[ $(json_field .error.kernel) == *nonesuch* ]]
         assert_field .error.operation fsconfig
         assert_container_unchanged
         assert_node_unchanged
@@ -302,7 +311,7 @@ check_ext4_option() {
         node_snapshot
         helper mount-block "$(block_request '"options": "commit=many"')"
         assert_failure EINVAL
-        [[ $(jq -r .error.kernel <<<"$json") == *commit* ]]
+        [[ $(json_field .error.kernel) == *commit* ]]
         assert_node_unchanged
 }
 
@@ -451,7 +460,7 @@ check_refused() {
         losetup --detach "$DEVICE"
         wait_until 5 device_is_free "$DEVICE"
         truncate -s 1M "$IMAGE"
-        DEVICE=$(losetup --find --show "$IMAGE")
+        DEVICE=$(loop_over "$IMAGE")
         bed_loops+=("$DEVICE")
         check_refused
 }

@@ -126,12 +126,12 @@ random_operations() {
         random_operations ext4
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "random operations on a file do what they should, over tmpfs" {
         random_operations tmpfs
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "random operations on a file, some directly, do what they should" {
         random_operations ext4 --direct
 }

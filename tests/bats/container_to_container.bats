@@ -225,7 +225,7 @@ check_tmpfs() {
                 is "$(in_b stat -c %a /whole)" 1777
         else
                 assert_failure
-                [[ $(jq -r .error.errno <<<"$json") =~ ^(EOPNOTSUPP|EINVAL)$ ]]
+                [[ $(json_field .error.errno) =~ ^(EOPNOTSUPP|EINVAL)$ ]]
                 assert_field '.error | has("hint")' true
                 assert_nothing_happened
         fi
@@ -269,4 +269,33 @@ check_tmpfs() {
         is "$(owners b /data/file)" 65534:65534
         chown 200007:200007 "${bed_rootfs[$A]}/share/file"
         is "$(owners b /data/file)" 7:7
+}
+
+# ---- cost
+
+# traced CALLS: what strace -f writes of these system calls of one mount goes to $BATS_TEST_TMPDIR/trace.
+traced() {
+        start_two plain plain
+        in_a mkdir /share
+        in_b mkdir /data
+        HELPER_PREFIX=(strace -f -e "trace=$1" -o "$BATS_TEST_TMPDIR/trace")
+        c2c /share /data
+        HELPER_PREFIX=()
+        assert_success
+        assert_owners_agree /share /data
+}
+
+@test "each container's maps of ids are read once" {
+        traced openat
+        is "$(grep -cE '"[ug]id_map", O_RDONLY' "$BATS_TEST_TMPDIR/trace")" 4 "maps are opened"
+}
+
+@test "no process of a call copies its memory" {
+        traced clone,fork,vfork
+        assert_memory_is_shared "$BATS_TEST_TMPDIR/trace"
+}
+
+@test "a call starts three processes: one with a time limit, one for the clone and its mapping, one for the lock" {
+        traced clone
+        is "$(grep -c 'clone(' "$BATS_TEST_TMPDIR/trace")" 3 "processes are started"
 }

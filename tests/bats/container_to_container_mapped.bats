@@ -317,7 +317,7 @@ mixed_source() {
                 done
         else
                 assert_failure
-                [[ $(jq -r .error.errno <<<"$json") =~ ^(EOPNOTSUPP|EINVAL|EPERM|EXDEV)$ ]]
+                [[ $(json_field .error.errno) =~ ^(EOPNOTSUPP|EINVAL|EPERM|EXDEV)$ ]]
                 assert_nothing_happened
         fi
 }

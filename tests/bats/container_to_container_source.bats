@@ -85,8 +85,8 @@ teardown() {
         start_two plain plain
         fails_without_a_trace ENOENT /none/at/all /made/data
         assert_field .error.subject /none/at/all
-        [[ $(jq -r .error.where <<<"$json") == *"$A"* ]]
-        [[ $(jq -r .error.where <<<"$json") != *"$B"* ]]
+        [[ $(json_field .error.where) == *"$A"* ]]
+        [[ $(json_field .error.where) != *"$B"* ]]
 }
 
 @test "a missing source in a container with a name says that name" {
@@ -97,7 +97,7 @@ teardown() {
         B=$CONTAINER_PID
         helper mount-container-to-container "{\"from\": {\"container\": \"$name\", \"path\": \"/none\"}, \"to\": {\"container\": $B, \"path\": \"/data\"}}"
         assert_failure ENOENT
-        [[ $(jq -r .error.where <<<"$json") == *"$name"* ]]
+        [[ $(json_field .error.where) == *"$name"* ]]
 }
 
 @test "symbolic links in the source stay within its container" {
@@ -138,7 +138,7 @@ check_magic_source() {
                 remember
                 c2c "$source" /data
                 assert_failure
-                [[ $(jq -r .error.errno <<<"$json") =~ ^(ELOOP|EPERM|ENOENT)$ ]]
+                [[ $(json_field .error.errno) =~ ^(ELOOP|EPERM|ENOENT)$ ]]
                 assert_nothing_happened
         done
         fails_without_a_trace ELOOP /proc/1/root /data
@@ -170,7 +170,7 @@ check_magic_source() {
         in_a ln -s /two /one
         in_a ln -s /one /two
         fails_without_a_trace ELOOP /one /data
-        [[ $(jq -r .error.where <<<"$json") == *"$A"* ]]
+        [[ $(json_field .error.where) == *"$A"* ]]
 }
 
 check_device_source() {
@@ -180,7 +180,7 @@ check_device_source() {
         local source
         for source in /char /block /link /dev/null; do
                 fails_without_a_trace EINVAL "$source" /data
-                [[ $(jq -r .message <<<"$json") == *"a device file"* ]]
+                [[ $(json_field .message) == *"a device file"* ]]
                 fails_without_a_trace EINVAL "$source" /data '"options": "dev"'
         done
 }
@@ -198,7 +198,7 @@ check_kernel_source() {
         local source
         for source in /proc /proc/sys /proc/sys/kernel/hostname /proc/1 /sys /sys/kernel; do
                 fails_without_a_trace EPERM "$source" /data
-                [[ $(jq -r .error.where <<<"$json") == *"$A"* ]]
+                [[ $(json_field .error.where) == *"$A"* ]]
         done
         if grep -q ' /sys/fs/cgroup .* - cgroup2 ' "/proc/$A/mountinfo"; then
                 fails_without_a_trace EPERM /sys/fs/cgroup /data

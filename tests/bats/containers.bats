@@ -29,15 +29,6 @@ mount_into() {
         assert_no_records
 }
 
-refuses_container() {
-        container_snapshot
-        node_snapshot
-        helper mount-bind "{\"container\": $1, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
-        assert_failure "${2:-}"
-        assert_container_unchanged
-        assert_node_unchanged
-}
-
 @test "by a bare pid" {
         start_container plain
         mount_into "$CONTAINER_PID"
@@ -46,6 +37,25 @@ refuses_container() {
 @test "by a pid in an object" {
         start_container plain
         mount_into "{\"pid\": $CONTAINER_PID}"
+}
+
+@test "by a pid in a string, if no container is called so" {
+        start_container plain
+        mount_into "\"$CONTAINER_PID\""
+        helper mount-bind "{\"container\": \"$CONTAINER_PID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-bind "$(bind_request /data)"
+        assert_field .mount.alreadyMounted true
+        local pid=$CONTAINER_PID
+        stop_container
+        helper mount-remove "{\"container\": \"$pid\", \"target\": \"/data\"}"
+        assert_success
+        assert_no_records
+}
+
+@test "an object with an id of digits is an id alone" {
+        start_container plain
+        refuses_container "{\"id\": \"$CONTAINER_PID\"}" ENOENT
 }
 
 @test "by its directory in proc" {
@@ -167,7 +177,7 @@ refuses_container() {
 @test "an id that nobody knows fails and is named" {
         start_container plain
         refuses_container '"nobody-knows-this"'
-        [[ $(jq -r .message <<<"$json") == *nobody-knows-this* ]]
+        [[ $(json_field .message) == *nobody-knows-this* ]]
 }
 
 @test "an id cannot leave the state directories" {
@@ -199,11 +209,6 @@ ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 started() {
         start_container plain
         private_node_view /run /var/lib/docker /var/lib/containers
-}
-
-# put PATH CONTENT: a file in the private view
-put() {
-        in_node_view sh -c 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"' sh "$1" "$2"
 }
 
 runc_state() {
@@ -294,6 +299,33 @@ docker_config() {
         put "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid" "$CONTAINER_PID"
         in_node_view touch -d 2020-01-01 "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid"
         refuses_container "\"$ID\"" ESRCH
+}
+
+# Seen with the node's clock set forward by an hour after the container was started: the file is dated an hour before the process.
+@test "a pid that seems older than its process, by a clock that was set since, is that of the running container" {
+        local file=/run/containerd/io.containerd.runtime.v2.task/default/web/init.pid booted
+        started
+        booted=$(($(date +%s) - $(cut -d. -f1 /proc/uptime)))
+        put "$file" "$CONTAINER_PID"
+        in_node_view touch -d "@$((booted + 5))" "$file"
+        mount_into '"web"'
+        # before this boot there was no such process
+        in_node_view touch -d "@$((booted - 60))" "$file"
+        refuses_container '"web"' ESRCH
+}
+
+@test "a pid that seems older than its process is refused if the process is in another container's control group" {
+        local file=/run/containerd/io.containerd.runtime.v2.task/default/web/init.pid booted group
+        started
+        booted=$(($(date +%s) - $(cut -d. -f1 /proc/uptime)))
+        put "$file" "$CONTAINER_PID"
+        in_node_view touch -d "@$((booted + 5))" "$file"
+        group=$(awk '$3 == "cgroup" || $3 == "cgroup2" { print $2; exit }' /proc/mounts)/flexgraft-$RUN_ID
+        mkdir "$group" "$group/${ID//[0-9]/e}"
+        echo "$CONTAINER_PID" >"$group/${ID//[0-9]/e}/cgroup.procs"
+        refuses_container '"web"' ESRCH
+        stop_container
+        rmdir "$group/${ID//[0-9]/e}" "$group"
 }
 
 @test "Docker's state with another start time is refused" {

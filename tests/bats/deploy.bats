@@ -99,20 +99,48 @@ mutated() {
         assert_field '.nodeSelector["kubernetes.io/os"]' linux
         assert_field '.tolerations | tojson' '[{"operator":"Exists"}]'
         assert_field .automountServiceAccountToken false
-        assert_field '[.hostPID, .hostIPC, .hostNetwork] | any' false
+        assert_field '[.hostIPC, .hostNetwork] | any' false
         local container
         for container in .initContainers[0] .containers[0]; do
+                assert_field "$container.securityContext.readOnlyRootFilesystem" true
+                assert_field "$container.resources | [.requests.cpu, .requests.memory, .limits.memory] | map(. != null) | all" true
+        done
+        for container in .initContainers[0]; do
                 assert_field "$container.securityContext | [.privileged, .allowPrivilegeEscalation, .readOnlyRootFilesystem] | tojson" \
                         '[false,false,true]'
                 assert_field "$container.securityContext.capabilities | tojson" '{"drop":["ALL"]}'
                 assert_field "$container.securityContext.seccompProfile.type" RuntimeDefault
-                assert_field "$container.resources | [.requests.cpu, .requests.memory, .limits.memory] | map(. != null) | all" true
         done
-        # what runs for ever is nobody, and sees nothing of the node
+        # what runs for ever is volume-reconcile, on the node, which hostPID and privileged are for
         assert_field '.containers | length' 1
+        assert_field '[.hostPID, .containers[0].securityContext.privileged] | all' true
         assert_field '.containers[0].volumeMounts' null
-        assert_field '.containers[0].securityContext | [.runAsNonRoot, .runAsUser] | tojson' '[true,65534]'
         is "$(documents "$DEPLOY/daemonset.yaml" 'select(.kind == "ServiceAccount") | .automountServiceAccountToken')" false
+}
+
+@test "the DaemonSet runs volume-reconcile in the node's mount namespace, with the program of its image" {
+        needs volume-reconcile
+        local image=$BATS_TEST_TMPDIR/image command
+        mkdir -p "$image"/{usr,dev,proc} "$image.local/sbin"
+        ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
+        cp "$(program volume-reconcile)" "$image.local/sbin/"
+        # on the node, and not in the container
+        mkdir -p "$STATE_DIR/volumes"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/volumes"
+        mount -t tmpfs -o mode=0700 tmpfs "$STATE_DIR/volumes"
+        echo torn >"$STATE_DIR/volumes/data.json"
+        mapfile -t command < <(daemonset '.containers[0].command[]' | jq -r .)
+        background env IMAGE="$image" timeout 60 unshare --mount sh -c '
+                umount "$0"
+                for dir in usr dev proc; do mount --bind "/$dir" "$IMAGE/$dir"; done
+                mount --bind "$IMAGE.local" "$IMAGE/usr/local"
+                exec chroot "$IMAGE" "$@"' "$STATE_DIR/volumes" "${command[@]}" >"$BATS_TEST_TMPDIR/said"
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/said"
+        is "$(head -n 1 "$BATS_TEST_TMPDIR/said" | jq -c '[.status, .actions[].subject]')" '["Success","data.json"]'
+        [[ -e $STATE_DIR/volumes/data.json.bad ]]
+        kill "$BACKGROUND_PID"
+        wait "$BACKGROUND_PID" || :
+        umount "$STATE_DIR/volumes"
 }
 
 # in_image COMMAND...: in what the DaemonSet's image amounts to: Debian's files, flexgraft in /usr/local, the node on /host; all read-only
@@ -136,6 +164,7 @@ in_image() {
         ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
         echo 'volumePluginDir: /var/lib/kubelet/volumeplugins' >"$node/var/lib/kubelet/config.yaml"
         cp "$FLEXGRAFT_REPO/scripts/install-flexvolume" "$image.local/sbin/"
+        install -D --mode 0644 --target-directory "$image.local/share/flexgraft" "$FLEXGRAFT_REPO/scripts/install-common.bash"
         if [[ -x $from/flexdriver ]]; then
                 cp -r "$from/flexdriver" "$from/verbs" "$image.local/libexec/flexgraft/"
         else
@@ -233,7 +262,7 @@ lifecycle() {
         local name device
         name=$(jq -r '.["kubernetes.io/pvOrVolumeName"]' <<<"$OPTIONS")
         kubelet "$DRIVER" attach "$OPTIONS" "$NODE_NAME"
-        device=$(jq -r .device <<<"$json")
+        device=$(json_field .device)
         [[ ${1:-loop} != loop ]] || bed_loops+=("$device")
         kubelet "$DRIVER" waitforattach "$device" "$OPTIONS"
         kubelet "$DRIVER" mountdevice "$GLOBAL" "$device" "$OPTIONS"
@@ -317,8 +346,8 @@ unit_value() {
         sed -n "s/^$1=//p" "$UNIT"
 }
 
-@test "the unit runs volume-reconcile once, before kubelet and after the local filesystems" {
-        is "$(unit_value Type):$(unit_value RemainAfterExit)" oneshot:yes
+@test "the unit runs volume-reconcile, before kubelet and after the local filesystems" {
+        is "$(unit_value Type):$(unit_value RemainAfterExit)" oneshot:
         is "$(unit_value Before)" kubelet.service
         is "$(unit_value After)" local-fs.target
         is "$(unit_value ExecStart)" @sbindir@/volume-reconcile
@@ -328,25 +357,82 @@ unit_value() {
         is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
 }
 
-@test "systemd reads the unit without a word" {
-        command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+@test "the timer runs the unit every five minutes" {
+        local UNIT=$DEPLOY/systemd/flexgraft-reconcile.timer.in
+        is "$(unit_value Unit)" flexgraft-reconcile.service
+        is "$(unit_value OnUnitInactiveSec)" 5min
+        is "$(unit_value WantedBy)" timers.target
+        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+}
+
+# systemd_reads UNIT KEY: systemd has nothing to say of the unit, the service being beside it; and sees a misspelt KEY.
+systemd_reads() {
+        local unit=$BATS_TEST_TMPDIR/$1
         mkdir "$BATS_TEST_TMPDIR/sbin"
         cp /bin/true "$BATS_TEST_TMPDIR/sbin/volume-reconcile"
+        cp /bin/true "$BATS_TEST_TMPDIR/sbin/flexgraft-metrics"
         render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
-        run systemd-analyze verify --man=no "$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
+        UNIT=$DEPLOY/systemd/flexgraft-metrics.service.in render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-metrics.service"
+        [[ -e $unit ]] || cp "$DEPLOY/systemd/$1.in" "$unit"
+        run systemd-analyze verify --man=no "$unit"
         # what other units of this machine want does not count
         is "$status:$(grep flexgraft <<<"$output")" "0:"
-        sed -i 's/^Type=.*/Typ=oneshot/' "$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
-        run systemd-analyze verify --man=no "$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
-        [[ $output == *"Unknown key"*"'Typ'"* ]]
+        sed -i "s/^$2=/X$2=/" "$unit"
+        run systemd-analyze verify --man=no "$unit"
+        [[ $output == *"Unknown key"*"'X$2'"* ]]
+}
+
+@test "systemd reads the timer without a word" {
+        command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+        systemd_reads flexgraft-reconcile.timer OnBootSec
+}
+
+@test "a timer writes the metrics every minute, where node_exporter has its directory" {
+        local UNIT=$DEPLOY/systemd/flexgraft-metrics.timer.in
+        is "$(unit_value Unit)" flexgraft-metrics.service
+        is "$(unit_value OnUnitInactiveSec)" 1min
+        is "$(unit_value WantedBy)" timers.target
+        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+        UNIT=$DEPLOY/systemd/flexgraft-metrics.service.in
+        is "$(unit_value ExecStart)" @sbindir@/flexgraft-metrics
+        is "/var/lib/prometheus/node-exporter" "$(unit_value ConditionPathIsDirectory)"
+        is "$(sed -n 's/^output=//p' "$FLEXGRAFT_REPO/scripts/flexgraft-metrics")" "$(unit_value ConditionPathIsDirectory)/flexgraft.prom"
+        is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+        # the programs compare mounts with those of the node
+        is "$(grep -E "^($(no_namespace_settings | paste -s -d'|'))=" "$UNIT")" ""
+}
+
+@test "systemd reads the metrics' timer and unit without a word" {
+        command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+        systemd_reads flexgraft-metrics.timer OnBootSec
+        rm -r "$BATS_TEST_TMPDIR/sbin"
+        systemd_reads flexgraft-metrics.service Type
+}
+
+@test "make install installs the units and the timers" {
+        make --no-print-directory -C "$FLEXGRAFT_REPO" --dry-run install DESTDIR="$BATS_TEST_TMPDIR/out" >"$BATS_TEST_TMPDIR/install" 2>/dev/null
+        sed -n '/^for file in hooks.d/,/^done/p' "$BATS_TEST_TMPDIR/install" >"$BATS_TEST_TMPDIR/units"
+        mkdir -p "$BATS_TEST_TMPDIR"/out/usr/local/{lib/systemd/system,share/containers/oci/hooks.d}
+        (cd "$FLEXGRAFT_REPO" && sh -e "$BATS_TEST_TMPDIR/units")
+        is "$(ls "$BATS_TEST_TMPDIR/out/usr/local/lib/systemd/system")" "$(printf '%s\n' flexgraft-csi-registration.socket flexgraft-csi.{service,socket} flexgraft-{metrics,reconcile}.{service,timer})"
+}
+
+@test "systemd reads the unit without a word" {
+        command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+        systemd_reads flexgraft-reconcile.service Type
+}
+
+# no_namespace_settings: what would put a unit into a mount namespace of its own, a line each.
+no_namespace_settings() {
+        printf '%s\n' BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionImages InaccessiblePaths MountAPIVFS MountFlags MountImages \
+                NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateNetwork PrivateTmp PrivateUsers ProcSubset ProtectClock \
+                ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
+                ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem
 }
 
 @test "no setting of the unit puts it into a mount namespace of its own" {
         local setting
-        for setting in BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionImages InaccessiblePaths MountAPIVFS MountFlags MountImages \
-                NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateNetwork PrivateTmp PrivateUsers ProcSubset ProtectClock \
-                ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
-                ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem; do
+        for setting in $(no_namespace_settings); do
                 is "$(unit_value "$setting")" "" "$setting"
         done
 }
@@ -362,7 +448,7 @@ unit_value() {
 # ---- the image
 
 @test "the image is built from what is in the repository and in Debian" {
-        local dockerfile=$DEPLOY/Dockerfile word copies packages
+        local dockerfile=$DEPLOY/Dockerfile word copies=0
         while read -r word; do
                 [[ -e $FLEXGRAFT_REPO/$word ]] || { echo "COPY $word"; false; }
                 copies=$((copies + 1))
@@ -372,13 +458,7 @@ unit_value() {
         while read -r word; do
                 grep -qE "^COPY $word( |\$)" "$dockerfile" || { echo "no COPY $word"; false; }
         done < <(grep -oE '(^|[[:space:]])(deploy|docs|hooks\.d|man|scripts|src)/' "$FLEXGRAFT_REPO/Makefile" | sed 's|^[[:space:]]*||; s|/$||' | sort -u)
-        packages=0
-        # shellcheck disable=SC2013     # words
-        for word in $(sed -n '/^RUN apt-get/,/[^\\]$/p' "$dockerfile" | tail -n +2); do
-                grep -qE "(^| )$word( |\$)" "$FLEXGRAFT_REPO/scripts/install-deps" || { echo "install-deps lacks $word"; false; }
-                packages=$((packages + 1))
-        done
-        ((packages == 14))
+        grep -qx 'RUN scripts/install-deps build' "$dockerfile"         # image.bats builds it
         is "$(sed -n 's/^FROM \([^ ]*\).*/\1/p' "$dockerfile" | tr '\n' ' ')" "debian:12 debian:12-slim "
         # the image and the DaemonSet agree on where the script is
         is "$(sed -n 's/^ENTRYPOINT \["\(.*\)"\]$/\1/p' "$dockerfile")" \

@@ -4,7 +4,7 @@
 #
 # The first word after a fence is the block's language, the others say where it can be typed:
 #   sh            on any machine with Debian's packages
-#   sh NEED...    where the kernel or the machine has that: nfs, pmem
+#   sh NEED...    where the kernel or the machine has that: nfs, pmem, or persistent memory that needs labels
 #   sh not-run    nowhere in a test: it needs a program that is not here (docker, kubectl), or would start the test itself
 
 # documents: README.md and docs/*.md, from the repository's root.
@@ -65,10 +65,16 @@ shadow() { # DIR NAME...: DIR's entries, of which changes are ours alone; those 
 shopt -s nullglob
 shadow /var/lib kubelet containers
 shadow /usr/libexec kubernetes
-shadow /dev
 shopt -u nullglob
+# what the kernel makes later appears here, too: a raw device is handed out behind a loop device with a number of its own
+mkdir "$WORLD/dev" && mount -t tmpfs tmpfs "$WORLD/dev" && mkdir "$WORLD/dev/upper" "$WORLD/dev/work" "$WORLD/dev/all"
+mount -t overlay -o "lowerdir=/dev,upperdir=$WORLD/dev/upper,workdir=$WORLD/dev/work" overlay "$WORLD/dev/all"
+while read -r submount; do
+        mount --rbind "$submount" "$WORLD/dev/all/${submount#/dev/}"
+done < <(awk '$5 ~ "^/dev/[^/]*$" { print $5 }' /proc/self/mountinfo)
+mount --rbind "$WORLD/dev/all" /dev
 for n in {0..255}; do
-        [[ -e /dev/loop$n ]] || mknod "/dev/loop$n" b 7 "$n"   # those that the kernel makes later do not appear here
+        [[ -e /dev/loop$n ]] || mknod "/dev/loop$n" b 7 "$n"   # what was looked for before it was there stays unseen
 done
 cp -a --remove-destination "$DISK" /dev/vdb
 cp -a --remove-destination "$RAW_DISK" /dev/vdc
@@ -80,6 +86,7 @@ mount --bind "$WORLD/mnt" /mnt
 mount --bind "$WORLD/local" /usr/local
 mount -t tmpfs -o mode=755 tmpfs /run
 echo "a word" >/srv/data/word
+truncate -s 16M /srv/disk.img && mkfs.ext4 -q -F /srv/disk.img
 grep -q ^containers: /etc/subuid || echo containers:2000000:1000000 | tee -a /etc/subuid >>/etc/subgid
 cat >/etc/containers.conf <<'CONF'
 [containers]

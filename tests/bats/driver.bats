@@ -61,7 +61,7 @@ VERBS=(init getvolumename attach waitforattach isattached detach mountdevice unm
 @test "init answers with a broken configuration too, or says why not" {
         echo '{"stateDir": ' >"$FLEXGRAFT_CONFIG"
         call init
-        [[ $(jq -r .status <<<"$json") == Success ]] || assert_refused "$FLEXGRAFT_CONFIG"
+        [[ $(json_field .status) == Success ]] || assert_refused "$FLEXGRAFT_CONFIG"
 }
 
 @test "an unknown verb is not supported" {
@@ -162,7 +162,7 @@ VERBS=(init getvolumename attach waitforattach isattached detach mountdevice unm
         call isattached "$json_text" "$NODE"
         assert_reply '{"status": "Success", "attached": false}'
         call attach "$json_text" "$NODE"
-        device=$(jq -r .device <<<"$json")
+        device=$(json_field .device)
         [[ $device =~ ^/dev/loop[0-9]+$ && -b $device ]]
         assert_reply "{\"status\": \"Success\", \"device\": \"$device\"}"
         is "$(loop_of "$(image_of data)")" "$device" "the image's loop device"
@@ -233,7 +233,7 @@ VERBS=(init getvolumename attach waitforattach isattached detach mountdevice unm
         lifecycle_down data
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "two pods share one attach and one global mount" {
         attached_loop data
         kubelet_stage data

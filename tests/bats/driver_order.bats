@@ -96,7 +96,7 @@ lifecycle_down_of() {
         call waitforattach "" "$(loop_spec data)"
         assert_success
         local device
-        device=$(jq -r .device <<<"$json")
+        device=$(json_field .device)
         is "$(loop_of "$(image_of data)")" "$device"
         call attach "$(loop_spec data)" "$NODE"
         assert_field .device "$device"
@@ -168,7 +168,7 @@ lifecycle_down_of() {
         for i in 1 2 3; do
                 lifecycle_up data type=loop size=8Mi
                 lifecycle_down data
-                rm "$(image_of data)"
+                delete_volume data
         done
         assert_nothing_left
 }
@@ -248,10 +248,10 @@ lifecycle_down_of() {
         call attach "$(loop_spec data)" another-node
         assert_success
         # The same calls as the node itself makes them.
-        call waitforattach "$(jq -r .device <<<"$json")" "$(loop_spec data)"
+        call waitforattach "$(json_field .device)" "$(loop_spec data)"
         assert_success
         local device
-        device=$(jq -r .device <<<"$json")
+        device=$(json_field .device)
         [[ -b $device ]]
         is "$(loop_of "$(image_of data)")" "$device"
         DEVICES[data]=$device SPECS[data]=$(loop_spec data)

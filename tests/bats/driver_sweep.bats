@@ -44,7 +44,7 @@ volume() {
         [[ $1 != *btrfs ]] || grep -qw btrfs /proc/filesystems || skip "this kernel has no btrfs"
         SPEC=$(spec "$VOLUME" type=loop) SIZE=$((8 << 20))
         mkdir -p "$POOL" "${GLOBAL_DIR%/*}" "${POD_DIR%/*}"
-        rm -f "$IMAGE"
+        rm -f "$IMAGE" "$STATE_DIR/provisioned/$VOLUME.json"
         # what the pod finds in its volume
         TOKEN=$BATS_TEST_TMPDIR/token
         echo precious >"$TOKEN"
@@ -117,7 +117,7 @@ driver_sweep() {
         local verb steps=() arguments=() effect=() failure=() no_record made
         no_record="for file in '$STATE_DIR'/volumes/* '$STATE_DIR'/volumes/.[!.]*; do
                 case \$file in */.lock) ;; *) [ ! -e \"\$file\" ] || { echo \"left: \$file\"; exit 1; } ;; esac; done"
-        [[ $VOLUME_KIND != blank* ]] || steps+=(sh "rm -f '$IMAGE'; echo >'$TOKEN'" ';')
+        [[ $VOLUME_KIND != blank* ]] || steps+=(sh "rm -f '$IMAGE' '$STATE_DIR/provisioned/$VOLUME.json'; echo >'$TOKEN'" ';')
         echo 0 >"$BATS_TEST_TMPDIR/grown"
         for verb in "${LIFE[@]}"; do
                 # kubelet makes these directories; the driver does where it finds none

@@ -70,15 +70,15 @@ teardown() {
 @test "what a process is in is detached lazily when its time is over, and the message says so" {
         TIMEOUTS='"unmount": 1' write_config
         up data 8Mi
-        local start busy
+        local busy
         background sh -c 'cd "$1" && exec sleep 1000' sh "$(pod_dir data)"
         busy=$BACKGROUND_PID
         wait_until 5 process_is_in "$busy" "$(pod_dir data)"
-        start=$SECONDS
+        stopwatch
         call unmount "$(pod_dir data)"
         assert_success
         assert_field '.message | contains("detached lazily")' true
-        ((SECONDS - start <= 5))
+        took_at_most 5
         rmdir "$(pod_dir data)" 2>/dev/null || [[ ! -e $(pod_dir data) ]]
         is "$(node_mounts_at "$(pod_dir data)")" 0
         end_process "$busy"
@@ -106,7 +106,7 @@ process_is_in() {
         # kubelet finds the device busy, and would try again
         run ! "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}" --once
         call detach data "$NODE"
-        if [[ $(jq -r .status <<<"$json") == Failure ]]; then
+        if [[ $(json_field .status) == Failure ]]; then
                 assert_refused
                 end_process "$busy"
                 wait_until 5 hold_once "${DEVICES[data]}"
@@ -138,15 +138,15 @@ dead_mount() {
 # bats test_tags=kernel
 @test "a mount whose server hangs is taken away in time" {
         TIMEOUTS='"unmount": 1' write_config
-        local how start
+        local how
         for how in '' --read; do
                 up data 8Mi
                 mkdir -p "$(pod_dir data)/fuse"
                 # shellcheck disable=SC2086
                 dead_mount "$(pod_dir data)/fuse" $how
-                start=$SECONDS
+                stopwatch
                 kubelet_unpublish data
-                ((SECONDS - start <= 10))
+                took_at_most 10
                 kubelet_unstage data
                 kubelet_detach data
         done
@@ -330,4 +330,63 @@ dead_mount() {
 
 no_loops() {
         [[ -z $(loops_of_test) ]]
+}
+
+# make_buckets: the directories of the index that paths can be in. One that is there costs some calls more than one that is not, and
+# whether one of hundreds of paths shares that of the path in question is chance.
+make_buckets() {
+        printf "$STATE_DIR/uses/d%03x\n" {0..4095} | xargs mkdir -p
+}
+
+# unmount_calls N: sets CALLS: the system calls of unmount of a pod's directory that has another name than its volume, and of one
+# that no record names, with records of N volumes that other pods have.
+unmount_calls() {
+        local dir=$KUBELET/pods/$POD/volumes/$DRIVER_NAME/elsewhere i template
+        make_dir "$dir"
+        call mount "$dir" "$(publish_spec data "$POD")"
+        assert_success || return 1
+        template=$(jq -c . "$(record_of data)")
+        for ((i = 1; i <= $1; i++)); do
+                sed -e "s#\"name\":\"data\"#\"name\":\"v$i\"#; s#/elsewhere\"#/v$i\"#g" <<<"$template" >"$(record_of "v$i")"
+        done
+        rm -rf "$STATE_DIR/uses"
+        call unmount "$KUBELET/pods/$POD/volumes/$DRIVER_NAME/unknown" # it makes the index anew
+        make_buckets
+        at_syscall --timeout 60 "$DRIVER" unmount "$dir"
+        assert_success && is "$(node_mounts_at "$dir")" 0 || return 1
+        [[ ! -e $dir ]] || rmdir "$dir"
+        [[ ! -e $(record_of data) ]] || return 1
+        CALLS=$AT_TOTAL
+        at_syscall --timeout 60 "$DRIVER" unmount "$KUBELET/pods/$POD/volumes/$DRIVER_NAME/unknown"
+        assert_success || return 1
+        CALLS=$((CALLS + AT_TOTAL)) # no record ends this search
+        rm -f "$STATE_DIR"/volumes/v*.json
+}
+
+@test "unmount of a directory that has another name than its volume costs the same however many volumes are on the node" {
+        local few
+        SPECS[data]=$(spec data type=tmpfs)
+        unmount_calls 10
+        few=$CALLS
+        unmount_calls 300
+        echo "$few system calls with 10 volumes, $CALLS with 300"
+        ((CALLS - few < 7)) # a record that is read is seven
+}
+
+@test "no kill of mount leaves a record of a directory that the index does not find" {
+        local dir=$KUBELET/pods/$POD/volumes/$DRIVER_NAME/elsewhere n=0
+        SPECS[data]=$(spec data type=tmpfs)
+        unmount_calls 0 # the index is complete from here
+        while ((++n < 60)); do
+                make_dir "$dir"
+                at_syscall --timeout 60 --at "linkat:$n" --kill "$DRIVER" mount "$dir" "$(publish_spec data "$POD")"
+                ((AT_REACHED)) || break
+                [[ ! -e $(record_of data) ]] || index_entries | grep -q '/d[^:]*:v:data.json$'
+                call unmount "$dir"
+                assert_success
+                is "$(node_mounts_at "$dir")" 0
+        done
+        ((n > 1))
+        call unmount "$dir"
+        assert_success
 }

@@ -230,7 +230,7 @@ check_growing() {
         local before
         before=$(size_of "$(pod_dir data)")
         call expandvolume "${SPECS[data]}" "$(global_dir data)" $((100 * MIB)) $((300 * MIB))
-        [[ $(jq -r .status <<<"$json") == Failure ]] || assert_field .volumeNewSize $((300 * MIB))
+        [[ $(json_field .status) == Failure ]] || assert_field .volumeNewSize $((300 * MIB))
         call expandfs "${SPECS[data]}" "${DEVICES[data]}" "$(global_dir data)" $((100 * MIB)) $((300 * MIB))
         is "$(stat -c %s "$(image_of data)")" $((300 * MIB))
         is "$(size_of "$(pod_dir data)")" "$before"
@@ -292,7 +292,7 @@ check_growing() {
         mount -t tmpfs -o mode=0700,size=12m pool "$POOL"
         kubelet_attach data type=loop size=8Mi preallocate=true
         call expandvolume "${SPECS[data]}" "$(global_dir data)" $((64 * MIB)) $((8 * MIB))
-        [[ $(jq -r .status <<<"$json") == Success ]] || is "$(stat -c %s "$(image_of data)")" 8388608
+        [[ $(json_field .status) == Success ]] || is "$(stat -c %s "$(image_of data)")" 8388608
         kubelet_detach data
         umount "$POOL"
         assert_nothing_left

@@ -70,6 +70,18 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "an ephemeral volume is one, too, where JSON escapes the word" {
+        local spec
+        spec=${SPEC/ephemeral/'\u0065phemeral'}
+        [[ $spec == *u0065* ]]
+        call mount "$DIR" "$spec"
+        succeeded
+        is "$(provisioned | wc -l)" 1
+        call unmount "$DIR"
+        succeeded
+        nothing_is_left
+}
+
 @test "volumes of one name in two pods are two" {
         local other
         POD=pod-2
@@ -100,6 +112,25 @@ nothing_is_left() {
                 assert_refused
                 nothing_is_left
         done
+}
+
+@test "one that an earlier call has made is kept, with its content, when a repeat fails" {
+        call mount "$DIR" "$SPEC"
+        succeeded
+        echo hello >"$DIR/file"
+        umount "$DIR"
+        write_policy '"kinds": ["ephemeral"]'
+        call mount "$DIR" "$SPEC"
+        assert_refused loop
+        is "$(provisioned | wc -l)" 1
+        rm "$FLEXGRAFT_POLICY"
+        call mount "$DIR" "$SPEC"
+        succeeded
+        is "$(cat "$DIR/file")" hello
+        call unmount "$DIR"
+        succeeded
+        rmdir "$DIR" 2>/dev/null || :
+        nothing_is_left
 }
 
 @test "a volume of a profile has its filesystem" {
@@ -191,7 +222,7 @@ ephemeral_sweep() {
         # its directories
         call mount "$DIR" "$SPEC" && call unmount "$DIR"
         for ending in again 'given up'; do
-                LABEL="$verb, $ending" WIDER=3 sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
+                LABEL="$verb, $ending" WIDER=$((3 * ${WIDEST:-1})) sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
                         "${before[@]}" \
                         act "$DRIVER" "$verb" "${arguments[@]}" ';' \
                         "${again[@]}" \
@@ -211,5 +242,17 @@ ephemeral_sweep() {
 
 # bats test_tags=sweep
 @test "unmount killed at any call: again leaves nothing" {
+        ephemeral_sweep unmount
+}
+
+# bats test_tags=sweep
+@test "mount of one for virtual machines killed at any call: again mounts it, and unmount leaves nothing" {
+        SPEC=$(spec scratch ephemeral=true size=64Mi kataContainers=true)
+        WIDEST=4 ephemeral_sweep mount
+}
+
+# bats test_tags=sweep
+@test "unmount of one for virtual machines killed at any call: again leaves nothing" {
+        SPEC=$(spec scratch ephemeral=true size=64Mi kataContainers=true)
         ephemeral_sweep unmount
 }

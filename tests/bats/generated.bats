@@ -15,12 +15,12 @@ teardown() {
 
 # Every program that prints --help, as a path below the directory of programs.
 all_programs() {
-        (cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* flexdriver verbs/*) | grep -v 'pmem-namespaces$'
+        (cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-* flexdriver verbs/*) | grep -v 'pmem-namespaces$'
 }
 
 # Those with a request of their own.
 with_request() {
-        all_programs | grep -E '^(mount|volume)-' | grep -v '^mount-hook$'
+        all_programs | grep -E '^(mount|volume|host)-' | grep -v '^mount-hook$'
 }
 
 keys_of() {
@@ -49,7 +49,7 @@ keys_of() {
         local type
         helper flexdriver --help
         for type in $("$FLEXGRAFT_BIN/verbs/attach" --schema | jq -r '."$defs".request.properties.type.enum[]'); do
-                [[ $output =~ types\ of\ volumes\ are\ [a-z,\ ]*$type ]]
+                [[ $output =~ types\ of\ volumes\ are[[:space:]][a-z,\ ]*$type ]]
         done
 }
 
@@ -108,7 +108,7 @@ complete_word() {
         (
                 # shellcheck source=/dev/null
                 . "$BATS_TEST_TMPDIR/completions/bash/$1"
-                COMPREPLY=()
+                COMPREPLY=() COMP_WORDS=("$1" "$2") COMP_CWORD=1
                 "_flexgraft_${1//-/_}" "$1" "$2" "$1"
                 [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\n' "${COMPREPLY[@]}"
         )
@@ -118,13 +118,62 @@ complete_word() {
         local name key
         "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
         for name in $(with_request); do
-                [[ $(complete_word "$name" --s) == --schema ]]
+                [[ $(complete_word "$name" --sc) == --schema ]]
                 is "$(complete_word "$name" '{"')" "$(keys_of "$name" | sed 's/.*/{"&": /')" "$name"
         done
         is "$(complete_word mount-bind '{"container": 1, "rec')" '{"container": 1, "recursive": '
         is "$(complete_word mount-bind '{"container": "re')" ''
-        is "$(complete_word mount-list --t)" --table
+        is "$(complete_word mount-list --ta)" --table
         is "$(complete_word mount-hook '')" $'--help\n--schema\n--version\ncreateRuntime\nprestart\npoststart\npoststop'
+}
+
+# A name that a shell would run, if it took it for more than a name.
+HOSTILE='$(touch ran)'
+
+# complete_line WORD...: what bash would offer for the last word of the line.
+complete_line() {
+        (
+                # shellcheck source=/dev/null
+                . "$BATS_TEST_TMPDIR/completions/bash/$1"
+                COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+                "_flexgraft_${1//-/_}" "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null || "_$1" "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"
+                [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\n' "${COMPREPLY[@]}"
+        )
+}
+
+@test "bash completes containers, volumes, pools and mounts, and the words of an option" {
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        cd "$BATS_TEST_TMPDIR"
+        mkdir -p /run/crun/web-1 /run/crun/web-2 "/run/crun/$HOSTILE" "$STATE_DIR/provisioned" "$STATE_DIR/mounts" pools
+        touch "$STATE_DIR/provisioned/db.json" "$STATE_DIR/provisioned/$HOSTILE.json" "$STATE_DIR/mounts/data-1.json" pools/fast.json pools/slow.json
+        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools
+        is "$(complete_line mount-bind web)" $'web-1\nweb-2'
+        is "$(complete_line mount-remove --force web-1 '')" ''
+        is "$(complete_line mount-remove --container =  web)" $'web-1\nweb-2'
+        is "$(complete_line mount-remove --id '')" data-1
+        is "$(complete_line volume-delete '' | grep -v ^-)" db
+        is "$(complete_line volume-create db 1g --pool f)" fast
+        is "$(complete_line volume-list '' | grep -v ^-)" $'fast\nslow'
+        is "$(complete_line mount-bind web /srv /data --ids r)" remap
+        is "$(complete_line mount-bind web /srv /data --no-re)" $'--no-read-only\n--no-recursive\n--no-replace'
+        is "$(complete_line mount-bind web "$STATE_DIR/pro")" "$STATE_DIR/provisioned"
+        is "$(complete_line flexgraft mount re)" remove
+        is "$(complete_line flexgraft mount remove web)" $'web-1\nweb-2'
+        is "$(complete_line flexgraft check --ta)" --table
+        [[ ! -e ran ]]
+        rm -rf "${STATE_DIR:?}"
+        rmdir /run/crun/*
+}
+
+@test "who may read no state files is offered no names, without a message" {
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        mkdir -p "$STATE_DIR/provisioned" /run/crun/web-1
+        touch "$STATE_DIR/provisioned/db.json"
+        chmod 0700 "$STATE_DIR" /run/crun
+        # shellcheck disable=SC2016
+        run "$(tool as-user)" 1000 1000 - bash -c '. /dev/stdin; _flexgraft_values volumes; _flexgraft_values containers' <"$BATS_TEST_TMPDIR/completions/bash/mount-bind"
+        is "$output" ''
+        rmdir /run/crun/*
 }
 
 @test "zsh's completions name every option and key" {
@@ -152,16 +201,16 @@ complete_word() {
         local name
         for name in $(with_request); do
                 helper "$name" --tabel
-                is "$status $(jq -r .message <<<"$json" | sed 's/ (.*//')" '2 the request cannot be understood: unknown option --tabel' "$name"
+                is "$status $(json_field .message | sed 's/ (.*//')" '2 the request cannot be understood: unknown option --tabel' "$name"
         done
         helper mount-hook --tabel
         is "$status $stderr" $'2 mount-hook: unknown option --tabel\n'
         helper mount-list --table --tabel
-        is "$status $stderr" $'2 mount-list: unknown option --tabel\n'
+        is "$status $stderr" $'2 mount-list: unknown option --tabel (the nearest is --table)\n'
         helper volume-capacity --format yaml
-        is "$status $(jq -r .message <<<"$json")" '2 the request cannot be understood: --format must be followed by prometheus or json'
+        is "$status $(json_field .message)" '2 the request cannot be understood: --format must be followed by prometheus or json'
         helper verbs/unmount --tabel
-        [[ $(jq -r .message <<<"$json") == *'unknown option --tabel'* ]]
+        [[ $(json_field .message) == *'unknown option --tabel'* ]]
 }
 
 @test "the same mistake has the same words in every program" {
@@ -174,14 +223,14 @@ complete_word() {
         for name in $(with_request); do
                 for request in "${!mistakes[@]}"; do
                         helper "$name" "$request"
-                        words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                        words=$(json_field .message | sed 's/ (--help.*//')
                         is "$status $words" "2 the request cannot be understood: ${mistakes[$request]}" "$name $request"
                 done
                 helper "$name" ''
-                words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                words=$(json_field .message | sed 's/ (--help.*//')
                 is "$status $words" '2 the request cannot be understood: the request is empty: expected a JSON object' "$name"
                 helper "$name" {} {}
-                words=$(jq -r .message <<<"$json" | sed 's/ (--help.*//')
+                words=$(json_field .message | sed 's/ (--help.*//')
                 is "$status $words" '2 the request cannot be understood: one argument is needed: a JSON object, or - for standard input' "$name"
         done
 }

@@ -15,9 +15,9 @@ teardown() {
         is "$(comm -13 <(echo "$guests_before") <(guests))" "" "what a guest has left"
 }
 
-# What guests keep on the host while they run: one may run for other tests, and end meanwhile.
+# What guests of this file keep on the host while they run: others, in other process namespaces, come and go meanwhile.
 guests() {
-        find "$FLEXGRAFT_REPO/build/guest" -maxdepth 1 -name 'run.*' | sort
+        grep -lsxF "$(readlink /proc/self/ns/pid)" "$FLEXGRAFT_REPO"/build/guest/run.*/of | sort
 }
 
 # guest ARG...: guest-run, with status, output and stderr as helper sets them.

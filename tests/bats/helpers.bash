@@ -22,7 +22,7 @@ bed_setup() {
 
         CONTAINER_PID='' CONTAINER_ID='' CONTAINER_ROOTFS='' CONTAINER_KIND='' CONTAINER_BASE=''
         declare -gA bed_kind=() bed_id=() bed_rootfs=() bed_base=() bed_monitor=()
-        bed_loops=() bed_pids=() bed_made=() bed_serial=0 NODE_VIEW=''
+        bed_loops=() bed_pids=() bed_made=() bed_serial=0 bed_begun=0 NODE_VIEW=''
         status='' output='' stderr='' json='' bed_command=''
         snapshot_node bed_before
         bed_node=$bed_before                    # as node_snapshot has it: there are no records yet
@@ -46,6 +46,7 @@ bed_teardown() {
                 umount -l "$target"
         done
         for device in "${bed_loops[@]}"; do
+                release_guards "$device"
                 release_device "$device"
         done
         for target in "${bed_made[@]}"; do
@@ -90,17 +91,50 @@ tool() {
         echo "$FLEXGRAFT_TOOLS/$1"
 }
 
-# wait_until SECONDS COMMAND...: until COMMAND succeeds; fails when it has not within SECONDS.
+# shows TEXT...: each is in the last reply as it stands there.
+shows() {
+        local text
+        for text; do
+                [[ $output == *"$text"* ]] && continue
+                echo "the reply lacks: $text"
+                show_last
+                return 1
+        done
+}
+
+# wait_until SECONDS COMMAND...: until COMMAND succeeds; fails when it has not within SECONDS. A machine that stands still for so long, as virtual
+# ones do, has not waited: COMMAND is tried at least ten times for each second.
 wait_until() {
-        local deadline=$((SECONDS + $1 + 1))
+        local deadline=$((SECONDS + $1 + 1)) tries=$(($1 * 10))
         shift
         until "$@"; do
-                if ((SECONDS >= deadline)); then
+                if ((--tries < 0 && SECONDS >= deadline)); then
                         echo "waited in vain for: $*"
                         return 1
                 fi
                 sleep 0.01
         done
+}
+
+# stopwatch: from now on, for took_at_most. A process counts tenths of seconds: while the machine stands still, as virtual ones do, or has no
+# processor to give, it counts none.
+stopwatch() {
+        local before=${BACKGROUND_PID:-}
+        if [[ ! -e $BATS_TEST_TMPDIR/tenths ]]; then
+                : >"$BATS_TEST_TMPDIR/tenths"
+                # shellcheck disable=SC2016 # the other shell has them
+                background bash -c 'exec {never}<> <(:); while :; do read -r -t 0.1 -u "$never"; printf .; done' >"$BATS_TEST_TMPDIR/tenths"
+                BACKGROUND_PID=$before
+        fi
+        bed_begun=$(stat -c %s "$BATS_TEST_TMPDIR/tenths")
+}
+
+# took_at_most SECONDS: since stopwatch.
+took_at_most() {
+        local tenths=$(($(stat -c %s "$BATS_TEST_TMPDIR/tenths") - bed_begun))
+        ((tenths <= $1 * 10 + 10)) && return
+        echo "it took $((tenths / 10)) seconds, $1 are enough"
+        return 1
 }
 
 # background COMMAND...: runs it in the background until teardown; its pid in BACKGROUND_PID.
@@ -116,7 +150,7 @@ background_ready() {
         exec {fd}< <(exec "$@" 3>&- 2>&1)
         BACKGROUND_PID=$!
         bed_pids+=("$BACKGROUND_PID")
-        if ! read -r -t 10 line <&"$fd" || [[ $line != ready ]]; then
+        if ! read -r -t 120 line <&"$fd" || [[ $line != ready ]]; then
                 echo "$*: not ready: $line"
                 return 1
         fi
@@ -194,7 +228,7 @@ start_plain() {
         fi
         exec {fd}< <(exec "$FLEXGRAFT_TOOLS/container-init" "${arguments[@]}" "$rootfs" 3>&-)
         monitor=$!
-        if ! read -r -t 20 pid <&"$fd"; then
+        if ! read -r -t 120 pid <&"$fd"; then
                 echo "container-init did not start a container"
                 return 1
         fi
@@ -227,7 +261,8 @@ start_oci() {
  "root": {"path": "$rootfs"}, "hostname": "container",
  "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=1m"]},
-        {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]}],
+        {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]}
+        ${OCI_MOUNTS:+, $OCI_MOUNTS}],
  "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}
         $userns]}}
 END
@@ -240,10 +275,11 @@ END
 }
 
 # oci crun|runc ARGS...: the runtime. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup: where that is not so anyway, it gets it
-# in a mount namespace.
+# in a mount namespace. With OCI_ROOT, it keeps its state there.
 oci() {
         local runtime=$1
         shift
+        [[ -z ${OCI_ROOT:-} ]] || set -- --root "$OCI_ROOT" "$@"
         if [[ $runtime == runc ]]; then
                 runc "$@"
         elif [[ $(stat --file-system --format %T /sys/fs/cgroup) == cgroup2fs ]]; then
@@ -367,12 +403,38 @@ make_device() {
                 cat "$BATS_TEST_TMPDIR/mkfs.log"
                 return 1
         }
-        DEVICE=$(losetup --find --show "$IMAGE")
+        DEVICE=$(loop_over "$IMAGE")
         bed_loops+=("$DEVICE")
 }
 
+# loop_over [OPTION...] FILE: prints a new loop device over it. losetup gives any number that is free, also one of the two that a test
+# beside this one is just making a guard of a raw device of; such numbers (from 4096 on) are refused, since a container may have them.
+loop_over() {
+        local device
+        device=$(losetup --find --show "$@") || return 1
+        while ((${device#/dev/loop} >= 4096)); do
+                losetup --detach "$device"
+                device=/dev/loop$(lowest_new_loop)
+                losetup "$device" "$@" || device=$(losetup --find --show "$@") || return 1     # somebody else was faster
+        done
+        # what a test that was killed has set outlives the backing file
+        [[ " $* " == *' --read-only '* || " $* " == *' -r '* ]] || blockdev --setrw "$device"
+        echo "$device"
+}
+
+lowest_new_loop() {
+        local number=0
+        while [[ -e /sys/block/loop$number ]]; do
+                ((++number))
+        done
+        echo "$number"
+}
+
+# device_is_free DEVICE: no file is behind it, or one of the tests beside this one: they take the lowest number that is free.
 device_is_free() {
-        [[ ! -e /sys/block/${1#/dev/}/loop/backing_file ]]
+        local file=''
+        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
+        [[ -z $file || ($file == */bats-run-* && $file != "$BATS_RUN_TMPDIR"/*) ]]
 }
 
 # release_device DEVICE: lets it go if it is over a file of this run: the number may be another run's by now.
@@ -380,10 +442,32 @@ release_device() {
         local file=''
         { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
         [[ -z $file || $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
+        # these outlive the backing file; where a partition is, no other file on the whole device is found by its label
+        [[ ! -b ${1}p1 ]] || "$FLEXGRAFT_TOOLS/loop-ioctls" "$1" root unpartition >/dev/null
         blockdev --setrw "$1" 2>/dev/null       # this outlives the backing file
         [[ -n $file ]] || return 0              # free already, and another run's by the next moment
         losetup --detach "$1" 2>/dev/null
         wait_until 10 device_is_free "$1"
+}
+
+# guards_of DEVICE: the loop devices that mount-block made for containers that got this device raw.
+guards_of() {
+        local file='' outer
+        for outer in /sys/block/loop[0-9][0-9][0-9][0-9]*/loop/backing_file; do
+                { read -r file <"$outer"; } 2>/dev/null || continue
+                outer=${outer#/sys/block/}
+                [[ ${file##*/} != "${1#/dev/}" ]] || echo "/dev/${outer%%/*}"
+        done
+}
+
+# release_guards DEVICE: what mount-remove, poststop and volume-reconcile do, for a container that the test just killed.
+release_guards() {
+        local outer number
+        for outer in $(guards_of "$1"); do
+                number=${outer#/dev/loop}
+                losetup --detach "/dev/loop$((number + 1))" "$outer" 2>/dev/null
+                "$FLEXGRAFT_TOOLS/remove-loops" "$number"
+        done
 }
 
 # ---- the node
@@ -431,15 +515,37 @@ assert_node_unchanged() {
         return 1
 }
 
+# refuses_container CONTAINER-JSON [ERRNO]: mount-bind into it fails, and changes nothing.
+refuses_container() {
+        container_snapshot
+        node_snapshot
+        helper mount-bind "{\"container\": $1, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_failure "${2:-}"
+        assert_container_unchanged
+        assert_node_unchanged
+}
+
 # records: the names of all records, sorted; nothing for none.
 records() {
         [[ -d $STATE_DIR ]] || return 0
-        find "$STATE_DIR" ! -type d ! -name .lock -printf '%P\n' | sort
+        find "$STATE_DIR" ! -type d ! -name .lock ! -name ".call-counts*" ! -path "$STATE_DIR/uses/*" ! -path "$STATE_DIR/pool-sums/*" -printf '%P\n' | sort
 }
 
+# index_entries: what the index of uses holds: BUCKET/KEY:SORT:RECORD.
+index_entries() {
+        [[ -d $STATE_DIR/uses ]] || return 0
+        find "$STATE_DIR/uses" ! -type d ! -name '.*' -printf '%P\n' | sort
+}
+
+#
+# After a sweep, whose calls were killed or failed, the index of uses may have entries of no record, until volume-reconcile.
 assert_no_records() {
-        [[ -z $(records) ]] && return 0
-        echo "records or other files are left: $(records)"
+        if [[ -n ${SWEEP_NUMBER:-} && -z $(records) && -n $(index_entries) ]]; then
+                helper volume-reconcile '{}'
+                assert_success || return 1
+        fi
+        [[ -z $(records) && -z $(index_entries) ]] && return 0
+        echo "records or other files are left: $(records) $(index_entries)"
         show_last
         return 1
 }
@@ -466,7 +572,7 @@ private_node_view() {
                 done
         done
         background_ready unshare --mount --propagation private sh -c '
-                for dir; do mkdir -p "$dir" && mount -t tmpfs tmpfs "$dir" || exit 1; done
+                for dir; do mkdir -p "$dir" && mount -t tmpfs -o mode=0755 tmpfs "$dir" || exit 1; done
                 echo ready
                 exec sleep 1000000' sh "$@"
         NODE_VIEW=$BACKGROUND_PID
@@ -474,6 +580,17 @@ private_node_view() {
 
 in_node_view() {
         nsenter --target "$NODE_VIEW" --mount -- "$@" 3>&-
+}
+
+# put PATH CONTENT: a file in the private view.
+put() {
+        in_node_view sh -c 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"' sh "$1" "$2"
+}
+
+# configure RUNTIME DIRECTORY...: its state directories besides the usual ones, from now on.
+configure() {
+        jq --arg runtime "$1" '.runtimes[$runtime] = $ARGS.positional' --args "${@:2}" <"$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new"
+        mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
 }
 
 # process_start_time PID: in clock ticks since boot, field 22 of stat.
@@ -508,61 +625,63 @@ show_last() {
         echo "stderr:  ${stderr:0:4000}"
 }
 
-# The last helper printed one JSON object on one line, nothing else.
-assert_one_json_line() {
+# assert_reply_is WHAT [VALUE]: the last helper printed one JSON object on one line and nothing else, and it is that (reply.c).
+assert_reply_is() {
         if [[ -n $stderr ]]; then
                 echo "stderr is not empty"
                 show_last
                 return 1
         fi
-        if [[ $output != *$'\n' || ${output%$'\n'} == *$'\n'* ]] || ! jq -es 'length == 1 and (.[0] | type == "object")' <<<"$output" >/dev/null 2>&1; then
-                echo "stdout is not one line with one JSON object"
-                show_last
-                return 1
-        fi
+        [[ $output == *$'\n' ]] && "$FLEXGRAFT_TOOLS/reply" "$@" <<<"${output%$'\n'}" && return 0
+        echo "stdout is not one line with one JSON object that is: $*"
+        show_last
+        return 1
+}
+
+assert_one_json_line() {
+        assert_reply_is object
 }
 
 assert_success() {
-        assert_one_json_line || return 1
-        if [[ $status != 0 ]] || ! jq -e '.status == "Success"' <<<"$json" >/dev/null; then
-                echo "expected: exit status 0 and Success"
-                show_last
-                return 1
-        fi
+        assert_reply_is success || return 1
+        is "$status" 0 "exit status of a Success"
 }
 
 # assert_failure [ERRNO]: exit status 1, and a complete error.
 assert_failure() {
-        assert_one_json_line || return 1
-        if [[ $status != 1 ]] || ! jq -e --arg errno "${1:-}" '.status == "Failure" and (.message | type == "string" and length > 0)
-                and (.error | (.operation | type == "string" and length > 0) and (.errno | test("^E[A-Z0-9]+$")) and has("subject") and has("where"))
-                and ($errno == "" or .error.errno == $errno)' <<<"$json" >/dev/null; then
-                echo "expected: exit status 1 and a Failure with errno ${1:-(any)}"
-                show_last
-                return 1
-        fi
+        assert_reply_is failure "${1:-}" || return 1
+        is "$status" 1 "exit status of a Failure"
 }
 
 # assert_not_understood KEY: exit status 2, and the key that is wrong is named.
 assert_not_understood() {
-        assert_one_json_line || return 1
-        if [[ $status != 2 ]] || ! jq -e --arg key "${1:-}" '.status == "Failure" and .error.operation == "parse request" and .error.errno == "EINVAL"
-                and ($key == "" or (.error.subject == $key and (.message | contains($key))))' <<<"$json" >/dev/null; then
-                echo "expected: exit status 2 and a Failure of \"parse request\" that names ${1:-(any key)}"
-                show_last
-                return 1
-        fi
+        assert_reply_is not-understood "${1:-}" || return 1
+        is "$status" 2 "exit status of a request that is not understood"
+}
+
+# json_field JQ: what the jq expression gives of the last reply, as raw text.
+json_field() {
+        local status=0
+        "$FLEXGRAFT_TOOLS/reply" get "$1" <<<"$json" || status=$?
+        ((status == 2)) || return "$status"
+        jq -r "$1" <<<"$json"
 }
 
 # assert_field JQ VALUE: what the jq expression gives, as raw text, is VALUE.
 assert_field() {
         local is
-        is=$(jq -r "$1" <<<"$json")
+        is=$(json_field "$1")
         [[ $is == "$2" ]] && return 0
         echo "$1 is: $is"
         echo "expected: $2"
         show_last
         return 1
+}
+
+# assert_memory_is_shared TRACE: strace saw processes start, and none with a copy of its parent's memory.
+assert_memory_is_shared() {
+        grep -q 'clone(.*CLONE_VM' "$1"
+        is "$(grep -E 'clone\(|fork\(' "$1" | grep -cv CLONE_VM || :)" 0 "processes copy it"
 }
 
 # is ACTUAL EXPECTED [WHAT]
@@ -639,6 +758,16 @@ at_syscall() {
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
         json=$output
         read -r AT_TOTAL AT_REACHED AT_NAME <"$BATS_TEST_TMPDIR/at-report"
+}
+
+# terminal PROGRAM ARGUMENT...: with a terminal as standard output, and nothing else: what is printed there in $output, standard error in $stderr.
+terminal() {
+        local command
+        printf -v command '%q ' "$FLEXGRAFT_BIN/$1" "${@:2}"
+        bed_command=$command status=0
+        # %q writes what only bash reads; script starts $SHELL, which is sh where nobody has logged in.
+        output=$(SHELL=/bin/bash script --quiet --return --command "$command 2>$BATS_TEST_TMPDIR/stderr" /dev/null </dev/null 3>&- | tr -d '\r'; exit "${PIPESTATUS[0]}") || status=$?
+        stderr=$(<"$BATS_TEST_TMPDIR/stderr")
 }
 
 # kernel_can FEATURE: whether the running kernel has a feature that not all have (tests/tools/kernel-can.c lists them). Tests that ask

@@ -25,21 +25,42 @@ policy() {
 
 # open_policy [JQ]: one that allows everything here, changed by a jq program.
 open_policy() {
-        policy "$(jq -cn --arg top "$BATS_TEST_TMPDIR" '{kinds: ["bind", "block", "container-to-container", "tmpfs", "overlay"],
-                sources: [$top, "/dev"], containers: ["*"], options: ["suid", "dev", "shared"], raw: true} | '"${1:-.}")"
+        local policy
+        printf -v policy '{"kinds": ["bind", "block", "container-to-container", "tmpfs", "overlay"], "sources": ["%s", "/dev"], "containers": ["*"],
+                "options": ["suid", "dev", "shared"], "raw": true}' "$BATS_TEST_TMPDIR"
+        [[ -z ${1:-} ]] || policy=$(jq -c "$1" <<<"$policy")
+        policy "$policy"
 }
 
 # ---- the hook by itself, with a state made here
 
 # put_state ANNOTATIONS [JQ]: what a runtime says of the current container; a jq program changes it.
 put_state() {
-        jq -c --argjson pid "${CONTAINER_PID:-1}" --arg id "$HOOK_ID" --arg bundle "${CONTAINER_ROOTFS%/*}" \
-                '{ociVersion: "1.0.2", id: $id, status: "created", pid: $pid, bundle: $bundle, annotations: .} | '"${2:-.}" <<<"$1" >"$HOOK_STATE"
+        local state REPLY
+        as_json_string "$HOOK_ID"
+        printf -v state '{"ociVersion": "1.0.2", "id": %s, "status": "created", "pid": %s, "bundle": "%s", "annotations": %s}' \
+                "$REPLY" "${CONTAINER_PID:-1}" "${CONTAINER_ROOTFS%/*}" "$1"
+        [[ -z ${2:-} ]] || state=$(jq -c "$2" <<<"$state")
+        printf '%s\n' "$state" >"$HOOK_STATE"
+}
+
+# as_json_string TEXT: sets REPLY to it.
+as_json_string() {
+        REPLY=${1//\\/\\\\}
+        REPLY=${REPLY//\"/\\\"}
+        REPLY=\"${REPLY//$'\n'/\\n}\"
+}
+
+# annotation MOUNTS: these, as one annotation of ours.
+annotation() {
+        local REPLY
+        as_json_string "$1"
+        printf '{"io.flexgraft.mounts": %s}\n' "$REPLY"
 }
 
 # ask MOUNTS [JQ]: the same, with one annotation of ours.
 ask() {
-        put_state "$(jq -c '{"io.flexgraft.mounts": tojson}' <<<"$1")" "${2:-}"
+        put_state "$(annotation "$1")" "${2:-}"
 }
 
 bind_entry() {
@@ -131,10 +152,6 @@ make_bundle() {
                          $linux)}' >"$BUNDLE/config.json"
 }
 
-annotation() {
-        jq -c '{"io.flexgraft.mounts": tojson}' <<<"$1"
-}
-
 # runtime RUNTIME COMMAND [ARG...]: sets status, output, stderr as helper does.
 runtime() {
         bed_command="$*"
@@ -142,6 +159,15 @@ runtime() {
         oci "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" </dev/null 3>&- || status=$?
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
+}
+
+# create_bundle RUNTIME: up to its first instruction. The container is the current one, and gone after the test.
+create_bundle() {
+        local kind=$1
+        [[ $BUNDLE_BASE != 0 ]] || kind+=-nouserns
+        runtime "$1" create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        is "$status" 0 "exit status of $1 create" || return 1
+        adopt_container "$(<"$BUNDLE/pid")" "$kind" "$BUNDLE_ID" "$BUNDLE/rootfs" "$BUNDLE_BASE"
 }
 
 run_bundle() {

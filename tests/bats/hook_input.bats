@@ -113,7 +113,7 @@ END
 @test "a long annotation is fine up to 256 KiB and refused beyond" {
         local entry='{"type": "tmpfs", "target": "/data"}'
         start_container plain-created
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         ask_text "$entry$(head -c 1048576 /dev/zero | tr '\0' ' ')"
         refuses 2 io.flexgraft.mounts
         ask_text "[$(head -c 1048576 /dev/zero | tr '\0' '[')"
@@ -127,7 +127,7 @@ END
 @test "an annotation that nests deeply is refused" {
         local depth
         start_container plain-created
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         for depth in 10 1000 100000; do
                 ask_text "$(head -c "$depth" /dev/zero | tr '\0' '[')$(head -c "$depth" /dev/zero | tr '\0' ']')"
                 refuses 2 || { echo "with depth $depth"; return 1; }
@@ -158,7 +158,7 @@ END
 
 @test "a state that never ends is refused" {
         status=0
-        HELPER_PREFIX=(timeout 20)
+        HELPER_PREFIX=(timeout 120)
         helper mount-hook createRuntime </dev/zero
         assert_complaint 2 state
 }
@@ -166,7 +166,7 @@ END
 @test "a state that cannot be read is refused, with the reason" {
         helper mount-hook createRuntime </
         assert_complaint 2 'Is a directory'
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         helper mount-hook poststop <&-
         assert_complaint 2 state
 }

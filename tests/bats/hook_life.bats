@@ -14,17 +14,6 @@ teardown() {
         bed_teardown
 }
 
-# ---- bundles for real runtimes
-
-# create_bundle RUNTIME: up to its first instruction. The container is the current one, and gone after the test.
-create_bundle() {
-        local kind=$1
-        [[ $BUNDLE_BASE != 0 ]] || kind+=-nouserns
-        runtime "$1" create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
-        is "$status" 0 "exit status of $1 create" || return 1
-        adopt_container "$(<"$BUNDLE/pid")" "$kind" "$BUNDLE_ID" "$BUNDLE/rootfs" "$BUNDLE_BASE"
-}
-
 # ---- the life of a container
 
 lives_with_poststart() {

@@ -253,6 +253,25 @@ teardown() {
         refuses 1 'one of /dev'
 }
 
+@test "an image is asked for only where the policy has the kind and the directory" {
+        local image=$BATS_TEST_TMPDIR/images/disk.img
+        mkdir "${image%/*}"
+        truncate -s 16M "$image"
+        mkfs.ext4 -q -F "$image"
+        start_container plain-created
+        ask "[{\"type\": \"image\", \"source\": \"$image\", \"target\": \"/data\"}]"
+        refuses 1 'does not allow it' image kinds
+        open_policy '.kinds = ["image"] | .sources = ["/srv"]'
+        refuses 1 'does not allow it' sources
+        open_policy ".kinds = [\"image\"] | .sources = [{\"path\": \"${image%/*}\", \"readOnly\": true}]"
+        refuses 1 'sources (for writing)'
+        ask "[{\"type\": \"image\", \"source\": \"$image\", \"target\": \"/no\", \"options\": \"errors=panic\"}]"
+        open_policy '.kinds = ["image"]'
+        refuses 1 'does not allow it' errors
+        ask "[{\"destination\": \"/data\", \"type\": \"image\", \"source\": \"$image\"}]"
+        accepts /data
+}
+
 @test "raw devices are allowed by a word of their own" {
         make_device blank
         start_container plain-created
@@ -353,6 +372,33 @@ teardown() {
         done
 }
 
+@test "another container cannot be named by its user, its pod, its unit or the first letters of its id" {
+        local from other
+        start_container plain 200000
+        other=$CONTAINER_PID
+        start_container plain-created
+        open_policy '.containers = ["*"]'
+        for from in '{"id": "web", "user": 1000}' '{"pod": "default/web"}' '{"unit": "web.service"}'; do
+                ask "[{\"type\": \"container-to-container\", \"from\": {\"container\": $from, \"path\": \"/tmp\"}, \"to\": {\"path\": \"/data\"}}]"
+                refuses 1 'does not allow it' containers || { echo "with $from"; return 1; }
+        done
+        private_node_view /run/containerd
+        in_node_view sh -c 'mkdir -p "$1" && printf %s "$2" >"$1/init.pid"' sh "/run/containerd/io.containerd.runtime.v2.task/default/$(printf 'a%.0s' {1..64})" "$other"
+        ask '[{"type": "container-to-container", "from": {"container": "aaaaaaaaaaa", "path": "/tmp"}, "to": {"path": "/data"}}]'
+        refuses 1 'no container of this name or id'
+        ask '[{"type": "container-to-container", "from": {"container": "aaaaaaaaaaaa", "path": "/tmp"}, "to": {"path": "/data"}}]'
+        accepts /data
+}
+
+@test "another container cannot be named by a pid in a string, either" {
+        local other
+        start_container plain 200000
+        other=$CONTAINER_PID
+        start_container plain-created
+        ask "[{\"type\": \"container-to-container\", \"from\": {\"container\": \"$other\", \"path\": \"/tmp\"}, \"to\": {\"path\": \"/data\"}}]"
+        refuses 1 'no container of this name or id'
+}
+
 @test "too many mounts are refused" {
         local mounts
         start_container plain-created
@@ -425,7 +471,7 @@ teardown() {
 @test "a policy that is no regular file, or endless, is refused at once" {
         start_container plain-created
         ask '[{"type": "tmpfs", "target": "/data"}]'
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         rm "$FLEXGRAFT_POLICY"
         mkdir "$FLEXGRAFT_POLICY"
         refuses 1 "$FLEXGRAFT_POLICY"

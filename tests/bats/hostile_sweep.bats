@@ -38,7 +38,7 @@ swap_before_each() {
         sweep --run "$swap" "${AROUND[@]}" --watch tree "$outside" -- "${steps[@]}" \
                 sh "ours=\$(grep -cF ' $SOURCE ' /proc/$CONTAINER_PID/mountinfo); [ \$ours = 0 ] && exit 0
                         [ \$ours = 1 ] || { echo \"\$ours mounts\"; exit 1; }
-                        [ -n \"\$(find '$STATE_DIR' ! -type d ! -name .lock)\" ] || { echo 'a mount is there and no record of it'; exit 1; }" ';' \
+                        [ -n \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.1 -print)\" ] || { echo 'a mount is there and no record of it'; exit 1; }" ';' \
                 sh "[ -z \"\$(ls -A '$outside')\" ] || { echo 'something was made on the node'; exit 1; }" ';' \
                 sh "[ \"\$NAME\" = - ] || { $swap; }" ';' \
                 sh "$remove '$(remove_request /p/a/sub)' >'$BATS_TEST_TMPDIR/removed'
@@ -126,6 +126,9 @@ pid_is_reused() {
 # Before pidfd_open a bare number means whoever has it; from then on it means the container.
 check_bare_pid() {
         start_container "$1"
+        # the first call of a node makes directories that stay: it has calls that those of the rounds have not
+        helper mount-bind "$(bind_request /data '"id": "first"')"
+        helper mount-remove '{"id": "first"}'
         "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"id": "first"')" >/dev/null 3>&-
         helper mount-remove '{"id": "first"}'
         stop_container

@@ -4,6 +4,7 @@
 
 load helpers
 load sweep_helpers
+load install_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -37,32 +38,16 @@ END
         chmod 0755 "$dir/flexdriver" "$dir"/verbs/*
 }
 
-# install ARG...: the script; sets status, output, stderr.
-install() {
-        bed_command="install-flexvolume $*"
-        status=0
-        "$INSTALL" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
-        output=$(<"$BATS_TEST_TMPDIR/stdout")
-        stderr=$(<"$BATS_TEST_TMPDIR/stderr")
-}
-
 installed() {
-        install --plugin-dir "$PLUGINS" "$@"
+        run_install --plugin-dir "$PLUGINS" "$@"
         is "$status:$stderr" "0:"
-}
-
-refused() { # STATUS TEXT
-        [[ $status == "$1" && $stderr == "install-flexvolume: "*"$2"* ]] && return
-        echo "expected: exit status $1 and a message with \"$2\""
-        show_last
-        return 1
 }
 
 # finds DIR [ARG...]: that the script finds DIR on $NODE.
 finds() {
         local expected=$1
         shift
-        install --print-dir --root "$NODE" "$@"
+        run_install --print-dir --root "$NODE" "$@"
         is "$status:$output:$stderr" "0:$expected:"
 }
 
@@ -90,11 +75,6 @@ names() {
         ls -A "$1"
 }
 
-# All that a change would change.
-fingerprint() {
-        find "$1" -printf '%p %i %m %T@ %C@ %n\n' | sort
-}
-
 ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflexgraft~tmpfs'
 
 # ---- installing
@@ -113,7 +93,7 @@ ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflex
 @test "the real driver, installed, runs init under each of its names" {
         needs flexdriver
         local name
-        install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
+        run_install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
         is "$status:$stderr" "0:"
         for name in $ALL; do
                 json=$("$PLUGINS/$name/${name#*~}" init)
@@ -121,7 +101,7 @@ ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflex
         done
         is "$("$PLUGINS/flexgraft~tmpfs/tmpfs" init | jq .capabilities.attach)" false
         is "$("$PLUGINS/flexgraft~loop/loop" init | jq .capabilities.attach)" true
-        install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
+        run_install --plugin-dir "$PLUGINS" --from "$FLEXGRAFT_BIN"
         is "$(grep -c 'up to date' <<<"$output")" 5
 }
 
@@ -135,7 +115,7 @@ ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflex
 @test "what is no name for a driver is refused" {
         local name
         for name in loop '~loop' 'a~' a~b~c a/b/c ../x 'a~..' '.a~b' 'a~b c' a~verbs; do
-                install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
+                run_install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
                 refused 2 "no name for a driver"
         done
         [[ ! -e $PLUGINS ]]
@@ -143,10 +123,11 @@ ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflex
 
 @test "without --from the driver is found where make and where make install put it" {
         mkdir -p "$BATS_TEST_TMPDIR"/{tree/scripts,prefix/sbin,prefix/libexec,prefix/bin}
-        cp "$INSTALL" "$BATS_TEST_TMPDIR/tree/scripts/"
+        cp "$INSTALL" "${INSTALL%/*}/install-common.bash" "$BATS_TEST_TMPDIR/tree/scripts/"
         cp -r "$FIRST" "$BATS_TEST_TMPDIR/tree/bin"
         cp "$INSTALL" "$BATS_TEST_TMPDIR/prefix/sbin/"
         cp -r "$SECOND" "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft"
+        command install -D --mode 0644 --target-directory "$BATS_TEST_TMPDIR/prefix/share/flexgraft" "${INSTALL%/*}/install-common.bash"
         ln -s "$BATS_TEST_TMPDIR/prefix/sbin/install-flexvolume" "$BATS_TEST_TMPDIR/link"
         INSTALL=$BATS_TEST_TMPDIR/tree/scripts/install-flexvolume
         installed --name a~b
@@ -154,8 +135,8 @@ ALL=$'flexgraft~bind\nflexgraft~block\nflexgraft~flexgraft\nflexgraft~loop\nflex
         INSTALL=$BATS_TEST_TMPDIR/link
         installed --name a~b
         holds "$PLUGINS/a~b" "$SECOND"
-        mv "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft" "$BATS_TEST_TMPDIR/away"
-        install --plugin-dir "$PLUGINS"
+        rm -r "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft"/{flexdriver,verbs}
+        run_install --plugin-dir "$PLUGINS"
         refused 1 "no flexdriver beside this script"
 }
 
@@ -380,7 +361,7 @@ from_first() {
 }
 
 @test "an install that is told to end leaves nothing" {
-        printf '#!/bin/sh\necho >"%s"\nsleep 2\n' "$BATS_TEST_TMPDIR/in-init" >"$FIRST/verbs/init"
+        printf '#!/bin/sh\necho >"%s"\nsleep 60\n' "$BATS_TEST_TMPDIR/in-init" >"$FIRST/verbs/init"
         background "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b
         wait_until 10 test -e "$BATS_TEST_TMPDIR/in-init"
         kill -TERM "$BACKGROUND_PID"
@@ -393,7 +374,7 @@ from_first() {
 @test "a driver that does not work where it is put is not installed, and does not replace one that does" {
         installed --from "$FIRST" --name a~b
         printf '#!/bin/sh\necho "no such library" >&2\nexit 127\n' >"$SECOND/verbs/init"
-        install --plugin-dir "$PLUGINS" --from "$SECOND" --name a~b --name c~d
+        run_install --plugin-dir "$PLUGINS" --from "$SECOND" --name a~b --name c~d
         refused 1 "no such library"
         is "$(names "$PLUGINS")" a~b
         holds "$PLUGINS/a~b" "$FIRST"
@@ -427,29 +408,29 @@ from_first() {
 
 @test "a tree without verbs, or with what is no program among them, is refused" {
         chmod -x "$FIRST/verbs/mount"
-        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        run_install --plugin-dir "$PLUGINS" --from "$FIRST"
         refused 1 "no program: $FIRST/verbs/mount"
         rm -r "$FIRST/verbs"
-        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        run_install --plugin-dir "$PLUGINS" --from "$FIRST"
         refused 1 "no flexdriver with verbs/"
-        install --plugin-dir "$PLUGINS" --from "$BATS_TEST_TMPDIR/none"
+        run_install --plugin-dir "$PLUGINS" --from "$BATS_TEST_TMPDIR/none"
         refused 1 "no flexdriver with verbs/"
         [[ ! -e $PLUGINS ]]
 }
 
 @test "what cannot be understood is refused" {
-        install --what
+        run_install --what
         refused 2 "what is --what?"
-        install --plugin-dir
+        run_install --plugin-dir
         refused 2 "--plugin-dir needs a value"
-        install --plugin-dir relative --from "$FIRST"
+        run_install --plugin-dir relative --from "$FIRST"
         refused 2 "paths are absolute"
-        install --root "$BATS_TEST_TMPDIR/none"
+        run_install --root "$BATS_TEST_TMPDIR/none"
         refused 1 "no directory"
 }
 
 @test "--help tells every option" {
-        install --help
+        run_install --help
         is "$status:$stderr" "0:"
         local option count=0
         while read -r option; do
@@ -469,7 +450,7 @@ from_first() {
         installed --uninstall --dry-run
         [[ $output == *"a~b: would be removed" ]]
         is "$(fingerprint "$PLUGINS")" "$before"
-        install --plugin-dir "$PLUGINS.none" --from "$FIRST" --dry-run
+        run_install --plugin-dir "$PLUGINS.none" --from "$FIRST" --dry-run
         is "$status" 0
         [[ ! -e $PLUGINS.none ]]
 }
@@ -498,9 +479,9 @@ foreign_driver() {
         foreign_driver
         local before
         before=$(fingerprint "$PLUGINS")
-        install --plugin-dir "$PLUGINS" --from "$FIRST"
+        run_install --plugin-dir "$PLUGINS" --from "$FIRST"
         refused 1 "is not flexgraft's"
-        install --plugin-dir "$PLUGINS" --uninstall --name flexgraft~loop --force
+        run_install --plugin-dir "$PLUGINS" --uninstall --name flexgraft~loop --force
         refused 1 "is not flexgraft's"
         is "$(fingerprint "$PLUGINS")" "$before"
         installed --uninstall
@@ -516,9 +497,9 @@ foreign_driver() {
         local before name
         before=$(fingerprint "$PLUGINS" && fingerprint "$BATS_TEST_TMPDIR/elsewhere")
         for name in a~b c~d e~f; do
-                install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
+                run_install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
                 refused 1 "is not flexgraft's"
-                install --plugin-dir "$PLUGINS" --uninstall --name "$name"
+                run_install --plugin-dir "$PLUGINS" --uninstall --name "$name"
                 refused 1 "is not flexgraft's"
         done
         installed --uninstall
@@ -552,7 +533,7 @@ foreign_driver() {
         is "$output" "$PLUGINS (from --plugin-dir)"
         installed --uninstall --name a~b
         [[ $output == *"a~b: not there" ]]
-        install --plugin-dir "$BATS_TEST_TMPDIR/none" --uninstall
+        run_install --plugin-dir "$BATS_TEST_TMPDIR/none" --uninstall
         is "$status:$output" "0:$BATS_TEST_TMPDIR/none (from --plugin-dir): not there"
         [[ ! -e $BATS_TEST_TMPDIR/none ]]
 }
@@ -565,20 +546,20 @@ foreign_driver() {
 
 @test "a driver is not taken away while a pod has a volume of it, unless that is forced" {
         mkdir -p "$NODE/var/lib/kubelet/pods/1234-5678/volumes/flexgraft~loop/data"
-        install --root "$NODE" --from "$FIRST" --name flexgraft~loop --name a~b
+        run_install --root "$NODE" --from "$FIRST" --name flexgraft~loop --name a~b
         is "$status" 0
-        install --root "$NODE" --uninstall
+        run_install --root "$NODE" --uninstall
         refused 1 "volumes of flexgraft/loop"
         is "$(names "$NODE$DEFAULT")" $'a~b\nflexgraft~loop'
-        install --root "$NODE" --uninstall --name a~b
+        run_install --root "$NODE" --uninstall --name a~b
         is "$status" 0
-        install --root "$NODE" --uninstall --force
+        run_install --root "$NODE" --uninstall --force
         is "$status:$(names "$NODE$DEFAULT")" "0:"
         # where the running kubelet keeps its own
         make_kubelet 4711 kubelet --root-dir=/data/kubelet
-        install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+        run_install --root "$NODE" --from "$FIRST" --name flexgraft~loop
         mkdir -p "$NODE/data/kubelet/pods/1/volumes/flexgraft~loop/data"
-        install --root "$NODE" --uninstall
+        run_install --root "$NODE" --uninstall
         refused 1 "volumes of flexgraft/loop"
 }
 
@@ -586,10 +567,10 @@ foreign_driver() {
         local place
         for place in pods/1/volumes/flexgraft~loop/data plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data; do
                 mkdir -p "$BATS_TEST_TMPDIR/k3s/$place"
-                install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+                run_install --root "$NODE" --from "$FIRST" --name flexgraft~loop
                 is "$status" 0
                 mount -t tmpfs none "$BATS_TEST_TMPDIR/k3s/$place"
-                install --root "$NODE" --uninstall
+                run_install --root "$NODE" --uninstall
                 refused 1 "volumes of flexgraft/loop"
                 umount "$BATS_TEST_TMPDIR/k3s/$place"
         done
@@ -597,8 +578,8 @@ foreign_driver() {
 
 @test "a directory that kubelet left where nothing was ever mounted keeps no driver" {
         mkdir -p "$NODE/var/lib/kubelet/plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data"
-        install --root "$NODE" --from "$FIRST" --name flexgraft~loop
-        install --root "$NODE" --uninstall
+        run_install --root "$NODE" --from "$FIRST" --name flexgraft~loop
+        run_install --root "$NODE" --uninstall
         is "$status:$(names "$NODE$DEFAULT")" "0:"
 }
 
@@ -695,7 +676,7 @@ config() {
         finds /from/other --kubelet-config /other.yaml
         config 'kind: KubeletConfiguration' /other.yaml
         finds "$DEFAULT" --kubelet-config /other.yaml
-        install --root "$NODE" --print-dir --kubelet-config /none
+        run_install --root "$NODE" --print-dir --kubelet-config /none
         refused 1 "cannot read"
 }
 
@@ -783,7 +764,7 @@ config() {
         for text in 'volumePluginDir: relative' 'volumePluginDir: "/a\x62"' $'volumePluginDir:\n  /a' 'volumePluginDir: &anchor /a' \
                 'volumePluginDir: "/unfinished' $'volumePluginDir: # why\n  /a' '{"volumePluginDir": "a"}'; do
                 config "$text"
-                install --print-dir --root "$NODE"
+                run_install --print-dir --root "$NODE"
                 refused 1 "cannot make sense of volumePluginDir in /var/lib/kubelet/config.yaml"
         done
 }
@@ -838,14 +819,14 @@ END
 }
 
 @test "all paths are the node's, and no link leads out of it" {
-        install --root "$NODE/" --from "$FIRST" --name a~b
+        run_install --root "$NODE/" --from "$FIRST" --name a~b
         is "$status:$stderr" "0:"
         [[ $output == "$DEFAULT (from "* ]]
         holds "$NODE$DEFAULT/a~b" "$FIRST"
         ln -s usr "$NODE/link"
         finds /link/x --plugin-dir /link/x
         ln -s "$BATS_TEST_TMPDIR" "$NODE/out"
-        install --root "$NODE" --plugin-dir /out/exec --from "$FIRST"
+        run_install --root "$NODE" --plugin-dir /out/exec --from "$FIRST"
         refused 1 "by a link"
         [[ ! -e $BATS_TEST_TMPDIR/exec ]]
 }

@@ -42,7 +42,7 @@ nothing_is_left() {
 @test "pods get the filesystem in the image, and mountdevice tells where that is" {
         up
         [[ $IMAGE == "$STATE_DIR"/kata/*/kata.img ]]
-        is "$(losetup --noheadings --output OFFSET --associated "$IMAGE" | tr -d ' ')" $((4 << 20))
+        is "$(losetup --noheadings --output OFFSET --associated "$IMAGE" | tr -d ' ')" $((2 << 20))
         is "$(node_mount_type "$DIR")" ext4
         echo hello >"$DIR/file"
         down
@@ -57,8 +57,92 @@ nothing_is_left() {
         nothing_is_left
 }
 
-@test "the kernel of a virtual machine finds memory in the image, with the filesystem on its partition, and maps files with MAP_SYNC" {
-        local memory=$FLEXGRAFT_REPO/build/kata.$BASHPID
+# profile_vm [MEMBERS]: a profile of the loop pools, vm, whose volumes are for virtual machines and are not erased.
+profile_vm() {
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        echo '{"profile_matrix": {"vm": {"csi_plugin_type_selector": {"plugin_type": "loop"}, "volume_capabilities":
+                {"mount": {"fs_type": "ext4"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}},
+                "create_parameters": {"kataContainers": "true", "eraseAfter": "false"'"${1:-}"'}}}}' >"$FLEXGRAFT_PROFILES"
+}
+
+@test "a volume of a profile with kataContainers and eraseAfter is for virtual machines, and is not erased" {
+        profile_vm
+        helper volume-create '{"name": "vm", "size": "64m", "profile": "vm"}'
+        assert_success
+        is "$(jq .eraseAfter "$STATE_DIR/provisioned/vm.json")" false
+        SPEC=$(spec vm type=loop)
+        up
+        [[ $IMAGE == "$STATE_DIR"/kata/*/kata.img ]]
+        down
+        lifecycle_up vm type=loop kataContainers=false
+        [[ -e $DIR/kata.img ]]         # the volume's own filesystem
+        lifecycle_down vm
+        delete_volume vm
+        nothing_is_left
+}
+
+@test "a request's eraseAfter counts more than its profile's" {
+        profile_vm
+        helper volume-create '{"name": "vm", "size": "64m", "profile": "vm", "eraseAfter": true}'
+        assert_success
+        is "$(jq '.eraseAfter != false' "$STATE_DIR/provisioned/vm.json")" true
+        delete_volume vm
+        nothing_is_left
+}
+
+@test "a profile's kataContainers and eraseAfter must be true or false" {
+        local value
+        for value in '"eraseAfter": "no"' '"kataContainers": "1"'; do
+                profile_vm ", \"preallocate\": \"true\""
+                sed -i "s/${value%%:*}: \"[a-z]*\"/$value/" "$FLEXGRAFT_PROFILES"
+                helper volume-create '{"name": "vm", "size": "64m", "profile": "vm"}'
+                assert_failure EINVAL
+                [[ $output == *"${value:1:5}"* ]]
+        done
+        nothing_is_left
+}
+
+# ephemeral_is_for_machines KEY=VALUE...: an ephemeral volume of these options is for virtual machines from mount to unmount.
+ephemeral_is_for_machines() {
+        local image
+        SPEC=$(spec scratch ephemeral=true size=64Mi "$@")
+        DIR=$(pod_dir scratch)
+        call mount "$DIR" "$SPEC"
+        succeeded || return 1
+        image=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
+        [[ $image == "$STATE_DIR"/kata/*/kata.img ]] || return 1
+        is "$(losetup --noheadings --output OFFSET --associated "$image" | tr -d ' ')" $((2 << 20)) || return 1
+        echo hello >"$DIR/file" || return 1
+        helper volume-reconcile '{}'
+        call mount "$DIR" "$SPEC"
+        succeeded || return 1
+        is "$(cat "$DIR/file")" hello || return 1
+        is "$(jq .eraseAfter "$STATE_DIR"/provisioned/ephemeral-*.json)" false || return 1
+        call unmount "$DIR"
+        succeeded || return 1
+        call unmount "$DIR"
+        succeeded || return 1
+        is "$(ls "$POOL")" '' images && [[ -z $(find "$STATE_DIR/provisioned" -name '*.json') ]] && nothing_is_left
+}
+
+@test "an ephemeral volume with kataContainers and without eraseAfter is for virtual machines, and gone after unmount" {
+        ephemeral_is_for_machines kataContainers=true eraseAfter=false
+}
+
+@test "an ephemeral volume of a profile with kataContainers and eraseAfter is for virtual machines, and gone after unmount" {
+        profile_vm
+        ephemeral_is_for_machines profile=vm
+}
+
+@test "an ephemeral volume that is too small for an image leaves nothing" {
+        call mount "$DIR" "$(spec vm ephemeral=true size=9Mi kataContainers=true)"
+        assert_refused
+        [[ -z $(find "$STATE_DIR/provisioned" -name '*.json') ]]
+        nothing_is_left
+}
+
+@test "the kernel of a virtual machine finds memory in the image, mounts the whole of it, and maps files with MAP_SYNC" {
+        local memory; memory=$(mktemp -u "$FLEXGRAFT_REPO/build/kata.XXXXXX")
         [[ ! -e /run/guest-run ]] || skip "this is a virtual machine already"
         up
         echo hello >"$DIR/file"
@@ -74,17 +158,85 @@ nothing_is_left() {
         truncate -s $((66 << 20)) "$memory"
         run "$FLEXGRAFT_REPO/scripts/guest-run" --timeout 200 --nvdimm "$memory" bash -c '
                 modprobe --all nfit nd_pmem ext4
-                for i in {1..50}; do [[ -b /dev/pmem0p1 ]] && break; sleep 0.1; done
+                for i in {1..50}; do [[ -b /dev/pmem0 ]] && break; sleep 0.1; done
                 echo "mode: $(cat /sys/bus/nd/devices/pfn0.*/mode | sort | tail -n 1)"
-                mkdir /tmp/m && mount -o dax=always /dev/pmem0p1 /tmp/m && cat /tmp/m/file && '"$FLEXGRAFT_TOOLS"'/map-sync /tmp/m/mapped && echo synced'
+                echo "partitions: $(ls -d /sys/class/block/pmem0/pmem0p* 2>/dev/null)."
+                mkdir /tmp/m && mount -o dax=always /dev/pmem0 /tmp/m && cat /tmp/m/file && '"$FLEXGRAFT_TOOLS"'/map-sync /tmp/m/mapped && echo synced'
         rm -f "$memory"
         is "$status" 0
-        [[ $output == *'mode: ram'*hello*synced* ]]
+        [[ $output == *'mode: ram'*'partitions: .'*hello*synced* ]]
+}
+
+# volume_with_image FILE: the volume's own filesystem, made by hand, with this file as its image.
+volume_with_image() {
+        mkdir -p "$POOL" "$BATS_TEST_TMPDIR/content"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
+        mv "$1" "$BATS_TEST_TMPDIR/content/kata.img"
+        truncate -s 64M "$(image_of vm)"
+        mkfs.ext4 -q -F -d "$BATS_TEST_TMPDIR/content" "$(image_of vm)"
+}
+
+# write_bytes FILE OFFSET BYTES: BYTES as printf has them.
+write_bytes() {
+        # shellcheck disable=SC2059 # it is a format
+        printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# write_table FILE OFFSET BYTES: a partition table at OFFSET, whose partition begins at the sector of these little-endian bytes.
+write_table() {
+        write_bytes "$1" $(($2 + 446 + 4)) '\x83'
+        write_bytes "$1" $(($2 + 446 + 8)) "$3"
+        write_bytes "$1" $(($2 + 446 + 12)) '\x00\x80\x00\x00'
+        write_bytes "$1" $(($2 + 510)) '\x55\xaa'
+}
+
+@test "an earlier image, with a second partition table and the filesystem at 4 MiB, is mounted as it is" {
+        local image=$BATS_TEST_TMPDIR/old
+        mkdir "$BATS_TEST_TMPDIR/files"
+        echo kept >"$BATS_TEST_TMPDIR/files/file"
+        truncate -s 20M "$image"
+        mkfs.ext4 -q -F -b 4096 -E offset=$((4 << 20)) -d "$BATS_TEST_TMPDIR/files" "$image" 16M
+        write_table "$image" 0 '\x00\x20\x00\x00'
+        write_table "$image" $((2 << 20)) '\x00\x10\x00\x00'
+        volume_with_image "$image"
+        up
+        is "$(losetup --noheadings --output OFFSET --associated "$IMAGE" | tr -d ' ')" $((4 << 20))
+        is "$(cat "$DIR/file")" kept
+        grep -q 'kata.img is an earlier image' "$LOG"
+        echo more >>"$DIR/file"
+        down
+        nothing_is_left
+        up
+        is "$(cat "$DIR/file")" $'kept\nmore'
+        down
+        nothing_is_left
+}
+
+@test "an image whose partition table a virtual machine has overwritten is refused, and nothing is written to it" {
+        local image=$BATS_TEST_TMPDIR/damaged bytes before
+        for bytes in '\x00\x10\x00\x01' '\x00\x00\x00\x00' '\x08\x10\x00\x00' none; do
+                truncate -s 20M "$image"
+                [[ $bytes == none ]] || write_table "$image" 0 "$bytes"
+                volume_with_image "$image"
+                before=$(sha256sum <"$BATS_TEST_TMPDIR/content/kata.img")
+                call attach "$SPEC" "$NODE"
+                succeeded
+                call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+                assert_refused 'partition table'
+                call unmountdevice "$GLOBAL"
+                succeeded
+                call detach vm "$NODE"
+                succeeded
+                nothing_is_left
+                debugfs -R "dump kata.img $BATS_TEST_TMPDIR/after" "$(image_of vm)" 2>/dev/null
+                is "$(sha256sum <"$BATS_TEST_TMPDIR/after")" "$before"
+                rm "$BATS_TEST_TMPDIR/content/kata.img"
+        done
 }
 
 @test "what is no volume for a virtual machine is refused, and leaves nothing" {
         local options
-        for options in 'type=loop size=64Mi kataContainers=maybe' 'type=loop size=9Mi kataContainers=true' 'type=tmpfs kataContainers=true' 'type=kata' 'type=loop size=64Mi ephemeral=true kataContainers=true'; do
+        for options in 'type=loop size=64Mi kataContainers=maybe' 'type=loop size=9Mi kataContainers=true' 'type=tmpfs kataContainers=true' 'type=kata'; do
                 # shellcheck disable=SC2086 # the words of the options
                 SPEC=$(spec vm $options)
                 call attach "$SPEC" "$NODE"
@@ -95,7 +247,7 @@ nothing_is_left() {
                 call detach vm "$NODE"
                 succeeded
                 nothing_is_left
-                rm -f "$(image_of vm)"
+                delete_volume vm
         done
 }
 

@@ -35,9 +35,9 @@ bind() { # TARGET
         is "$status" 0
         is "$stderr" ''
         is "${#lines[@]}" 3
-        [[ ${lines[0]} =~ ^CONTAINER\ +TARGET\ +STATE\ +TYPE\ +SOURCE\ +OPTIONS\ +ID$ ]]
-        [[ ${lines[1]} =~ ^$CONTAINER_PID\ +/one\ +gone\ +bind\  ]]
-        [[ ${lines[2]} =~ ^$CONTAINER_PID\ +/two/three\ +present\ +bind\  ]]
+        [[ ${lines[0]} =~ ^CONTAINER\ +TARGET\ +STATE\ +WANTED\ +TYPE\ +SOURCE\ +OPTIONS\ +ID$ ]]
+        [[ ${lines[1]} =~ ^$CONTAINER_PID\ +/one\ +gone\ +no\ +bind\  ]]
+        [[ ${lines[2]} =~ ^$CONTAINER_PID\ +/two/three\ +present\ +no\ +bind\  ]]
 }
 
 @test "the table names a container by its id where the request did" {
@@ -78,7 +78,7 @@ bind() { # TARGET
         bind '/a\u001b[2Jb'
         table
         [[ $output != *$'\e'* ]]
-        [[ ${lines[1]} == *'/a?[2Jb'* ]]
+        [[ ${lines[1]} == *'/a\u001b[2Jb'* ]]
 }
 
 # list_calls: the system calls that mount-list makes now, and whether it reads a table of mounts.

@@ -141,3 +141,13 @@ check_locked_in() {
         assert_no_helper_processes
         in_container umount /data
 }
+
+@test "to lock a directory's attributes no filesystem is made" {
+        start_container plain
+        HELPER_PREFIX=(strace -f -e trace=fsopen -o "$BATS_TEST_TMPDIR/trace")
+        helper mount-bind "$(bind_request /data '"readOnly": true, "locked": true')"
+        HELPER_PREFIX=()
+        assert_success
+        assert_attributes /data ro nosuid nodev
+        is "$(grep -c 'fsopen(' "$BATS_TEST_TMPDIR/trace" || :)" 0 "filesystems are made"
+}

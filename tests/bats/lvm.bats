@@ -14,33 +14,17 @@ EXTENT=$((4 << 20))
 
 setup() {
         DRIVER=''
-        modprobe --quiet --all dm_mod dm_thin_pool dm_snapshot dm_raid dm_mirror 2>/dev/null || :
-        has_device_mapper || skip "this kernel has no device mapper"
+        modprobe --quiet dm_mod 2>/dev/null || : # the programs have the kernel load the others (lvm_modules.bats)
+        has_device_mapper || skip "this kernel has no device mapper, or this machine no lvm"
         bed_setup
         needs volume-create volume-delete volume-list volume-capacity
         driver_setup flexgraft~lvm
         export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
-        GROUP=fg$BATS_TEST_NUMBER
-        disks=()
-        local name device
-        for name in a b c; do
-                truncate -s 68M "$BATS_TEST_TMPDIR/$name.disk"
-                device=$(losetup --find --show "$BATS_TEST_TMPDIR/$name.disk")
-                bed_loops+=("$device")
-                disks+=("$device")
-        done
-        quietly vgcreate "$GROUP" "${disks[@]}"
-        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\"}" >"$FLEXGRAFT_POOLS/big.json"
+        group_make 3 68M
 }
 
 teardown() {
-        [[ -n ${GROUP:-} ]] || return 0
-        local target
-        while read -r _ _ _ _ target _; do
-                [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
-        done < <(tac /proc/self/mountinfo)
-        quietly vgremove --force "$GROUP" || :
-        driver_teardown
+        group_teardown
 }
 
 volumes() {
@@ -67,8 +51,42 @@ capacity() {
 
 profile() { # NAME PARAMETERS
         echo "{\"profile_matrix\": {\"$1\": {\"csi_plugin_type_selector\": {\"plugin_type\": \"org.flexgraft.lvm\"},
-                \"volume_capabilities\": {\"mount\": {\"fs_type\": \"xfs\"}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
+                \"volume_capabilities\": {\"mount\": {\"fs_type\": \"ext4\"}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
                 \"create_parameters\": $2}}}" >"$FLEXGRAFT_PROFILES"
+}
+
+# runs_of_lvm PROGRAM REQUEST: how often it runs lvm.
+runs_of_lvm() {
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program "$1")" "$2"
+        assert_success >&2 || return 1
+        awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l
+}
+
+@test "lvm is run three times to make a volume, whatever its type, and once to measure a group" {
+        local one
+        one=$(runs_of_lvm volume-capacity '{"pool": "big"}')
+        is "$one" $(($(runs_of_lvm volume-capacity '{"pool": "default"}') + 1))
+        is "$(runs_of_lvm volume-create "{\"name\": \"data\", \"size\": $EXTENT, \"pool\": \"big\"}")" $((one + 2))
+        is "$(runs_of_lvm volume-create "{\"name\": \"mirrored\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": {\"type\": \"raid1\"}}")" $((one + 2))
+        is "$(jq -r .identity "$STATE_DIR/provisioned/mirrored.json")" "$(lvm_uuid "$GROUP/mirrored")"
+}
+
+# lvm_uuid GROUP/VOLUME
+lvm_uuid() {
+        quietly lvs --noheadings --options lv_uuid "$1"
+        grep -oE '[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}' "$BATS_TEST_TMPDIR/lvm.log"
+}
+
+@test "a volume in several segments counts once" {
+        local before
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\", \"maxPercent\": 80}" >"$FLEXGRAFT_POOLS/big.json"
+        create first $EXTENT
+        assert_success
+        create second $EXTENT
+        assert_success
+        before=$(capacity available)
+        quietly lvextend --size $((2 * EXTENT))b "$GROUP/first"
+        is "$(capacity available)" $((before - EXTENT))
 }
 
 @test "a volume is made, attached, mounted by a pod, given back, and the room is what it was" {
@@ -104,7 +122,7 @@ profile() { # NAME PARAMETERS
         create linear 1
         assert_success
         assert_field .volume.size "$EXTENT"
-        create striped $((EXTENT + 1)) '"parameters": {"type": "striped", "stripes": "3", "stripesize": "16"}'
+        create striped $((EXTENT + 1)) '"parameters": {"type": "striped", "stripes": "3", "stripesize": "16k"}'
         assert_success
         assert_field .volume.size $((3 * EXTENT))
         create mirror "$EXTENT" '"parameters": {"type": "mirror"}'
@@ -118,6 +136,7 @@ profile() { # NAME PARAMETERS
         is "$(dmsetup ls | grep -c "^$GROUP")" 0 "active volumes"
 }
 
+# bats test_tags=kernel_too
 @test "parameters that lvm would not take are refused by name" {
         local parameters
         for parameters in '{"type": "cache"}' '{"stripes": "2"}' '{"type": "striped", "stripes": "0"}' '{"type": "raid1", "mirrors": "-1"}' \
@@ -128,6 +147,7 @@ profile() { # NAME PARAMETERS
         is "$(volumes)" ''
 }
 
+# bats test_tags=kernel_too
 @test "the largest volume that is told can be made, and one of an extent more cannot" {
         local largest
         quietly lvcreate --size 20M --name others "$GROUP" "${disks[0]}"
@@ -138,7 +158,7 @@ profile() { # NAME PARAMETERS
         assert_failure ENOSPC "$largest"
         helper volume-create "{\"name\": \"data\", \"size\": $largest, \"profile\": \"two\"}"
         assert_success
-        assert_field .volume.fsType xfs
+        assert_field .volume.fsType ext4
         is "$(capacity largest two)" 0
         delete data
         assert_success
@@ -188,7 +208,7 @@ profile() { # NAME PARAMETERS
         quietly lvchange --activate n "$GROUP/data"
         delete data
         assert_success
-        is "$(grep -c secret "$BATS_TEST_TMPDIR/a.disk" "$BATS_TEST_TMPDIR/b.disk" "$BATS_TEST_TMPDIR/c.disk" | grep -cv ':0$')" 0 "disks with it"
+        is "$(grep -c secret "$BATS_TEST_TMPDIR"/disk.{0,1,2} | grep -cv ':0$')" 0 "disks with it"
         create data $((2 * EXTENT)) '"eraseAfter": false'
         assert_success
         quietly lvchange --activate y "$GROUP/data"
@@ -200,6 +220,19 @@ profile() { # NAME PARAMETERS
         assert_success
         quietly lvchange --activate y "$GROUP/data"
         is "$(blkid -p -o value -s TYPE "/dev/$GROUP/data" || :)" '' "signature"
+}
+
+@test "volume-delete tells how many bytes of a volume it has erased" {
+        local size=$((2 * EXTENT)) line
+        create data "$size"
+        assert_success
+        helper volume-delete --progress=json '{"name": "data"}'
+        [[ $output == *'"Success"'* ]]
+        for line in 0 "$size"; do
+                printf '{"progress":{"program":"volume-delete","step":"erase","subject":"/dev/mapper/%s-data","doneBytes":%s,"totalBytes":%s}}\n' \
+                        "$GROUP" "$line" "$size"
+        done >"$BATS_TEST_TMPDIR/expected"
+        is "$stderr" "$(<"$BATS_TEST_TMPDIR/expected")"$'\n'
 }
 
 @test "what others made in the group is never touched, and never a match" {
@@ -252,6 +285,8 @@ profile() { # NAME PARAMETERS
         quietly lvcreate --size 16M --name vol1 "$GROUP"
         quietly lvchange --activate n "$GROUP/vol1"
         install_driver kubernetes.io~lvm
+        call attach "$(spec pv volumeID=vol1 size=1000m "volumegroup=$GROUP" @fsType=ext4)" "$NODE"
+        assert_refused "$GROUP/vol1" 16777216 1048576000
         kubelet_attach pv volumeID=vol1 size=16m "volumegroup=$GROUP" @fsType=ext4
         is "${DEVICES[pv]}" "/dev/mapper/$GROUP-vol1"
         kubelet_stage pv
@@ -268,6 +303,7 @@ profile() { # NAME PARAMETERS
         kubelet_detach pv
 }
 
+# bats test_tags=kernel_too
 @test "groups and volumes that are not there, or that are no names, are refused" {
         local options
         install_driver kubernetes.io~lvm
@@ -278,6 +314,39 @@ profile() { # NAME PARAMETERS
                 assert_refused
         done
         is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" '' "records"
+}
+
+@test "without its volume group a pool is missing, and without its logical volume a volume is lost" {
+        create data $((16 << 20))
+        assert_success
+        lifecycle_up data type=lvm
+        lifecycle_down data
+        # what blanks it may not be formatted over
+        quietly lvchange -ay "$GROUP/data"
+        blkdiscard --zeroout "/dev/$GROUP/data"
+        quietly lvchange -an "$GROUP/data"
+        kubelet_attach data type=lvm
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        assert_refused lost blank
+        kubelet_detach data
+        quietly vgrename "$GROUP" "away$GROUP"
+        call attach "$(spec data type=lvm)" "$NODE"
+        assert_refused "there is no volume group" "$GROUP"
+        delete data
+        assert_failure ENODEV
+        create more $((4 << 20))
+        assert_failure
+        assert_field '.error.hint | contains("vgs")' true
+        quietly vgrename "away$GROUP" "$GROUP"
+        quietly lvremove --force "$GROUP/data"
+        call attach "$(spec data type=lvm)" "$NODE"
+        assert_refused lost
+        delete data
+        assert_success
+        create data $((16 << 20))
+        assert_success
+        assert_field .existed false
 }
 
 @test "a volume grows while it is mounted" {
@@ -295,6 +364,7 @@ profile() { # NAME PARAMETERS
         kubelet_detach data
 }
 
+# bats test_tags=kernel_too
 @test "a volume grows no further than its pool may, nor than its thin pool" {
         local thin="\"parameters\": {\"type\": \"thin\", \"thinpool\": \"tp\"}"
         echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\", \"maxPercent\": 25}" >"$FLEXGRAFT_POOLS/big.json"
@@ -395,4 +465,49 @@ profile() { # NAME PARAMETERS
         done
         is "$made" 3
         is "$(volumes | wc -l)" 3
+}
+
+# is_inactive NAME: no device of the volume, and no record that it is attached.
+is_inactive() {
+        run ! dmsetup info "$GROUP-$1"
+        is "$(compgen -G "$STATE_DIR/volumes/*.json" || :)" ""
+        is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" ""
+}
+
+@test "a volume is mounted in containers by its name, active until the last mount-remove, and so is the device of a block volume" {
+        local first
+        create db $((4 * EXTENT))
+        assert_success
+        create disk $EXTENT '"targetType": "block"'
+        assert_success
+        start_container plain
+        first=$CONTAINER_PID
+        helper mount-volume "{\"container\": $first, \"volume\": \"db\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .mount.idMapping idmapped
+        in_container sh -c 'echo kept >/data/file'
+        start_container plain 300000
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"volume\", \"volume\": \"disk\", \"raw\": true, \"target\": \"/disk\"},
+                {\"type\": \"volume\", \"volume\": \"db\", \"target\": \"/data\", \"readOnly\": true}]}"
+        assert_success
+        is "$(in_container cat /data/file)" kept
+        in_container sh -c 'echo raw | dd of=/disk bs=512 conv=sync,fsync 2>/dev/null'
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        run ! dmsetup info "$GROUP-disk"
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        dmsetup info "$GROUP-db"
+        helper mount-remove "{\"container\": $first, \"target\": \"/data\"}"
+        assert_success
+        is_inactive db
+        helper mount-volume "{\"container\": $first, \"volume\": \"db\", \"target\": \"/data\"}"
+        assert_success
+        use_container "$first"
+        is "$(in_container cat /data/file)" kept
+        helper mount-remove "{\"container\": $first, \"target\": \"/data\"}"
+        assert_success
+        is_inactive db
+        delete db
+        assert_success
 }

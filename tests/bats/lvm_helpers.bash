@@ -13,6 +13,26 @@ has_device_mapper() {
         grep -q device-mapper /proc/misc && [[ -n $(type -P lvm) ]]
 }
 
+# group_make COUNT SIZE: the volume group GROUP of so many disks, which is the pool "big".
+group_make() {
+        GROUP=fg$BATS_TEST_NUMBER
+        disks=()
+        loop_disks "$1" "$2"
+        quietly vgcreate "$GROUP" "${disks[@]}"
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\"}" >"$FLEXGRAFT_POOLS/big.json"
+}
+
+# group_teardown: it is gone, with all that is mounted of it; then driver_teardown.
+group_teardown() {
+        [[ -n ${GROUP:-} ]] || return 0
+        local target
+        while read -r _ _ _ _ target _; do
+                [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
+        done < <(tac /proc/self/mountinfo)
+        quietly vgremove --force "$GROUP" || :
+        driver_teardown
+}
+
 # lvm_volumes GROUP: NAME TYPE of what is in a group, sorted.
 lvm_volumes() {
         quietly lvs --noheadings --options lv_name,segtype "$1"
@@ -36,11 +56,11 @@ stores_setup() {
         declare -gA hidden_nodes=()
         disks=()
         if [[ ! -e $BATS_FILE_TMPDIR/stores ]]; then
-                modprobe --quiet --all dm_mod dm_thin_pool dm_snapshot dm_raid dm_mirror nfit nd_pmem 2>/dev/null || :
+                modprobe --quiet --all dm_mod nfit nd_pmem 2>/dev/null || : # the programs have the kernel load the others
                 stores_empty
                 touch "$BATS_FILE_TMPDIR/stores"
         fi
-        has_device_mapper || skip "this kernel has no device mapper"
+        has_device_mapper || skip "this kernel has no device mapper, or this machine no lvm"
         [[ ! -e /sys/bus/nd/devices/region1 || -z $(type -P ndctl) ]] || ! regions_are_empty || HAS_PMEM=yes
 }
 
@@ -90,7 +110,7 @@ loop_disks() {
         for ((i = 0; i < $1; i++)); do
                 file=$BATS_TEST_TMPDIR/disk.${#disks[@]}
                 truncate -s "$2" "$file"
-                device=$(losetup --find --show "$file")
+                device=$(loop_over "$file")
                 bed_loops+=("$device")
                 disks+=("$device")
         done

@@ -247,7 +247,7 @@ layers() {
         seq "$1" "$2" | jq -Rc --arg dir "$BATS_TEST_TMPDIR/layers" '"\($dir)/\(.)"' | jq -sc .
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "64 lower layers, the first one on top" {
         local i
         for ((i = 1; i <= 64; i++)); do layer "$i"; done
@@ -431,7 +431,7 @@ check_odd() {
 @test "an option that overlay does not know fails with the kernel's message, and leaves nothing" {
         start_container plain
         fails_and_leaves_nothing EINVAL "\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$WORK\", \"options\": \"nonesuch=1\""
-        [[ $(jq -r .error.kernel <<<"$json") == *nonesuch* ]]
+        [[ $(json_field .error.kernel) == *nonesuch* ]]
 }
 
 @test "what is missing or out of place is not understood" {
@@ -489,7 +489,7 @@ check_odd() {
         mkdir "$BATS_TEST_TMPDIR/other/work" "$BATS_TEST_TMPDIR/again"
         start_container plain
         fails_and_leaves_nothing EXDEV "\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$BATS_TEST_TMPDIR/other/work\""
-        [[ $(jq -r .message <<<"$json") == *mount* ]]
+        [[ $(json_field .message) == *mount* ]]
         # one filesystem, but two mounts
         mount --bind "$BATS_TEST_TMPDIR/other" "$BATS_TEST_TMPDIR/again"
         mkdir "$BATS_TEST_TMPDIR/other/upper"
@@ -529,7 +529,7 @@ check_odd() {
                 is "$(in_container stat -c %u /data/new)" 0
         else
                 fails_and_leaves_nothing '' "$request"
-                [[ $(jq -r .message <<<"$json") == *mapped* ]]
+                [[ $(json_field .message) == *mapped* ]]
         fi
         helper mount-remove "$(remove_request /data)"
         start_container plain-nouserns
@@ -550,7 +550,7 @@ check_odd() {
         container_snapshot
         mount_layers "$layers"
         assert_failure EBUSY
-        [[ $(jq -r .message <<<"$json") == *"$first"* ]]
+        [[ $(json_field .message) == *"$first"* ]]
         assert_container_unchanged
         stop_container "$first"
         mount_layers "$layers"
@@ -916,4 +916,26 @@ overlay_sweep() {
 @test "an overlay with any call failing: again succeeds, and remove leaves nothing" {
         start_container plain
         overlay_sweep --fail EIO
+}
+
+# ---- cost
+
+# traced CALL: what strace -f writes of this system call, or these, of one mount goes to $BATS_TEST_TMPDIR/trace.
+traced() {
+        start_container plain
+        HELPER_PREFIX=(strace -f -e "trace=$1" -o "$BATS_TEST_TMPDIR/trace")
+        mount_overlay
+        HELPER_PREFIX=()
+        assert_success
+        assert_attributes /data rw nosuid nodev
+}
+
+@test "no process of an overlay's call copies its memory" {
+        traced clone,fork,vfork
+        assert_memory_is_shared "$BATS_TEST_TMPDIR/trace"
+}
+
+@test "an overlay is made and locked in one private mount namespace, and a copy of it" {
+        traced unshare
+        is "$(grep -c 'unshare(CLONE_NEWNS' "$BATS_TEST_TMPDIR/trace")" 2 "namespaces are made"
 }

@@ -17,7 +17,7 @@ GROUP=flexgraft-region0
 
 setup() {
         DRIVER=''
-        modprobe --quiet --all nfit nd_pmem dm_mod dm_thin_pool 2>/dev/null || :
+        modprobe --quiet --all nfit nd_pmem dm_mod 2>/dev/null || :
         [[ -e /sys/bus/nd/devices/region0 && -n $(type -P ndctl) ]] || skip "this machine has no persistent memory"
         bed_setup
         needs volume-create volume-delete volume-list volume-capacity verbs/pmem-namespaces
@@ -135,6 +135,7 @@ namespaces() { # [REGION]
         assert_success
 }
 
+# bats test_tags=kernel_too
 @test "a volume for FileIO of a volume group is not mounted with DAX, either" {
         use_group
         create data "$ALIGN" '"parameters": {"usage": "FileIO"}'
@@ -152,7 +153,7 @@ namespaces() { # [REGION]
         local device
         create data "$((2 * ALIGN))" '"parameters": {"usage": "FileIO"}'
         assert_success
-        device=$(jq -r .volume.path <<<"$json")
+        device=$(json_field .volume.path)
         yes secret | dd of="$device" bs=1M count=8 iflag=fullblock oflag=direct status=none
         yes secret | dd of="$device" bs=1M count=8 iflag=fullblock oflag=direct status=none
         delete data
@@ -208,6 +209,7 @@ namespaces() { # [REGION]
         is "$(namespaces)" "others fsdax"
 }
 
+# bats test_tags=kernel_too
 @test "the disk of a volume group is no volume, whoever names it" {
         echo '{"type": "pmem", "region": "region0", "maxPercent": 50}' >"$FLEXGRAFT_POOLS/direct.json"
         use_group '"maxPercent": 50'
@@ -257,7 +259,7 @@ namespaces() { # [REGION]
         local device
         create data "$ALIGN"
         assert_success
-        device=$(jq -r .volume.path <<<"$json")
+        device=$(json_field .volume.path)
         mkfs.ext4 -q -b 4096 "$device"
         yes secret | dd of="$device" bs=1M seek=4 count=2 iflag=fullblock conv=fsync status=none
         delete data
@@ -269,7 +271,7 @@ namespaces() { # [REGION]
         ndctl destroy-namespace --force all >/dev/null 2>&1
         create data "$ALIGN"
         assert_success
-        is "$(blkid -p -o value -s TYPE "$(jq -r .volume.path <<<"$json")" || :)" '' signature
+        is "$(blkid -p -o value -s TYPE "$(json_field .volume.path)" || :)" '' signature
 }
 
 @test "namespaces of others are never touched" {
@@ -288,6 +290,7 @@ namespaces() { # [REGION]
         assert_field '[.disks[].id] | join(" ")' others
 }
 
+# bats test_tags=kernel_too
 @test "names of 128 bytes and with odd characters are volumes, too" {
         local name
         for name in "$(printf 'x%.0s' {1..128})" 'a b/c' 'ä' '"'; do
@@ -365,6 +368,7 @@ namespaces() { # [REGION]
         is "$(namespaces)" $'flexgraft fsdax\nothers fsdax'
 }
 
+# bats test_tags=kernel_too
 @test "in mode lvm a fragmented region gives all its pieces, and volumes lie over several" {
         local largest id
         create a "$((4 * ALIGN))"
@@ -438,6 +442,7 @@ namespaces() { # [REGION]
         done
 }
 
+# bats test_tags=kernel_too
 @test "a label of lvm's that was left on memory that is used again is wiped, in both modes" {
         local device
         use_group
@@ -457,7 +462,7 @@ namespaces() { # [REGION]
         echo '{"type": "pmem", "region": "region0"}' >"$FLEXGRAFT_POOLS/memory.json"
         create data "$TOTAL"
         assert_success
-        is "$(blkid -p -o value -s TYPE "$(jq -r .volume.path <<<"$json")" || :)" '' signature
+        is "$(blkid -p -o value -s TYPE "$(json_field .volume.path)" || :)" '' signature
 }
 
 @test "an ephemeral volume is a pod's while it is mounted, in both modes" {
@@ -496,7 +501,7 @@ namespaces() { # [REGION]
         SPECS[vm]=$(spec vm kataContainers=true)
         call attach "${SPECS[vm]}" "$NODE"
         succeeded
-        call mountdevice "$(global_dir vm)" "$(jq -r .device <<<"$json")" "${SPECS[vm]}"
+        call mountdevice "$(global_dir vm)" "$(json_field .device)" "${SPECS[vm]}"
         succeeded
         image=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
         [[ $(findmnt --noheadings --output OPTIONS --target "$image") == *dax=always* ]]

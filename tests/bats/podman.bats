@@ -3,48 +3,22 @@
 # mount-hook as Podman calls it: by the files of hooks.d, for containers with an annotation.
 
 load helpers
+load podman_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
         bed_setup
         needs mount-hook mount-list
-        command -v podman >/dev/null || skip "podman is not installed"
-        export FLEXGRAFT_POLICY=$BATS_TEST_TMPDIR/policy.json CONTAINERS_CONF=$BATS_TEST_TMPDIR/containers.conf
-        PODMAN_DIR=$BATS_TEST_TMPDIR/podman PODMAN_HOOKS=$BATS_TEST_TMPDIR/hooks.d PODMAN_RUNTIME=''
-        mkdir -m 0711 "$PODMAN_DIR"
-        mkdir "$PODMAN_HOOKS"
-        PODMAN_RUN=$(mktemp -d /run/podman.XXXXXX) # Podman takes no more than 50 characters
+        podman_setup
+        export FLEXGRAFT_POLICY=$BATS_TEST_TMPDIR/policy.json
         printf '{"annotations": {"kinds": ["bind", "tmpfs"], "sources": ["%s"]}}\n' "$SOURCE" >"$FLEXGRAFT_POLICY"
-        # limits that a root without CAP_SYS_RESOURCE can set; no lock in /dev/shm, no log outside
-        cat >"$CONTAINERS_CONF" <<'END'
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
-[engine]
-lock_type = "file"
-events_logger = "none"
-cgroup_manager = "cgroupfs"
-END
         render_hooks
         echo text >"$SOURCE/file"
-        make_rootfs "$BATS_TEST_TMPDIR/root/rootfs" 100000
-        ROOTFS_DIR=$BATS_TEST_TMPDIR/root/rootfs
-        chmod 0711 "$BATS_TEST_TMPDIR/root"
         node_snapshot
 }
 
 teardown() {
-        local directory
-        if [[ -n ${PODMAN_RUNTIME:-} ]]; then
-                podman_quietly rm --all --force --time 0
-                # what Podman makes in every control group hierarchy and leaves
-                while read -r directory; do
-                        rmdir "$directory" 2>/dev/null || :
-                done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d 2>/dev/null)
-        fi
-        if [[ -n ${PODMAN_RUN:-} ]]; then
-                findmnt --noheadings --list --output TARGET | { grep -F "$PODMAN_RUN/" || :; } | tac | xargs -r umount -l
-                rm -rf "$PODMAN_RUN"
-        fi
+        podman_teardown
         bed_teardown
 }
 
@@ -55,37 +29,6 @@ render_hooks() {
                 sed "s,@sbindir@,$FLEXGRAFT_BIN,g" "$file" |
                         jq '.hook.env = ["FLEXGRAFT_CONFIG=" + env.FLEXGRAFT_CONFIG, "FLEXGRAFT_POLICY=" + env.FLEXGRAFT_POLICY]' >"$PODMAN_HOOKS/$(basename "$file" .in)"
         done
-}
-
-# podman ARG...: everything private. crun 1.8.1 wants nothing but cgroup2 on /sys/fs/cgroup, and no Podman has another runtime's containers.
-podman() {
-        local command=(podman --root "$PODMAN_DIR/root" --runroot "$PODMAN_RUN" --tmpdir "$PODMAN_DIR/tmp" --storage-driver vfs --runtime "$PODMAN_RUNTIME"
-                --hooks-dir "$PODMAN_HOOKS" "$@")
-        bed_command="${command[*]}"
-        if [[ $PODMAN_RUNTIME == crun && $(stat --file-system --format %T /sys/fs/cgroup) != cgroup2fs ]]; then
-                unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"' sh "${command[@]}"
-        else
-                command "${command[@]}"
-        fi
-}
-
-podman_quietly() {
-        podman "$@" >/dev/null 2>&1 </dev/null 3>&- || :
-}
-
-# podman_run ARG... : sets status, output, stderr.
-podman_run() {
-        local arguments=(run --network none --uidmap 0:100000:65536 --gidmap 0:100000:65536)
-        [[ $PODMAN_RUNTIME == crun ]] && arguments+=(--cgroups=disabled)
-        status=0
-        podman "${arguments[@]}" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" </dev/null 3>&- || status=$?
-        IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
-        IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
-}
-
-# annotation MOUNTS [NAME]: as --annotation wants it, which reads a line of comma-separated values.
-annotation() {
-        printf '"io.flexgraft.mounts%s=%s"' "${2:-}" "${1//\"/\"\"}"
 }
 
 bind_entry() {
@@ -99,7 +42,7 @@ assert_records_go() {
 
 sees_annotated() {
         PODMAN_RUNTIME=$1
-        podman_run --rm --annotation "$(annotation "[$(bind_entry /made/data)]")" --annotation "$(annotation '{"type": "tmpfs", "target": "/scratch", "mode": "0700"}' .scratch)" \
+        podman_run --rm --annotation "$(podman_annotation "[$(bind_entry /made/data)]")" --annotation "$(podman_annotation '{"type": "tmpfs", "target": "/scratch", "mode": "0700"}' .scratch)" \
                 --rootfs "$ROOTFS_DIR" sh -c 'cat /made/data/file; stat -c %u:%g /made/data/file; touch /made/data/made; stat -c "%u:%g %a" /scratch'
         is "$status" 0 "exit status"
         is "$output" $'text\n0:0\n0:0 700\n' "what the first instruction saw"
@@ -118,7 +61,7 @@ sees_annotated() {
 # --read-only, and a tmpfs of Podman's own over the target's parent
 sees_read_only() {
         PODMAN_RUNTIME=$1
-        podman_run --rm --read-only --tmpfs /tmp --annotation "$(annotation "[$(bind_entry /srv/data), $(bind_entry /tmp/made/data)]")" \
+        podman_run --rm --read-only --tmpfs /tmp --annotation "$(podman_annotation "[$(bind_entry /srv/data), $(bind_entry /tmp/made/data)]")" \
                 --rootfs "$ROOTFS_DIR" sh -c 'cat /srv/data/file /tmp/made/data/file; touch /x 2>/dev/null || echo read-only'
         is "$status" 0 "exit status"
         is "$output" $'text\ntext\nread-only\n' "what the first instruction saw"
@@ -136,7 +79,7 @@ sees_read_only() {
 starts_again() {
         local round
         PODMAN_RUNTIME=$1
-        podman_run --name again --annotation "$(annotation "[$(bind_entry /data)]")" --rootfs "$ROOTFS_DIR" sh -c 'cat /data/file'
+        podman_run --name again --annotation "$(podman_annotation "[$(bind_entry /data)]")" --rootfs "$ROOTFS_DIR" sh -c 'cat /data/file'
         is "$status" 0 "exit status"
         is "$output" $'text\n'
         for round in 1 2; do
@@ -157,9 +100,39 @@ starts_again() {
         starts_again runc
 }
 
+# Without an annotation: the file of hooks.d is for every container.
+is_restarted() {
+        PODMAN_RUNTIME=$1
+        podman_run --detach --name web --rootfs "$ROOTFS_DIR" sh -c 'cat /data/file >>/seen 2>&1; exec sleep 1000'
+        is "$status" 0 "exit status"
+        wait_until 10 test -s "$ROOTFS_DIR/seen"
+        id=$(podman ps --all --no-trunc --format '{{.ID}}' </dev/null 3>&-)
+        helper mount-bind "{\"container\": \"$id\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": true}"
+        assert_success
+        rm "$ROOTFS_DIR/seen"
+        podman_quietly restart --time 0 web
+        wait_until 10 test -s "$ROOTFS_DIR/seen"
+        is "$(<"$ROOTFS_DIR/seen")" text "what the first instruction saw"
+        helper mount-list '{}'
+        assert_success
+        assert_field '[.mounts[] | .state + " " + (.wanted | tostring)] | join(",")' 'present true'
+        helper mount-remove "{\"container\": \"$id\", \"target\": \"/data\"}"
+        assert_success
+        podman_quietly rm --force --time 0 web
+        assert_records_go
+}
+
+@test "Podman with crun: what is wanted in a container is there again after podman restart" {
+        is_restarted crun
+}
+
+@test "Podman with runc: what is wanted in a container is there again after podman restart" {
+        is_restarted runc
+}
+
 is_stopped_and_removed() {
         PODMAN_RUNTIME=$1
-        podman_run --detach --name web --annotation "$(annotation "[$(bind_entry /data)]")" --rootfs "$ROOTFS_DIR" sh -c 'exec sleep 1000'
+        podman_run --detach --name web --annotation "$(podman_annotation "[$(bind_entry /data)]")" --rootfs "$ROOTFS_DIR" sh -c 'exec sleep 1000'
         is "$status" 0 "exit status"
         helper mount-list '{}'
         assert_success
@@ -181,7 +154,7 @@ is_stopped_and_removed() {
 is_forbidden() {
         PODMAN_RUNTIME=$1
         printf '{"annotations": {"kinds": ["tmpfs"]}}\n' >"$FLEXGRAFT_POLICY"
-        podman_run --rm --annotation "$(annotation "[{\"type\": \"tmpfs\", \"target\": \"/made/scratch\"}, $(bind_entry /made/data)]")" --rootfs "$ROOTFS_DIR" sh -c 'echo ran'
+        podman_run --rm --annotation "$(podman_annotation "[{\"type\": \"tmpfs\", \"target\": \"/made/scratch\"}, $(bind_entry /made/data)]")" --rootfs "$ROOTFS_DIR" sh -c 'echo ran'
         is "$status" 126 "exit status"
         is "$output" '' "what the container said"
         # only runc passes on what the hook says
@@ -201,23 +174,51 @@ is_forbidden() {
 is_absent() {
         PODMAN_RUNTIME=$1
         rm "$FLEXGRAFT_POLICY"
-        # whatever it were called with, this would stop the container
-        for file in "$PODMAN_HOOKS"/*.json; do
-                jq '.hook.path = "/bin/false"' "$file" >"$file.new"
-                mv "$file.new" "$file"
-        done
+        file=$PODMAN_HOOKS/flexgraft-poststop.json
+        jq --arg file "$BATS_TEST_TMPDIR/called" '.hook |= (.path = "/bin/touch" | .args = ["touch", $file])' "$file" >"$file.new"
+        mv "$file.new" "$file"
         podman_run --rm --annotation io.flexgraft.mountsx=1 --annotation com.example=io.flexgraft.mounts --rootfs "$ROOTFS_DIR" sh -c 'echo ran'
         is "$status" 0 "exit status"
         is "$output" $'ran\n'
-        [[ ! -e $STATE_DIR ]]
-        podman_run --rm --annotation 'io.flexgraft.mounts.x=[]' --rootfs "$ROOTFS_DIR" sh -c 'echo ran'
+        [[ ! -e $STATE_DIR && ! -e $BATS_TEST_TMPDIR/called ]]
+        podman_run --rm --annotation 'io.flexgraft.mounts.x=[' --rootfs "$ROOTFS_DIR" sh -c 'echo ran'
         is "$status" 126 "exit status with an annotation of ours"
 }
 
-@test "Podman with crun: without an annotation of ours the hook is not called" {
+@test "Podman with crun: without an annotation of ours the hook does nothing, and is not called at poststop" {
         is_absent crun
 }
 
-@test "Podman with runc: without an annotation of ours the hook is not called" {
+@test "Podman with runc: without an annotation of ours the hook does nothing, and is not called at poststop" {
         is_absent runc
+}
+
+# The storage of podman --root; the OCI runtime keeps its own state where it always does.
+is_found_by_name() {
+        PODMAN_RUNTIME=$1
+        podman_run --detach --name web --rootfs "$ROOTFS_DIR" sh -c 'exec sleep 1000'
+        is "$status" 0 "exit status"
+        local id pid key
+        id=$(podman ps --no-trunc --format '{{.ID}}' </dev/null 3>&-)
+        pid=$(podman inspect --format '{{.State.Pid}}' web </dev/null 3>&-)
+        helper mount-bind "{\"container\": \"web\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_failure ENOENT
+        configure podman "$PODMAN_DIR/root"
+        for key in web "$id" "${id:0:12}"; do
+                helper mount-bind "{\"container\": \"$key\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+                assert_success
+                assert_field .mount.container.pid "$pid"
+        done
+        helper mount-remove "{\"container\": {\"id\": \"${id:0:12}\"}, \"target\": \"/data\"}"
+        assert_success
+        podman_quietly rm --force --time 0 web
+        assert_records_go
+}
+
+@test "Podman with crun: a container in the storage that the configuration names is found by name and id" {
+        is_found_by_name crun
+}
+
+@test "Podman with runc: a container in the storage that the configuration names is found by name and id" {
+        is_found_by_name runc
 }

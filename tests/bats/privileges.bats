@@ -56,17 +56,23 @@ declare -gA CAPABILITIES=(
         [mount-bind]=$INJECT
         [mount-tmpfs]=$INJECT
         [mount-nfs]=$INJECT
+        [mount-image]=$INJECT
         [mount-block]="$INJECT 12 27"                           # net_admin mknod
         [mount-container-to-container]="$INJECT 31"             # setfcap
         [mount-overlay]="0 3 4 $INJECT 27 31"                   # chown fowner fsetid mknod setfcap
+        [mount-volume]="0 $INJECT 12 27"                        # chown: the owner of a directory
         [mount-batch]="0 3 4 $INJECT 12 27 31"
         [mount-hook]="0 3 4 $INJECT 12 27 31"
         [mount-remove]="1 6 7 12 18 19 21"
+        [remap-mount]="2 21"                                    # dac_read_search sys_admin
         [mount-list]="2 19 21"                                  # dac_read_search
-        [volume-create]=""
-        [volume-delete]=""
-        [volume-list]=""
+        [volume-create]="0 1 3 19 21"                           # sys_ptrace: whether a container uses a disk; whose a copy is
+        [volume-delete]="1 3 19 21"                             # dac_override fowner: trees of containers; sys_admin: limits
+        [volume-expand]="2 19 21"                               # sys_admin; sys_resource, where root has it
+        [volume-snapshot]="2 19 21"
+        [volume-list]="19"
         [volume-capacity]=""
+        [host-check]="6 7 12 19 21"
 )
 
 capabilities_of() { # SET
@@ -80,6 +86,7 @@ capabilities_of() { # SET
 check_privileges() {
         local expected
         waiting "$1"
+        [[ $1 != volume-expand ]] || ! has_capability "$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)" 24 || CAPABILITIES[$1]+=" 24"
         expected=$(tr -s ' ' '\n' <<<"${CAPABILITIES[$1]}" | sort -n)
         is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
         is "$(status_field CapEff)" "$(status_field CapPrm)" CapEff
@@ -87,10 +94,13 @@ check_privileges() {
         is "$(status_field CapAmb)" 0000000000000000 CapAmb
         is "$(status_field Seccomp)" 2 Seccomp
         is "$(status_field NoNewPrivs)" 1 NoNewPrivs
-        # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, lvm and pmem-namespaces.
+        # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, mkfs, lvm and pmem-namespaces.
         local open="0 1 2 "
-        [[ ! $1 =~ ^(mount-(bind|block|nfs|batch)|volume-.*)$ ]] || open+="3 "
+        [[ ! $1 =~ ^(mount-(bind|block|image|nfs)|remap-mount|volume-.*)$ ]] || open+="3 "
         [[ $1 != volume-* ]] || open+="4 "
+        [[ $1 != volume-expand && $1 != volume-snapshot ]] || open+="5 " # of mkfs and fsck, too
+        [[ ! $1 =~ ^(host-check|mount-volume)$ ]] || open+="3 4 5 "
+        [[ $1 != mount-batch ]] || open+="3 4 5 6 "
         is "$(find "/proc/$WAITING/fd" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "$open" "open files of $1"
         exec 8>&-
         wait "$WAITING" || :
@@ -103,7 +113,7 @@ check_forbidden() {
         for call in socket connect execve execveat ptrace bpf init_module finit_module kexec_load reboot swapon perf_event_open process_vm_writev \
                 io_uring_setup keyctl add_key personality open_by_handle_at settimeofday acct userfaultfd chroot pivot_root; do
                 # who finds servers, or writes a log, connects; but makes no socket of this sort (0, 0)
-                [[ ! $1:$call =~ ^(mount-(nfs|batch|hook)|volume-.*):connect$ ]] || continue
+                [[ ! $1:$call =~ ^(mount-(nfs|volume|batch|hook|remove)|volume-.*|host-check):connect$ ]] || continue
                 waiting "$1"
                 is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$WAITING" "$call" 0 0 0 0 0 0)" "killed by signal 31" "$call in $1"
                 exec 8>&-
@@ -161,6 +171,15 @@ check_foreign_numbers() {
         check_foreign_numbers mount-nfs
 }
 
+@test "mount-image keeps the capabilities it needs and no others, under a filter, when it reads its request" {
+        check_privileges mount-image
+}
+
+@test "mount-image is killed for a call it does not need" {
+        check_forbidden mount-image
+        check_foreign_numbers mount-image
+}
+
 @test "mount-tmpfs keeps the capabilities it needs and no others, under a filter, when it reads its request" {
         check_privileges mount-tmpfs
 }
@@ -177,6 +196,15 @@ check_foreign_numbers() {
 @test "mount-overlay is killed for a call it does not need" {
         check_forbidden mount-overlay
         check_foreign_numbers mount-overlay
+}
+
+@test "mount-volume keeps the capabilities it needs and no others, under a filter, when it reads its request" {
+        check_privileges mount-volume
+}
+
+@test "mount-volume is killed for a call it does not need" {
+        check_forbidden mount-volume
+        check_foreign_numbers mount-volume
 }
 
 @test "mount-batch keeps the capabilities it needs and no others, under a filter, when it reads its request" {
@@ -201,6 +229,15 @@ check_foreign_numbers() {
         check_privileges mount-remove
 }
 
+@test "remap-mount keeps the capabilities it needs and no others, under a filter, when it reads its request" {
+        check_privileges remap-mount
+}
+
+@test "remap-mount is killed for a call it does not need" {
+        check_forbidden remap-mount
+        check_foreign_numbers remap-mount
+}
+
 @test "mount-remove is killed for a call it does not need" {
         check_forbidden mount-remove
         check_foreign_numbers mount-remove
@@ -215,12 +252,54 @@ check_foreign_numbers() {
         check_foreign_numbers mount-list
 }
 
-@test "the volume tools keep no capability, under a filter, when they read their request" {
+@test "host-check keeps the capabilities it needs and no others, under a filter, when it reads its request" {
+        check_privileges host-check
+}
+
+@test "host-check is killed for a call it does not need" {
+        check_forbidden host-check
+        check_foreign_numbers host-check
+}
+
+@test "the volume tools keep the capabilities they need and no others, under a filter, when they read their request" {
         local name
-        for name in volume-create volume-delete volume-list volume-capacity; do
+        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
                 check_privileges "$name"
                 rm "$BATS_TEST_TMPDIR/fifo"
         done
+}
+
+# check_verb CAPABILITIES VERB ARGUMENT...: - is its JSON, for which it waits.
+check_verb() {
+        local expected
+        expected=$(tr -s ' ' '\n' <<<"$1" | sort -n)
+        shift
+        mkfifo "$BATS_TEST_TMPDIR/fifo"
+        run_alone "$FLEXGRAFT_BIN/$1" "${@:2}" <"$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/stdout" 2>&1 &
+        WAITING=$!
+        bed_pids+=("$WAITING")
+        exec 8>"$BATS_TEST_TMPDIR/fifo"
+        wait_until 5 blocked_on_stdin "$WAITING"
+        is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
+        is "$(status_field CapEff)" "$(status_field CapPrm)" "CapEff of $1"
+        is "$(status_field CapInh)$(status_field CapAmb)" 00000000000000000000000000000000 "CapInh and CapAmb of $1"
+        is "$(status_field Seccomp)$(status_field NoNewPrivs)" 21 "Seccomp and NoNewPrivs of $1"
+        exec 8>&-
+        wait "$WAITING" || :
+        rm "$BATS_TEST_TMPDIR/fifo"
+}
+
+@test "the driver's verbs and volume-reconcile keep the capabilities they need and no others, under a filter, when they read their request" {
+        local ours=$BATS_TEST_TMPDIR/global
+        check_verb '' verbs/getvolumename -
+        check_verb 21 verbs/isattached - node
+        check_verb '19 21' verbs/attach - node
+        check_verb '19 21' verbs/waitforattach /dev/null -
+        check_verb '19 21' verbs/mountdevice "$ours" /dev/null -
+        check_verb '2 19 21' verbs/expandvolume - "$ours" 2 1
+        check_verb '2 19 21' verbs/expandfs - /dev/null "$ours" 2 1
+        check_verb '2 19 21' verbs/mount "$ours" -
+        check_verb '1 2 3 19 21' volume-reconcile -
 }
 
 @test "volume-create is killed for a call it does not need" {

@@ -408,6 +408,26 @@ refused_busy() {
         assert_attributes /disk nosuid '!nodev'
 }
 
+@test "the device of a raw mount that is gone is freed although its id is used again to replace another mount" {
+        needs mount-tmpfs volume-reconcile
+        make_raw_device first
+        start_container plain
+        helper mount-block "$(raw_request '"id": "x"')"
+        assert_success
+        in_container umount /disk
+        helper mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/t\"}"
+        assert_success
+        helper mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/t\", \"id\": \"x\", \"size\": \"1m\", \"replace\": true}"
+        assert_success
+        [[ -n $(guards_of "$DEVICE") ]]
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE")" "" "loop devices"
+        helper mount-remove '{"id": "x"}'
+        assert_success
+        assert_no_records
+}
+
 @test "a raw device goes with its container" {
         make_raw_device first
         start_container plain

@@ -71,11 +71,15 @@ start_denied() {
         in_container mknod /other b "${number%:*}" "${number#*:}"
         DEVICE=$given
         number=$(device_number)
-        in_container mknod /mine b "${number%:*}" "${number#*:}"
-        assert_denied /mine
+        in_container mknod /node b "${number%:*}" "${number#*:}"
+        assert_denied /node
         helper mount-block "$(raw_request)"
         assert_success
         assert_allowed second
+        # not the node's device, but the one that was made for the container
+        assert_denied /node
+        number=$(device_number)
+        in_container mknod /mine b "${number%:*}" "${number#*:}"
         assert_allowed third /mine
         assert_denied /other
         run ! in_groups mknod /again b "${number%:*}" "${number#*:}"
@@ -121,7 +125,7 @@ start_denied() {
 
 @test "version 2: a device that the program allows already stays allowed" {
         make_raw_device first
-        start_denied plain-nouserns "b:$(device_number)"
+        start_denied plain-nouserns "b:7:-1"
         helper mount-block "$(raw_request)"
         assert_success
         assert_allowed second
@@ -251,7 +255,7 @@ refused_shared() {
         node_snapshot
         helper mount-block "$(raw_request)"
         assert_failure EPERM
-        [[ $(jq -r .message <<<"$json") == *"${1##*/}"* ]] || { echo "the group is not named"; show_last; return 1; }
+        [[ $(json_field .message) == *"${1##*/}"* ]] || { echo "the group is not named"; show_last; return 1; }
         assert_container_unchanged
         assert_node_unchanged
 }
@@ -315,7 +319,7 @@ refused_shared() {
 
 @test "version 2: a program that allows everything is no reason to refuse a shared group" {
         make_raw_device first
-        start_denied plain "b:$(device_number)"
+        start_denied plain "b:7:-1"
         background sleep 1000000
         join_group "$GROUP" "$BACKGROUND_PID"
         helper mount-block "$(raw_request)"

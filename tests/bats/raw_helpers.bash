@@ -11,8 +11,11 @@ raw_request() {
         printf '{"container": %s, "source": "%s", "target": "%s", "raw": true%s}' "$CONTAINER_PID" "$DEVICE" "${TARGET:-/disk}" "${1:+, $1}"
 }
 
+# device_number: of the device that the container got; of the node's own device while no container has it.
 device_number() {
-        stat -c '%Hr:%Lr' "$DEVICE"
+        local guards
+        mapfile -t guards < <(guards_of "$DEVICE")
+        stat -c '%Hr:%Lr' "${guards[0]:-$DEVICE}"
 }
 
 # make_raw_device TEXT: a device that begins with TEXT.
@@ -100,4 +103,10 @@ start_version1() {
 
 assert_list_unchanged() {
         is "$(<"$group/devices.list")" "$list" "the list of $group"
+}
+
+# hold_device DEVICE: a process, BACKGROUND_PID, has it open for reading and writing until it is ended.
+hold_device() {
+        mkfifo "$BATS_TEST_TMPDIR/never"
+        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$1" rw hold <>"$BATS_TEST_TMPDIR/never"
 }

@@ -25,7 +25,7 @@ teardown() {
 
 # raw_sweep mount|remove ACTION...: a raw mount in a container that both versions deny it, with the action at each call; then again, and removed.
 raw_sweep() {
-        local what=$1 request group denied=() into allowed remove steps=()
+        local what=$1 request group denied=() into allowed arrived remove steps=()
         shift
         make_raw_device first
         start_container runc
@@ -41,14 +41,16 @@ raw_sweep() {
                 denied[1]+=" && cmp '$(group_of devices)/devices.list' '$BATS_TEST_TMPDIR/devices'"
                 into+="; echo \$\$ >'$(group_of devices)/cgroup.procs'"
         fi
-        allowed="$into; $(in_sh "$CONTAINER_PID") sh -c \"printf '%-512s' call@N@ | dd of=/disk bs=512 conv=notrunc,fsync\" && blockdev --flushbufs $DEVICE &&
-                dd if=$DEVICE iflag=direct bs=512 count=1 status=none | grep -q '^call@N@ '"
+        allowed="$into; $(in_sh "$CONTAINER_PID") sh -c \"printf '%-512s' call@N@ | dd of=/disk bs=512 conv=notrunc,fsync\""
+        # the node reads the device behind the container's own, which the groups do not let it have
+        arrived="blockdev --flushbufs $DEVICE && dd if=$DEVICE iflag=direct bs=512 count=1 status=none | grep -q '^call@N@ '"
         request=$(raw_request) remove=$(remove_request /disk)
         around_mount
         if [[ $what == mount ]]; then
                 steps=(act "$FLEXGRAFT_BIN/mount-block" "$request" ';' on-failure "${denied[@]}"
                         on-success mounts "$CONTAINER_PID" /disk 1 ';'
-                        call "$FLEXGRAFT_BIN/mount-block" "$request" ';' mounts "$CONTAINER_PID" /disk 1 ';' sh "$allowed" ';')
+                        call "$FLEXGRAFT_BIN/mount-block" "$request" ';' mounts "$CONTAINER_PID" /disk 1 ';'
+                        sh "$allowed" ';' sh "$arrived" ';')
         else
                 steps=(call "$FLEXGRAFT_BIN/mount-block" "$request" ';' act "$FLEXGRAFT_BIN/mount-remove" "$remove" ';')
         fi

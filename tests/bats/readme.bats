@@ -65,6 +65,21 @@ JSON
         typed docs/oci-hook.md sh
 }
 
+@test "the commands of docs/docker.md can be typed one after the other, and none fails" {
+        world
+        typed docs/docker.md sh
+}
+
+@test "the commands of docs/podman.md can be typed one after the other, and none fails" {
+        world
+        typed docs/podman.md sh
+}
+
+@test "the commands of docs/containerd.md can be typed one after the other, and none fails" {
+        world
+        typed docs/containerd.md sh
+}
+
 @test "the commands of docs/kubernetes.md can be typed one after the other, and none fails" {
         world
         typed docs/kubernetes.md sh
@@ -105,6 +120,8 @@ JSON
                         sh) grep -qF "typed $file sh" "$BATS_TEST_FILENAME" ;;
                         'sh nfs') grep -qF "blocks $file 'sh nfs'" "$FLEXGRAFT_REPO"/tests/bats/nfs.bats ;;
                         'sh pmem') grep -qF "blocks $file 'sh pmem'" "$FLEXGRAFT_REPO"/tests/bats/pmem.bats ;;
+                        'sh mappable') grep -qF "blocks $file 'sh mappable'" "$FLEXGRAFT_REPO"/tests/bats/remap_mount.bats ;;
+                        'sh labels') grep -qF "blocks $file 'sh labels'" "$FLEXGRAFT_REPO"/tests/bats/pmem_boot.bats ;;
                         *) false ;;
                         esac || { echo "$file: nothing types a block with the info string \"$info\"" && return 1; }
                 done < <(infos "$file")
@@ -117,7 +134,8 @@ JSON
                 while read -r line; do
                         case $line in
                         '#'* | '' | ' '*) ;;
-                        docker\ * | kubectl\ *) ;;
+                        docker\ * | kubectl\ * | ctr\ *) ;;
+                        "pv-to-csi old.json >new.json") ;; # csi_deploy.bats has it; there is no cluster to ask
                         *) echo "$file: why is this not typed? $line" && return 1 ;;
                         esac
                 done < <(blocks "$file" 'sh not-run')
@@ -137,6 +155,16 @@ JSON
 }
 
 # ---- form
+
+@test "README.md names every group of scripts/install-deps, and what the programs need when they run" {
+        local word install
+        install=$(sed -n '/^## Install/,/^## Quick start/p' "$FLEXGRAFT_REPO/README.md")
+        for word in $("$FLEXGRAFT_REPO/scripts/install-deps" --help | sed -nE 's/^  ([a-z]+) .*/\1/p') \
+                e2fsprogs xfsprogs btrfs-progs lvm2 libndctl6 fuse; do
+                [[ $install == *"\`$word\`"* ]] || { echo "README.md does not name $word"; false; }
+        done
+        [[ $install == *'`scripts/demo`'*'`scripts/check`'* ]]
+}
 
 @test "README.md has at most 150 lines, of at most 100 columns" {
         (($(wc -l <"$FLEXGRAFT_REPO/README.md") <= 150))
@@ -164,6 +192,48 @@ JSON
                         compgen -G "$FLEXGRAFT_REPO/$path" >/dev/null || { echo "$file: there is no $path" && return 1; }
                 done < <(grep -oE '`(src|scripts|deploy|tests|man|hooks\.d)/[a-zA-Z0-9_./*-]*`' "$FLEXGRAFT_REPO/$file" | tr -d '`' | sort -u)
         done < <(documents && echo CONTRIBUTING.md)
+}
+
+# cited FILE: the tests that the lists of a document cite, a line each: the file, a tab, the name.
+cited() {
+        awk '/^- / { print item; item = $0; next } /^  / { sub(/^ +/, ""); item = item " " $0; next } { print item; item = "" } END { print item }' "$1" |
+                sed -nE 's/^- `([a-z0-9_]+\.bats)`: (.*)$/\1\t\2/p' |
+                while IFS=$'\t' read -r bats names; do
+                        grep -oE '"[^"]+"' <<<"$names" | sed "s/^\"\(.*\)\"\$/$bats\t\1/"
+                done
+}
+
+# there_are_tests FILE: every test file that the document names, and every test that it cites, is there.
+there_are_tests() {
+        local bats name tests=$FLEXGRAFT_REPO/tests/bats
+        while read -r bats; do
+                [[ -f $tests/$bats ]] || { echo "$1: there is no $bats" && return 1; }
+        done < <(grep -oE '`[a-z0-9_]+\.bats`' "$1" | tr -d '`' | sort -u)
+        while IFS=$'\t' read -r bats name; do
+                grep -qxF -e "@test \"$name\" {" "$tests/$bats" || { echo "$1: $bats has no test \"$name\"" && return 1; }
+        done < <(cited "$1")
+}
+
+@test "every test that docs/security.md cites is there" {
+        local document=$FLEXGRAFT_REPO/docs/security.md wrong=$BATS_TEST_TMPDIR/wrong.md
+        (($(cited "$document" | wc -l) > 50))
+        there_are_tests "$document"
+        # a wrong name is noticed
+        sed 's/"nosuid and nodev are the default"/"nosuid and nodev are the rule"/' "$document" >"$wrong"
+        run ! there_are_tests "$wrong"
+        [[ $output == *'bind.bats has no test "nosuid and nodev are the rule"'* ]]
+        sed 's/`locked\.bats`/`looked.bats`/' "$document" >"$wrong"
+        run ! there_are_tests "$wrong"
+        [[ $output == *'there is no looked.bats'* ]]
+}
+
+@test "docs/security.md names the tests of each section on what others can do" {
+        local section
+        for section in 'What each program may do' "A container's root" 'Raw devices' "A pod's author" 'An author of annotations' \
+                'An unprivileged user of the node'; do
+                awk -v heading="## $section" '/^## / { inside = $0 == heading } inside' "$FLEXGRAFT_REPO/docs/security.md" >"$BATS_TEST_TMPDIR/section.md"
+                [[ -n $(cited "$BATS_TEST_TMPDIR/section.md") ]] || { echo "no tests in the section $section" && return 1; }
+        done
 }
 
 @test "every module and function that docs/ARCHITECTURE.md names is in the sources" {
@@ -197,7 +267,7 @@ JSON
 
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {
         local name
-        for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/install-flexvolume "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do
+        for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/{install-flexvolume,install-csi,pv-to-csi} "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do
                 name=${name##*/}
                 [[ $name == verbs || $name == sanitize || -f $FLEXGRAFT_REPO/man/$name.8 ]] || { echo "no man/$name.8" && return 1; }
         done

@@ -31,10 +31,13 @@ attached_loop() {
         kubelet_attach "$1" type=loop size=8Mi "${@:2}"
 }
 
+NOTHING_TO_DO='{"status":"Success","actions":[],"problems":[]}'$'\n'
+
 # reconcile [REQUEST]: runs it, checks the shape of its answer.
 reconcile() {
         helper volume-reconcile "$@"
         assert_success || return 1
+        [[ $output != "$NOTHING_TO_DO" ]] || return 0
         assert_field '(keys - ["status", "actions", "problems", "dryRun"] == []) and (.actions | type == "array") and (.problems | type == "array")
                 and all(.actions[]; (keys == ["action", "subject"]) and (.action | type == "string" and length > 0)
                         and (.subject | type == "string" and length > 0))' true
@@ -43,7 +46,7 @@ reconcile() {
 # finds_nothing_to_do: it does nothing, and has nothing to say.
 finds_nothing_to_do() {
         reconcile
-        is "$(jq -c '[.actions, .problems]' <<<"$json")" '[[],[]]' "what it did, and could not do"
+        is "$output" "$NOTHING_TO_DO" "what it did, and could not do"
 }
 
 # did TEXT: one of the actions is about it; says TEXT: one of the problems is.
@@ -59,7 +62,7 @@ says() {
 node_of_ours() {
         mounts_here
         losetup --list --raw --noheadings --output NAME,BACK-FILE | grep -F " $BATS_TEST_TMPDIR/" | sort
-        find "$STATE_DIR" "$KUBELET" -xdev ! -name .lock -printf '%p %s %i\n' | sort
+        find "$STATE_DIR" "$KUBELET" -xdev ! -name .lock ! -name '.call-counts*' ! -path '*/sightings*' ! -path "$STATE_DIR/uses*" ! -path "$STATE_DIR/pool-sums*" ! -path "$STATE_DIR" -printf '%p %s %i\n' | sort
 }
 
 # ---- nothing to do
@@ -94,7 +97,7 @@ node_of_ours() {
         kubelet_detach data
         make_device ext4
         local theirs
-        theirs=$(losetup --find --show "$(image_of data)")      # over an image of ours, even
+        theirs=$(loop_over "$(image_of data)")      # over an image of ours, even
         bed_loops+=("$theirs")
         make_dir "$(pod_dir other)"
         mount -t tmpfs other "$(pod_dir other)"
@@ -162,6 +165,20 @@ node_of_ours() {
         wait_until 5 device_is_free "${DEVICES[data]}"
         finds_nothing_to_do
         assert_nothing_left
+}
+
+@test "unused loop devices with the numbers of raw devices go, which a killed call left" {
+        local number=$((900000 + RANDOM)) image=$BATS_TEST_TMPDIR/image
+        truncate -s 1M "$image"
+        losetup "/dev/loop$number" "$image"
+        reconcile
+        [[ -e /sys/block/loop$number ]] # one that is used stays
+        losetup --detach "/dev/loop$number"
+        wait_until 10 device_is_free "/dev/loop$number"
+        is_taken_away() { # it takes away a few at a time, and other tests leave some
+                reconcile && [[ ! -e /sys/block/loop$number ]]
+        }
+        wait_until 60 is_taken_away
 }
 
 @test "a loop device of ours that is in use without a record is reported and left" {
@@ -251,7 +268,7 @@ reconcile_steps() {
                 call "$DRIVER" detach data "$NODE" ';' \
                 "${FINDS_NOTHING[@]}" \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
-                sh "rm -f '$(image_of data)'" ';' \
+                sh "rm -f '$(image_of data)' '$STATE_DIR/provisioned/data.json'" ';' \
                 same ';'
         assert_nothing_left
 }
@@ -274,8 +291,245 @@ reconcile_steps() {
                 call "$DRIVER" detach data "$NODE" ';' \
                 "${FINDS_NOTHING[@]}" \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
-                sh "rm '$(image_of data)'" ';' \
+                sh "rm '$(image_of data)' '$STATE_DIR/provisioned/data.json'" ';' \
                 same ';'
+        assert_nothing_left
+}
+
+# ---- what kubelet has forgotten on a node that runs
+
+# watch_kubelet [SECONDS]: kubelet's directory in the configuration, and after how many seconds without a pod a volume is unstaged.
+watch_kubelet() {
+        write_config "\"kubelet\": {\"rootDir\": \"$KUBELET\", \"unstageAfter\": ${1:-1}}"
+}
+
+# start_kubelet: something that listens where kubelet does.
+start_kubelet() {
+        make_dir "$KUBELET/device-plugins"
+        listen_on "$KUBELET/device-plugins/kubelet.sock"
+}
+
+# listen_on SOCKET: a process that does; BACKGROUND_PID is its id.
+listen_on() {
+        rm -f "$1" "$1.ready"
+        background python3 -c 'import socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+open(sys.argv[1] + ".ready", "w").close()
+time.sleep(1000)' "$1"
+        wait_until 5 test -e "$1.ready"
+}
+
+# forgotten NAME: staged, and kubelet was killed after unmount; its pod's directory is gone.
+forgotten() {
+        up "$1"
+        kubelet_unpublish "$1"
+        rm -rf "$KUBELET/pods"
+}
+
+# later: as much time passes as a volume may be without a pod.
+later() {
+        sleep 1.1
+}
+
+@test "a volume that kubelet has forgotten is unstaged and detached when it was seen twice" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        is "$(mounts_here)" "$(global_dir data)"
+        later
+        local planned
+        reconcile '{"dryRun": true}'
+        planned=$(jq -c .actions <<<"$json")
+        did "$(global_dir data)"
+        is "$(mounts_here)" "$(global_dir data)"
+        reconcile
+        is "$(jq -c .actions <<<"$json")" "$planned" "what was done"
+        is "$(mounts_here)$(volume_records)" ""
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        [[ -e $(image_of data) ]]
+        finds_nothing_to_do
+        is "$(find "$STATE_DIR/sightings" -type f ! -name .lock)" "" sightings
+        assert_nothing_left
+}
+
+@test "ten minutes pass before a forgotten volume is unstaged, by the clock that nobody sets" {
+        watch_kubelet 600
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        touch -d '1 hour ago' "$STATE_DIR/sightings/data.json"
+        finds_nothing_to_do
+        # as if the first sighting had been 601 seconds earlier
+        jq -c '.since -= 601' "$STATE_DIR/sightings/data.json" >"$BATS_TEST_TMPDIR/sighting"
+        cp "$BATS_TEST_TMPDIR/sighting" "$STATE_DIR/sightings/data.json"
+        reconcile
+        did "$(global_dir data)"
+        assert_nothing_left
+}
+
+@test "a sighting of another boot, or of another life of the volume, counts for nothing" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        jq -c ".of.bootId = \"$OTHER_BOOT\"" "$STATE_DIR/sightings/data.json" >"$BATS_TEST_TMPDIR/sighting"
+        cp "$BATS_TEST_TMPDIR/sighting" "$STATE_DIR/sightings/data.json"
+        later
+        finds_nothing_to_do
+        kubelet_publish data
+        kubelet_unpublish data
+        rm -rf "$KUBELET/pods"
+        later
+        finds_nothing_to_do
+        is "$(mounts_here)" "$(global_dir data)"
+        take_down data
+}
+
+@test "a volume that a pod's directory refers to is not unstaged, mounted there or not" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        make_dir "$(pod_dir data pod-2)"
+        finds_nothing_to_do
+        later
+        finds_nothing_to_do
+        is "$(mounts_here)" "$(global_dir data)"
+        rmdir "$(pod_dir data pod-2)"
+        finds_nothing_to_do
+        later
+        reconcile
+        did "$(global_dir data)"
+        assert_nothing_left
+}
+
+@test "kubelet's next mountdevice ends a sighting" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        later
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        succeeded
+        finds_nothing_to_do
+        kubelet_publish data
+        take_down data
+}
+
+@test "without a kubelet that runs a forgotten volume is only reported" {
+        watch_kubelet
+        forgotten data
+        finds_nothing_to_do
+        later
+        reconcile
+        says data
+        says "when kubelet runs"
+        # a socket that a dead kubelet left
+        start_kubelet
+        end_process "$BACKGROUND_PID"
+        [[ -S $KUBELET/device-plugins/kubelet.sock ]]
+        reconcile
+        says "when kubelet runs"
+        is "$(mounts_here)" "$(global_dir data)"
+        # when kubelet is back, the time begins anew
+        start_kubelet
+        finds_nothing_to_do
+        later
+        reconcile
+        did "$(global_dir data)"
+        assert_nothing_left
+}
+
+@test "the socket of kubelet may be named in the configuration" {
+        write_config "\"kubelet\": {\"rootDir\": \"$KUBELET\", \"unstageAfter\": 1, \"socket\": \"$BATS_TEST_TMPDIR/k.sock\"}"
+        listen_on "$BATS_TEST_TMPDIR/k.sock"
+        forgotten data
+        finds_nothing_to_do
+        later
+        reconcile
+        did "$(global_dir data)"
+        assert_nothing_left
+}
+
+@test "a volume that was staged outside kubelet's directories is only reported" {
+        watch_kubelet
+        start_kubelet
+        attached_loop data
+        make_dir "$BATS_TEST_TMPDIR/mine"
+        call mountdevice "$BATS_TEST_TMPDIR/mine" "${DEVICES[data]}" "${SPECS[data]}"
+        succeeded
+        finds_nothing_to_do
+        later
+        reconcile
+        says "call unmountdevice"
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/mine"
+        call unmountdevice "$BATS_TEST_TMPDIR/mine"
+        succeeded
+        kubelet_detach data
+}
+
+@test "a forgotten volume that is mounted elsewhere, or that a container has, is not unstaged" {
+        needs mount-bind mount-block mount-remove
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        mkdir "$BATS_TEST_TMPDIR/elsewhere"
+        mount --bind "$(global_dir data)" "$BATS_TEST_TMPDIR/elsewhere"
+        finds_nothing_to_do
+        later
+        finds_nothing_to_do
+        umount "$BATS_TEST_TMPDIR/elsewhere"
+        start_container crun
+        helper mount-bind "$(SOURCE=$(global_dir data) bind_request /data)"
+        assert_success
+        finds_nothing_to_do
+        later
+        finds_nothing_to_do
+        is "$(mounts_here)" "$(global_dir data)"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        finds_nothing_to_do
+        later
+        reconcile
+        did "$(global_dir data)"
+}
+
+@test "a forgotten volume is unstaged where kubelet's root is a symbolic link, too" {
+        local real=$KUBELET
+        ln -s "$real" "$BATS_TEST_TMPDIR/link"
+        KUBELET=$BATS_TEST_TMPDIR/link
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        is "$(KUBELET=$real mounts_here)" "$(KUBELET=$real global_dir data)"
+        later
+        reconcile
+        did "$(global_dir data)"
+        is "$(KUBELET=$real mounts_here)$(volume_records)" ""
+        assert_nothing_left
+}
+
+@test "an attached volume whose raw device a container has is not detached" {
+        needs mount-block
+        watch_kubelet
+        start_kubelet
+        attached_loop data
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        finds_nothing_to_do
+        later
+        finds_nothing_to_do
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        stop_container
+        reconcile
+        later
+        reconcile
+        did "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
         assert_nothing_left
 }
 
@@ -496,7 +750,7 @@ injected_records() {
         bed_command=volume-reconcile status=0 stderr=''
         output=$("$FLEXGRAFT_BIN/volume-reconcile" - <<<'{"dryRun": true}')
         json=$output
-        is "$(jq -r .status <<<"$json")" Success
+        is "$(json_field .status)" Success
         is "$(loops_of_test)" "${DEVICES[data]}"
         kubelet_detach data
         assert_nothing_left
@@ -543,6 +797,7 @@ injected_records() {
                 sleep 0.02
         done) 3>&- &
         pid=$!
+        bed_pids+=("$pid")      # whatever happens below
         for name in one two three; do
                 up $name
                 lifecycle_down $name
@@ -574,9 +829,9 @@ injected_records() {
         up data
         mkdir "$(pod_dir data)/fuse"
         background_ready "$(tool silent-fuse)" "$(pod_dir data)/fuse" --read
-        local start=$SECONDS
+        stopwatch
         finds_nothing_to_do
-        ((SECONDS - start <= 5))
+        took_at_most 5
         lifecycle_down data
         assert_nothing_left
 }

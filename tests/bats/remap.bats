@@ -93,7 +93,7 @@ teardown() {
         is "$(in_container stat -c %u:%g /data/none)" 65534:65534
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "two containers with different maps see each other's files with the right owners" {
         local first second
         make_source ext4
@@ -136,7 +136,7 @@ teardown() {
         release_device "$DEVICE"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a file as the source is used as a file, or refused with nothing left" {
         echo text >"$SOURCE/file"
         start_container plain
@@ -227,7 +227,7 @@ teardown() {
         check append
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "what the container and the node append at the same time is all there" {
         local type pids=() pid
         remap_bed
@@ -254,7 +254,7 @@ teardown() {
         check tmpfile
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "statfs is that of the filesystem below" {
         local type
         remap_bed
@@ -264,7 +264,7 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "times are set to the nanosecond, and by those who may" {
         local type
         remap_bed
@@ -334,7 +334,7 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "all of these, one after the other in one container" {
         local name
         remap_bed
@@ -412,7 +412,7 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "locks hold between the container and the node" {
         local type kind file
         remap_bed
@@ -431,7 +431,7 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "who waits for a lock gets it when it is free, can be killed, and holds up nobody" {
         local kind file waiter killed
         remap_bed ext4
@@ -453,4 +453,25 @@ teardown() {
                 is "$(cat "$BATS_TEST_TMPDIR/waiter")" got "$kind"
                 wait_until 5 is_free_on_the_node "$kind" "$file"
         done
+}
+
+# bats test_tags=kernel_too
+@test "who waits for a lock gets it although it has closed the file of its first lock meanwhile" {
+        local file waiter
+        remap_bed ext4
+        file=$BATS_TEST_TMPDIR/ext4/file
+        : >"$file"
+        chown --reference="$BATS_TEST_TMPDIR/ext4" "$file"
+        chmod 0666 "$file"
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd-start "$file"
+        "${ENTER[@]}" /bin/fs-calls wait-and-close /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
+        waiter=$!
+        wait_until 5 grep -q closed "$BATS_TEST_TMPDIR/waiter"
+        sleep 0.3
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" closed
+        end_process "$BACKGROUND_PID"
+        wait_until 5 process_is_gone "$waiter"
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" "closed
+got"
+        wait_until 5 is_free_on_the_node posix "$file"
 }

@@ -56,7 +56,7 @@ make_source() {
                 IMAGE=$BATS_TEST_TMPDIR/image.$((++bed_serial))
                 truncate -s "${SIZE:-512M}" "$IMAGE"
                 mkfs.ext4 -q -F -b 4096 -m 0 -N 60000 -O ^has_journal,^resize_inode -E nodiscard,lazy_itable_init=1,root_owner=0:0 "$IMAGE"
-                DEVICE=$(losetup --find --show "$IMAGE")
+                DEVICE=$(loop_over "$IMAGE")
                 bed_loops+=("$DEVICE")
                 mount "$DEVICE" "$dir"
                 rmdir "$dir/lost+found"
@@ -209,7 +209,7 @@ tell() {
 # answer TEXT: what it says next.
 answer() {
         local line=''
-        read -r -t 20 line <&"$TALK_OUT" || line="nothing: $line"
+        read -r -t 120 line <&"$TALK_OUT" || line="nothing: $line"
         is "$line" "$1" "answer"
 }
 
@@ -228,4 +228,46 @@ is_free() {
 
 is_free_on_the_node() {
         [[ $("$FLEXGRAFT_TOOLS/fs-calls" try "$1" "$2") == free ]]
+}
+
+# ---- databases
+
+# sqlite_storm PID PID FILE [SECONDS]: processes in two containers add rows to one SQLite database, and count them, all under SQLite's locks.
+sqlite_storm() {
+        local pid jobs=() script
+        script='
+import sqlite3, sys, time
+base = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    base.execute("begin immediate")
+    rows, = base.execute("select count(*) from row").fetchone()
+    kept, = base.execute("select n from total").fetchone()
+    if rows != kept:
+        sys.exit(f"{rows} rows, but {kept} were added")
+    base.execute("insert into row values (?)", ("x" * 500,))
+    base.execute("update total set n = n + 1")
+    base.execute("commit")
+'
+        use_container "$1"
+        in_container python3 -c 'import sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+base.executescript("create table row (text); create table total (n); insert into total values (0)")' "$3"
+        for pid in "$1" "$2"; do
+                use_container "$pid"
+                in_container python3 -c "$script" "$3" "${4:-${FLEXGRAFT_SQLITE_SECONDS:-5}}" 3>&- & jobs+=($!)
+        done
+        for pid in "${jobs[@]}"; do
+                wait "$pid"
+        done
+}
+
+# sqlite_look FILE: "ok" if the database is intact, and has the rows that were added, some.
+sqlite_look() {
+        python3 -c 'import sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+print(base.execute("pragma integrity_check").fetchone()[0])
+rows, = base.execute("select count(*) from row").fetchone()
+kept, = base.execute("select n from total").fetchone()
+if rows != kept or rows < 4: print(rows, kept)' "$1"
 }

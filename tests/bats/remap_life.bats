@@ -16,7 +16,7 @@ teardown() {
 
 # ---- many
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "after many files of four users nothing is left, and few descriptors" {
         only_remap
         local type uid pids=() pid daemon count=2500 daemons
@@ -45,7 +45,23 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
+@test "a remap mount takes little memory for its tables: next to none when it is new, half a kibibyte for each file that is looked up" {
+        only_remap
+        local kib
+        make_source tmpfs
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+        the_remap_process remap-daemon
+        kib=$(awk '$1 == "RssShmem:" { print $2 }' "/proc/$REPLY/status")
+        ((kib <= 128)) || { echo "new: $kib KiB"; return 1; }
+        (cd "$BATS_TEST_TMPDIR/tmpfs" && touch file-{1..1000})
+        is "$(in_container find /data -type f -size 0 | wc -l)" 1000 files
+        kib=$(awk '$1 == "RssShmem:" { print $2 }' "/proc/$REPLY/status")
+        ((kib <= 128 + 500)) || { echo "used: $kib KiB"; return 1; }
+}
+
+# bats test_tags=kernel,kernel_too
 @test "30,000 files are found by a remap daemon that may have 20,000 open" {
         local count=30000 limit=20000
         kernel_can statmount || count=3000 limit=2000
@@ -70,7 +86,7 @@ teardown() {
 
 # ---- killed processes
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "nobody notices a daemon that is killed, 20 times, beneath writers, readers and find" {
         only_remap
         local pids=() pid i rounds=20 seconds=60
@@ -112,7 +128,7 @@ teardown() {
         coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
         bed_pids+=("$MAPPED_PID")
         local mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]} line
-        read -r -t 10 line <&"$mapped_out" && [[ $line == ready ]]
+        read -r -t 120 line <&"$mapped_out" && [[ $line == ready ]]
         for kind in "${LOCKS[@]}"; do
                 background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
         done
@@ -121,11 +137,11 @@ teardown() {
         in_container rm /ext4/file
         kill_daemon
         echo "+ more" >&"$hold_in"
-        read -r -t 10 line <&"$hold_out"
+        read -r -t 120 line <&"$hold_out"
         is "$line" "text more"
         kill_daemon
         echo "+ and" >&"$hold_in"
-        read -r -t 10 line <&"$hold_out"
+        read -r -t 120 line <&"$hold_out"
         is "$line" "text more and"
         for kind in "${LOCKS[@]}"; do
                 is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
@@ -133,11 +149,11 @@ teardown() {
         done
         exec {mapped_in}>&-
         eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
-        read -r -t 10 line <&"$mapped_out"
+        read -r -t 120 line <&"$mapped_out"
         is "$line" right "the mapping"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "who waits for a lock goes on waiting when the daemon is killed" {
         only_remap
         local waiter
@@ -155,7 +171,7 @@ teardown() {
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a keeper that is killed is replaced, and after it a daemon, again and again" {
         only_remap
         local pid i
@@ -179,7 +195,7 @@ teardown() {
         remap_processes_end
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "when both are killed the container gets ENOTCONN, and mount-list and volume-reconcile say so" {
         only_remap
         needs volume-reconcile
@@ -204,7 +220,7 @@ teardown() {
         assert_field '.problems | length' 0
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "when both are killed mount-remove takes the mount away" {
         only_remap
         remap_bed ext4
@@ -235,7 +251,7 @@ teardown() {
 
 # ---- the end
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "the same request twice is one mount and one remap daemon" {
         only_remap
         remap_bed ext4
@@ -257,7 +273,7 @@ teardown() {
         umount "$BATS_TEST_TMPDIR/ext4" # nothing holds it
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "when the container ends in the middle of work, so do keeper and daemon" {
         only_remap
         remap_bed ext4
@@ -272,7 +288,7 @@ teardown() {
         umount "$BATS_TEST_TMPDIR/ext4"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "when the mount is removed, keeper and daemon end" {
         only_remap
         remap_bed ext4
@@ -296,7 +312,7 @@ teardown() {
         assert_no_records
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a mount detached by the container's root serves the files that are open, and then ends" {
         only_remap
         local line
@@ -311,7 +327,7 @@ teardown() {
         remap_processes_end
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a request that fails leaves no keeper and no daemon" {
         only_remap
         remap_container
@@ -326,7 +342,7 @@ teardown() {
         assert_node_unchanged
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "nothing that the caller gave the helper stays open" {
         only_remap
         remap_container

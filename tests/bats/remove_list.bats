@@ -22,7 +22,7 @@ teardown() {
         helper mount-bind "$(bind_request /data)"
         assert_success
         local id
-        id=$(jq -r .mount.id <<<"$json")
+        id=$(json_field .mount.id)
         helper mount-remove "$(remove_request /data)"
         assert_success
         assert_field .removed.id "$id"
@@ -31,12 +31,56 @@ teardown() {
         assert_node_unchanged
 }
 
+@test "a removal by target leaves a mount alone that got the removed one's id while it waited" {
+        local lock
+        start_container plain
+        helper mount-bind "$(bind_request /one '"id": "x"')"
+        assert_success
+        helper mount-remove "$(remove_request /one)" # the index of records is complete from here, and calls are the same each time
+        assert_success
+        helper mount-bind "$(bind_request /one '"id": "x"')"
+        assert_success
+        printf '%s' "$(bind_request /two '"id": "x"')" >"$BATS_TEST_TMPDIR/two"
+        # before the first lock (F_OFD_SETLKW is 0x26) other calls remove the mount and use its id again
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /one)"
+        assert_success
+        lock=$(awk '$3 == "fcntl" { count++; if ($5 == "0x26") { print count; exit } }' "$BATS_TEST_TMPDIR/calls")
+        helper mount-bind "$(bind_request /one '"id": "x"')"
+        assert_success
+        at_syscall --at "fcntl:$lock" --run-output "$BATS_TEST_TMPDIR/between" \
+                --run "$FLEXGRAFT_BIN/mount-remove '$(remove_request /one)' && $FLEXGRAFT_BIN/mount-bind \"\$(cat '$BATS_TEST_TMPDIR/two')\"" \
+                "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /one)"
+        is "$AT_REACHED" 1 "the lock is reached"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/between" | xargs)" "Success Success" "the calls in between"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_mounts_at /two 1
+        helper mount-list '{}'
+        assert_field '.mounts | length' 1
+        assert_field '.mounts[0].target' /two
+}
+
+@test "a removal reads its record twice: to find it, and with its lock held" {
+        local id
+        start_container plain
+        helper mount-bind "$(bind_request /one)"
+        assert_success
+        helper mount-remove "$(remove_request /one)" # the index of records is complete from here
+        assert_success
+        helper mount-bind "$(bind_request /one)"
+        assert_success
+        id=$(json_field .mount.id)
+        strace -f -e trace=openat -o "$BATS_TEST_TMPDIR/trace" "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /one)"
+        is "$(grep -c "\"$id.json\"" "$BATS_TEST_TMPDIR/trace")" 2 "the record is opened"
+        assert_mounts_at /one 0
+}
+
 @test "what was mounted is removed by id" {
         start_container plain
         container_snapshot
         helper mount-bind "$(bind_request /data)"
         assert_success
-        helper mount-remove "{\"id\": \"$(jq -r .mount.id <<<"$json")\"}"
+        helper mount-remove "{\"id\": \"$(json_field .mount.id)\"}"
         assert_success
         assert_container_unchanged
         assert_no_records
@@ -54,7 +98,7 @@ teardown() {
         assert_no_records
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "removing twice succeeds, and the second time says so" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -155,7 +199,7 @@ teardown() {
         [[ $(mount_line /data) == *tmpfs* ]]
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a file is removed" {
         echo text >"$BATS_TEST_TMPDIR/file"
         SOURCE=$BATS_TEST_TMPDIR/file
@@ -175,7 +219,7 @@ busy_container() {
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'cd /data && echo ready && exec sleep 1000000'
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a busy mount fails with EBUSY and stays" {
         busy_container
         helper mount-remove "$(remove_request /data)"
@@ -184,7 +228,7 @@ busy_container() {
         is "$(records | wc -l)" 1
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a busy mount goes away with force" {
         busy_container
         helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"force\": true}"
@@ -206,13 +250,13 @@ busy_container() {
         assert_mounts_at /data/sub 1
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "when the container is gone, remove by id clears the record" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
         assert_success
         local id
-        id=$(jq -r .mount.id <<<"$json")
+        id=$(json_field .mount.id)
         stop_container
         helper mount-remove "{\"id\": \"$id\"}"
         assert_success
@@ -220,13 +264,156 @@ busy_container() {
         assert_no_records
 }
 
-# bats test_tags=kernel
+# removed_when_gone CONTAINER: by that container and target, once it has ended; and so again.
+removed_when_gone() {
+        local request="{\"container\": $1, \"target\": \"/data\"}"
+        helper mount-bind "{\"container\": $1, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        local id
+        id=$(json_field .mount.id)
+        stop_container
+        helper mount-remove "$request"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_field .removed.id "$id"
+        assert_no_records
+        helper mount-remove "$request"
+        assert_success
+        assert_field .alreadyRemoved true
+}
+
+# bats test_tags=kernel,kernel_too
+@test "when the container is gone, remove by pid and target clears the record, and succeeds again" {
+        start_container plain
+        removed_when_gone "$CONTAINER_PID"
+}
+
+# bats test_tags=kernel_too
+@test "when the container is gone, remove by its directory in proc and target clears the record, and succeeds again" {
+        start_container plain
+        removed_when_gone "{\"procDir\": \"/proc/$CONTAINER_PID\"}"
+        start_container plain
+        removed_when_gone "{\"procDir\": \"//proc/$CONTAINER_PID/\"}"
+}
+
+@test "when the directory in proc is of another process by now, remove by it clears the record, and touches nothing of that one" {
+        start_container plain
+        local pid=$CONTAINER_PID
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        "$FLEXGRAFT_TOOLS/clone-at-pid" --kill "$pid" nsenter --mount="/proc/$$/ns/mnt" sleep 1000000
+        bed_pids+=("$pid")
+        wait_until 10 test "/proc/$pid/ns/mnt" -ef "/proc/$$/ns/mnt"
+        helper mount-remove "{\"container\": {\"procDir\": \"/proc/$pid\"}, \"target\": \"/elsewhere\"}"
+        assert_failure EINVAL
+        helper mount-remove "{\"container\": {\"procDir\": \"/proc/$pid\"}, \"target\": \"/data\"}"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_no_records
+}
+
+@test "a process id of another pid namespace's proc is not one of this one's, and a directory elsewhere is none" {
+        start_container plain
+        local dir
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        mkdir "$BATS_TEST_TMPDIR/proc" "$BATS_TEST_TMPDIR/1"
+        background_ready unshare --pid --fork --kill-child sh -c 'mount -t proc proc "$1" && echo ready; exec sleep 1000' sh "$BATS_TEST_TMPDIR/proc"
+        [[ -d $BATS_TEST_TMPDIR/proc/1 && ! -d $BATS_TEST_TMPDIR/proc/$CONTAINER_PID ]]
+        helper mount-remove "{\"container\": {\"procDir\": \"$BATS_TEST_TMPDIR/proc/$CONTAINER_PID\"}, \"target\": \"/data\"}"
+        umount "$BATS_TEST_TMPDIR/proc"
+        assert_success
+        assert_field .alreadyRemoved true
+        for dir in "$BATS_TEST_TMPDIR" /nonesuch /; do
+                helper mount-remove "{\"container\": {\"procDir\": \"$dir/$CONTAINER_PID\"}, \"target\": \"/data\"}"
+                assert_failure ESRCH
+        done
+        assert_mounts_at /data 1
+        is "$(records | wc -l)" 1
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_field .alreadyRemoved false
+}
+
+# bats test_tags=kernel_too
+@test "when the container is gone, remove by its name and target clears the record, and succeeds again" {
+        start_container crun
+        removed_when_gone "\"$CONTAINER_ID\""
+}
+
+@test "what is removed of a container that is gone leaves another one its mount on the same target" {
+        start_container crun
+        local name=$CONTAINER_ID second
+        helper mount-bind "{\"container\": \"$name\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        stop_container
+        start_container crun
+        second=$CONTAINER_PID
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-remove "{\"container\": \"$name\", \"target\": \"/data\"}"
+        assert_success
+        is "$(records | wc -l)" 1
+        assert_mounts_at /data 1
+        helper mount-remove "{\"container\": $second, \"target\": \"/data\"}"
+        assert_success
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+# bats test_tags=kernel,kernel_too
+@test "when the pid is one of the node's own processes, remove by pid clears the record, and fails where there is none" {
+        start_container plain
+        local pid=$CONTAINER_PID
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        "$FLEXGRAFT_TOOLS/clone-at-pid" --kill "$pid" nsenter --mount="/proc/$$/ns/mnt" sleep 1000000
+        bed_pids+=("$pid")
+        wait_until 10 test "/proc/$pid/ns/mnt" -ef "/proc/$$/ns/mnt"
+        helper mount-remove "{\"container\": $pid, \"target\": \"/elsewhere\"}"
+        assert_failure EINVAL
+        helper mount-remove "{\"container\": $pid, \"target\": \"/data\"}"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_no_records
+}
+
+# bats test_tags=kernel,kernel_too
+@test "when the pid is of another container by now, remove by pid clears the record, and touches nothing of that one" {
+        start_container plain
+        local pid=$CONTAINER_PID before
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        "$FLEXGRAFT_TOOLS/clone-at-pid" --kill "$pid" sleep 1000000
+        bed_pids+=("$pid")
+        before=$(cat "/proc/$pid/mountinfo")
+        helper mount-remove "{\"container\": $pid, \"target\": \"/data\"}"
+        assert_success
+        is "$(cat "/proc/$pid/mountinfo")" "$before"
+        assert_no_records
+}
+
+@test "a container that runs, but whose runtime has forgotten it, loses the mount by its recorded name" {
+        start_container crun
+        local pid=$CONTAINER_PID name=$CONTAINER_ID
+        helper mount-bind "{\"container\": \"$name\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        mv "/run/crun/$name" "$BATS_TEST_TMPDIR/forgotten"
+        helper mount-remove "{\"container\": \"$name\", \"target\": \"/data\"}"
+        mv "$BATS_TEST_TMPDIR/forgotten" "/run/crun/$name"
+        assert_success
+        assert_field .alreadyRemoved false
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+# bats test_tags=kernel,kernel_too
 @test "when the pid belongs to another process, remove touches nothing of it" {
         start_container plain
         local pid=$CONTAINER_PID id before
         helper mount-bind "$(bind_request /data)"
         assert_success
-        id=$(jq -r .mount.id <<<"$json")
+        id=$(json_field .mount.id)
         "$FLEXGRAFT_TOOLS/clone-at-pid" --kill "$pid" sleep 1000000
         bed_pids+=("$pid")
         mkdir "$BATS_TEST_TMPDIR/m"
@@ -244,7 +431,7 @@ busy_container() {
         assert_field '.mounts | length' 0
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "what is mounted is listed as the reply told" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true')"
@@ -254,7 +441,7 @@ busy_container() {
         helper mount-list '{}'
         assert_success
         assert_field '.mounts | length' 1
-        is "$(jq -cS '.mounts[0] | del(.alreadyMounted, .state)' <<<"$json")" "$reply"
+        is "$(jq -cS '.mounts[0] | del(.alreadyMounted, .state, .wanted)' <<<"$json")" "$reply"
         assert_field '.mounts[0].state' present
 }
 
@@ -285,7 +472,7 @@ busy_container() {
         assert_field '.mounts[0].state' covered
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "a mount that the container took away is listed as gone" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -306,7 +493,7 @@ busy_container() {
         assert_field '.mounts[0].state' gone
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,kernel_too
 @test "the list changes nothing" {
         start_container plain
         helper mount-bind "$(bind_request /data)"
@@ -386,6 +573,22 @@ bad_record() {
 
 # ---- after a call that was cut short
 
+@test "the directory that a killed mount made goes away although its id is used again elsewhere" {
+        start_container plain
+        container_snapshot
+        at_syscall --at move_mount --kill "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /made/one '"id": "x"')"
+        is "$AT_REACHED" 1 "the mount is about to be placed"
+        [[ -d $CONTAINER_ROOTFS/made/one ]]
+        helper mount-bind "$(bind_request /made/two '"id": "x"')"
+        assert_success
+        assert_mounts_at /made/two 1
+        [[ ! -e $CONTAINER_ROOTFS/made/one ]]
+        helper mount-remove '{"id": "x"}'
+        assert_success
+        assert_container_unchanged
+        assert_no_records
+}
+
 @test "a record left by a killed mount is listed without harm" {
         start_container plain
         local request
@@ -401,7 +604,7 @@ bad_record() {
         start_container plain
         mkdir -p "$STATE_DIR"
         chmod 0700 "$STATE_DIR"
-        mount -t tmpfs -o size=64k,nr_inodes=8,mode=700 tmpfs "$STATE_DIR"
+        mount -t tmpfs -o size=64k,nr_inodes=24,mode=700 tmpfs "$STATE_DIR"
         helper mount-list '{}'
         container_snapshot
         dd if=/dev/zero of="$STATE_DIR/fill" bs=4k status=none 2>/dev/null || :
@@ -411,4 +614,18 @@ bad_record() {
         rm "$STATE_DIR/fill"
         helper mount-bind "$(bind_request /made/data)"
         assert_success
+}
+
+@test "a mount that does not answer loses only its own answer in the list" {
+        local target
+        start_container plain-nouserns
+        for target in /a /tmp/fuse/data /z; do
+                helper mount-bind "$(bind_request "$target")"
+                assert_success
+        done
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse
+        helper mount-list '{"timeoutSeconds": 8}'
+        assert_success
+        assert_field '[.mounts[] | .target + " " + .state] | join(" ")' "/a present /tmp/fuse/data unknown /z present"
+        assert_field '.mounts[1].problem' 'wait: Connection timed out'
 }

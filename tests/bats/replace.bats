@@ -614,7 +614,7 @@ replace_under_a_reader() {
         start_container plain
         bind "$OLD" /data
         assert_success
-        background nsenter --target "$CONTAINER_PID" --mount --user -- /bin/sh -c 'while :; do umount /data 2>/dev/null; done'
+        background nsenter --target "$CONTAINER_PID" --mount --user -- /bin/sh -c 'while [ ! -e /stop ]; do umount /data 2>/dev/null; done'
         local i
         for i in 1 2 3 4 5 6 7 8 9 10; do
                 bind "$NEW" /data '"replace": true'
@@ -622,7 +622,8 @@ replace_under_a_reader() {
                 bind "$OLD" /data '"replace": true'
                 assert_one_json_line
         done
-        end_process "$BACKGROUND_PID"
+        touch "$CONTAINER_ROOTFS/stop" # killed, it would leave an umount(8) that still runs
+        wait "$BACKGROUND_PID" || :
         bind "$NEW" /data '"replace": true'
         assert_success
         is "$(in_container cat /data/marker)" new
@@ -674,7 +675,7 @@ entry() {
         node_snapshot
         batch "$(entry "$NEW" /one '"replace": true'), $(entry "$NEW" /two)"
         assert_failure EBUSY
-        [[ $(jq -r .message <<<"$json") == 'mounts[1]: '* ]]
+        [[ $(json_field .message) == 'mounts[1]: '* ]]
         assert_container_unchanged
         assert_node_unchanged
         is "$(in_container cat /one/marker)" old
@@ -689,7 +690,7 @@ entry() {
         node_snapshot
         batch "$(entry "$NEW" /one), $(entry "$NEW" /tmp), $(entry "$NEW" /two)" '"replace": true'
         assert_failure EBUSY
-        [[ $(jq -r .message <<<"$json") == 'mounts[1]: '* ]]
+        [[ $(json_field .message) == 'mounts[1]: '* ]]
         assert_container_unchanged
         assert_node_unchanged
 }
@@ -716,4 +717,54 @@ entry() {
 @test "replace must be true or false" {
         helper mount-bind '{"container": 1, "source": "/x", "target": "/y", "replace": "yes"}'
         assert_not_understood replace
+}
+
+# ---- when what was mounted is dead
+
+# serve_fuse: bindfs shows $BATS_TEST_TMPDIR/real on $SOURCE, anew if it did before.
+serve_fuse() {
+        if [[ -n ${FUSE_PID:-} ]]; then
+                end_process "$FUSE_PID"
+                umount --lazy "$SOURCE"
+        fi
+        mkdir -p "$BATS_TEST_TMPDIR/real" "$SOURCE"
+        echo served >"$BATS_TEST_TMPDIR/real/file"
+        background bindfs -f -o allow_other "$BATS_TEST_TMPDIR/real" "$SOURCE"
+        FUSE_PID=$BACKGROUND_PID
+        wait_until 10 test -e "$SOURCE/file"
+}
+
+# dead_is_replaced IDS: a mount whose filesystem has died is not taken for what was asked for, and replaced when asked.
+dead_is_replaced() {
+        SOURCE=$BATS_TEST_TMPDIR/served
+        serve_fuse
+        start_container plain
+        helper mount-bind "$(bind_request /data "\"ids\": \"$1\"")"
+        assert_success
+        helper mount-bind "$(bind_request /data "\"ids\": \"$1\"")"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        serve_fuse
+        run -1 in_container cat /data/file
+        helper mount-bind "$(bind_request /data "\"ids\": \"$1\", \"dryRun\": true")"
+        assert_failure ENOTCONN
+        helper mount-bind "$(bind_request /data "\"ids\": \"$1\"")"
+        assert_failure ENOTCONN
+        assert_field .error.operation 'find target'
+        shows 'its filesystem is dead' '\"replace\": true'
+        assert_mounts_at /data 1
+        helper mount-bind "$(bind_request /data "\"ids\": \"$1\", \"replace\": true")"
+        assert_success
+        assert_field .mount.alreadyMounted false
+        is "$(in_container cat /data/file)" served
+        assert_mounts_at /data 1
+        is "$(records | wc -l)" 1
+}
+
+@test "a dead filesystem is not alreadyMounted, and replace mounts it anew" {
+        dead_is_replaced host
+}
+
+@test "a dead filesystem behind remap-daemon is not alreadyMounted, and replace mounts it anew" {
+        dead_is_replaced remap
 }

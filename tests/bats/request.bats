@@ -46,7 +46,7 @@ refused() {
 @test "an empty object names a key that is missing" {
         helper mount-bind '{}'
         assert_not_understood
-        [[ $(jq -r .message <<<"$json") =~ container|source|target ]]
+        [[ $(json_field .message) =~ container|source|target ]]
 }
 
 @test "not JSON" {
@@ -62,13 +62,13 @@ refused() {
 says() {
         helper mount-bind "$2"
         assert_not_understood
-        is "$(jq -r .message <<<"$json")" "the request cannot be understood: $1" "message"
+        is "$(json_field .message)" "the request cannot be understood: $1" "message"
 }
 
 @test "a mistake in the JSON is named with line and column" {
         says "invalid JSON at line 1, column 15: unexpected token near ','" '{"container": , }'
         says "invalid JSON at line 2, column 11: unexpected token near '}'" $'{"container": 1,\n"target": }'
-        says "invalid JSON at line 1, column 1: '[' or '{' expected near 'h'" h
+        says "invalid JSON at line 1, column 2: invalid token near 'h'" '[h'
         says "invalid JSON at line 1, column 8: end of file expected near 'x'" '{"a":1}x'
         says "invalid JSON at line 1, column 7: invalid token" $'{"a": \xe2\x80\xae}'
         says "invalid JSON at line 1, column 48: duplicate object key" '{"aaaaaaaaaaaaaaaaaaaa":1,"aaaaaaaaaaaaaaaaaaaa":1}'
@@ -80,7 +80,7 @@ says() {
         says "the request is empty: expected a JSON object" $' \t\n '
         helper mount-bind - </dev/null
         assert_not_understood "standard input"
-        is "$(jq -r .message <<<"$json")" "the request cannot be understood: standard input is empty: expected a JSON object" "message"
+        is "$(json_field .message)" "the request cannot be understood: standard input is empty: expected a JSON object" "message"
 }
 
 @test "the limits of nesting and of length are named" {
@@ -91,7 +91,7 @@ says() {
         says "nested deeper than 8 levels" "{\"container\": $deep"
         helper mount-bind - < <(printf '{"container": "'; head -c 1100000 /dev/zero | tr '\0' a)
         assert_not_understood "standard input"
-        is "$(jq -r .message <<<"$json")" "the request cannot be understood: standard input is longer than 1 MiB" "message"
+        is "$(json_field .message)" "the request cannot be understood: standard input is longer than 1 MiB" "message"
 }
 
 @test "JSON that is not an object" {
@@ -133,19 +133,19 @@ says() {
 @test "a repeated key that is written with an escape" {
         helper mount-bind '{"container": 1, "source": "/srv", "target": "/data", "\u0074arget": "/data"}'
         assert_not_understood
-        [[ $(jq -r .message <<<"$json") == *arget* ]]
+        [[ $(json_field .message) == *arget* ]]
 }
 
 @test "a repeated key inside container" {
         helper mount-bind '{"container": {"pid": 1, "pid": 1}, "source": "/srv", "target": "/data"}'
         assert_not_understood
-        [[ $(jq -r .error.subject <<<"$json") == *pid* ]]
+        [[ $(json_field .error.subject) == *pid* ]]
 }
 
 @test "an unknown key inside container" {
         helper mount-bind '{"container": {"pid": 1, "nonesuch": 1}, "source": "/srv", "target": "/data"}'
         assert_not_understood
-        [[ $(jq -r .error.subject <<<"$json") == *nonesuch* ]]
+        [[ $(json_field .error.subject) == *nonesuch* ]]
 }
 
 # wrong_type KEY VALUE...: each VALUE for KEY is refused
@@ -156,7 +156,7 @@ wrong_type() {
         for value; do
                 helper mount-bind "$(jq -c --arg key "$key" --argjson value "$value" '.[$key] = $value' <<<"$base")"
                 assert_one_json_line
-                if [[ $status != 2 || $(jq -r .error.subject <<<"$json") != "$key"* || $(jq -r .message <<<"$json") != *"$key"* ]]; then
+                if [[ $status != 2 || $(json_field .error.subject) != "$key"* || $(json_field .message) != *"$key"* ]]; then
                         echo "$key: $value is not refused, naming the key"
                         show_last
                         return 1
@@ -396,7 +396,7 @@ wrong_type() {
         helper mount-list '{}'
         assert_failure
         [[ $output == *"$FLEXGRAFT_CONFIG"* ]]
-        [[ $(jq -r .message <<<"$json") =~ line\ 2|:2 ]] || { show_last; return 1; }
+        [[ $(json_field .message) =~ line\ 2|:2 ]] || { show_last; return 1; }
 }
 
 @test "a missing configuration is a working one" {
@@ -413,4 +413,73 @@ wrong_type() {
         helper mount-remove "$(remove_request /data)"
         assert_success
         assert_container_unchanged
+}
+
+# ---- what a failure says to do
+
+# hints TEXT...: each is in the last failure's hint.
+hints() {
+        local hint text
+        hint=$(json_field .error.hint)
+        for text; do
+                [[ $hint == *"$text"* ]] || { is "$hint" "...$text..." hint; return 1; }
+        done
+}
+
+@test "a system call that the kernel lacks is named with the kernel that has it" {
+        local call version
+        start_container plain
+        while read -r call version; do
+                at_syscall --at "$call" --fail ENOSYS "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data)"
+                is "$AT_REACHED" 1 "$call is reached"
+                assert_failure ENOSYS
+                hints "no $call, which came with Linux $version,"
+        done <<'END'
+openat2 5.6
+pidfd_open 5.3
+open_tree 5.2
+mount_setattr 5.12
+move_mount 5.2
+END
+        at_syscall --at fsopen --fail ENOSYS "$FLEXGRAFT_BIN/mount-tmpfs" "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_failure ENOSYS
+        hints 'no fsopen, which came with Linux 5.2,'
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+@test "the same request with changed options is EBUSY, and the hint names replace" {
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-bind "$(bind_request /data '"readOnly": true')"
+        assert_failure EBUSY
+        hints '"replace": true' mount-remove
+        helper mount-bind "$(bind_request /data '"readOnly": true, "replace": true')"
+        assert_success
+}
+
+@test "a block device is not bound: the message names mount-block" {
+        start_container plain
+        make_device ext4
+        SOURCE=$DEVICE
+        helper mount-bind "$(bind_request /data)"
+        assert_failure EINVAL
+        shows 'it is a block device: mount-block mounts its filesystem'
+        helper mount-block "$(bind_request /data)"
+        assert_success
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+}
+
+@test "who is not root learns first that the program needs root" {
+        local program
+        chmod 0711 "$BATS_RUN_TMPDIR"
+        HELPER_PREFIX=(setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all)
+        for program in mount-bind mount-block mount-remove mount-list; do
+                helper "$program" '{"container": 1, "source": "/none", "target": "relative", "ids": "remap"}'
+                assert_failure EPERM
+                assert_field .message 'this program needs root'
+        done
+        HELPER_PREFIX=()
 }

@@ -196,7 +196,7 @@ volume_of_root() {
         start_container plain
         helper mount-bind "$(bind_request /data)"
         assert_success
-        helper mount-list '{"timeoutSeconds": 4}'
+        helper mount-list '{"timeoutSeconds": 10}'
         assert_success
         assert_field '.mounts | length' 2
         assert_field '.mounts[] | select(.target == "/data") | .state' present
@@ -209,10 +209,10 @@ volume_of_root() {
         helper mount-bind "$(bind_request /data)"
         assert_success
         local record
-        record=$STATE_DIR/mounts/$(jq -r .mount.id <<<"$json").json
+        record=$STATE_DIR/mounts/$(json_field .mount.id).json
         jq -c '.made = 9' "$record" >"$record.new" && mv "$record.new" "$record"
         helper mount-remove "$(remove_request /data)"
-        assert_success
+        assert_failure EBUSY
         [[ -e $record.bad ]]
         rm "$record.bad"
 }
@@ -228,9 +228,8 @@ waits_for_lock() {
         background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/mounts/.lock"
         "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data)" >/dev/null 2>&1 3>&- &
         helper=$!
-        wait_until 5 pgrep -P "$helper"
-        worker=$(pgrep -P "$helper")
-        wait_until 5 waits_for_lock "$worker"
+        worker_waits() { worker=$(pgrep -P "$helper") && waits_for_lock "$worker"; }
+        wait_until 5 worker_waits
         kill -KILL "$helper"
         wait "$helper" || :
         wait_until 5 process_is_gone "$worker"
@@ -285,7 +284,7 @@ waits_for_lock() {
         helper mount-bind "{\"container\": $child, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
         assert_success
         local id
-        id=$(jq -r .mount.id <<<"$json")
+        id=$(json_field .mount.id)
         kill -KILL "$child"
         wait_until 5 process_is_gone "$child"
         helper mount-list '{}'

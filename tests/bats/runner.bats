@@ -9,7 +9,7 @@ setup() {
         bed_setup
         export TMPDIR=$BATS_TEST_TMPDIR/tmp
         mkdir -m 0711 "$TMPDIR"
-        unset FLEXGRAFT_ISOLATED
+        unset FLEXGRAFT_ISOLATED FLEXGRAFT_CHECK_UNTIL
 }
 
 teardown() {
@@ -114,6 +114,46 @@ END_OF_FILE
         [[ $output == *"skipped 1: no reason"* ]] || { show_last; false; }
 }
 
+# sometimes COUNT: a file with that many tests that pass only when they are tried again, one that never does, and one that always does.
+sometimes() {
+        local i
+        {
+                for ((i = 1; i <= $1; i++)); do
+                        echo "test \"sometimes ($i)\" { mkdir '$BATS_TEST_TMPDIR/$i' || return 0; false; }"
+                done
+                echo 'test "never" { false; }'
+                echo "test \"always\" { echo >>'$BATS_TEST_TMPDIR/always'; }"
+        } | test_file sometimes
+}
+
+@test "with --again, a test that failed is tried once more, and what passes then is told" {
+        sometimes 1
+        run_tests --again 2 check
+        is "$status" 1
+        is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped"
+        [[ $output == *"run-tests: failed: check sometimes: sometimes (1) (passed when it was tried again)"$'\n'* ]] || { show_last; false; }
+        [[ $output == *"run-tests: failed: check sometimes: never"$'\n'* ]] || { show_last; false; }
+        is "$(wc -l <"$BATS_TEST_TMPDIR/always")" 1 "how often what passed was run"
+}
+
+@test "with --again, a file that left something is tried once more, and all of it" {
+        test_file leaves <<END_OF_FILE
+test "first" { mkdir "$BATS_TEST_TMPDIR/once" || return 0; sleep 7654321 3>&- & }
+test "second" { true; }
+END_OF_FILE
+        run_tests --again 1 check
+        is "$status" 0 || { show_last; false; }
+        [[ $output == *"run-tests: failed: check leaves: (exit status 120) (passed when it was tried again)"$'\n'* ]] || { show_last; false; }
+}
+
+@test "when more tests failed than --again says, none is tried again" {
+        sometimes 2
+        run_tests --again 2 check
+        is "$status" 1
+        is "$(tail -n 1 <<<"$output")" "1 passed, 3 failed, 0 skipped"
+        [[ $output == *"run-tests: failed: check sometimes: sometimes (2)"$'\n'* && $output != *"tried again"* ]] || { show_last; false; }
+}
+
 @test "a long file is run in pieces, and each test once" {
         local i
         for i in {1..7}; do
@@ -144,6 +184,32 @@ END_OF_FILE
         [[ $output == *"run-tests: check dies: ran 1 of 3 tests"*"begin 2 second"* ]] || { show_last; false; }
         [[ $output == *"not ok check broken: "* ]] || { show_last; false; }
         [[ $output == *"> / /mnt "*"run-tests: check leaves: exit status 120"* ]] || { show_last; false; }
+}
+
+@test "what would not end in time is left out of the deep tier and told, and check runs all the same" {
+        test_file slow <<'END_OF_FILE'
+test "is run" { :; }
+END_OF_FILE
+        sed -i 's/slow release .*/slow release 200 - 200 - -/' "$BATS_TEST_TMPDIR/tests/budgets"
+        export FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 100))
+        run_tests check deep
+        is "$status" 0 "exit status" || { show_last; false; }
+        [[ $output == *"run-tests: deep slow: left out, there is no time left"* ]] || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 1 skipped"
+        FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 1000))
+        run_tests check deep
+        is "$(tail -n 1 <<<"$output")" "2 passed, 0 failed, 0 skipped"
+}
+
+@test "a test of the deep tier that is not at its end when the time is over is ended, and a failure" {
+        test_file endless <<'END_OF_FILE'
+test "sleeps" { sleep 1000; }
+END_OF_FILE
+        sed -i 's/endless release .*/endless release - - 1 - -/' "$BATS_TEST_TMPDIR/tests/budgets"
+        export FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 8))
+        run_tests deep
+        is "$status" 1 "exit status" || { show_last; false; }
+        [[ $output == *"ran 0 of 1 tests"* ]] || { show_last; false; }
 }
 
 @test "a file without a budget is run, and a failure" {

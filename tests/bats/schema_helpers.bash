@@ -15,10 +15,8 @@ schema_collect() {
                 for file in "$STATE_DIR"/volumes/*.json; do
                         schema_collect_record volume "$file"
                 done
-        elif [[ $1 == volume-create ]]; then
-                for file in "$STATE_DIR"/provisioned/*.json; do
-                        schema_collect_record provision "$file"
-                done
+        elif [[ $1 == volume-create && $2 =~ '"volume":{"name":"'([^\"\\/]+)'"' ]]; then # other records may be a test's, damaged on purpose
+                schema_collect_record provision "$STATE_DIR/provisioned/${BASH_REMATCH[1]}.json"
         fi
 }
 

@@ -283,7 +283,7 @@ check_not_mapped() {
         node_snapshot
         mount_tmpfs "$1"
         assert_failure
-        [[ $(jq -r .message <<<"$json") == *"$2"* ]] || { echo "the id is not named"; show_last; return 1; }
+        [[ $(json_field .message) == *"$2"* ]] || { echo "the id is not named"; show_last; return 1; }
         assert_container_unchanged
         assert_node_unchanged
 }
@@ -520,7 +520,7 @@ put_setuid_program() {
         node_snapshot
         mount_tmpfs '"options": "nonesuch=7"'
         assert_failure EINVAL
-        [[ $(jq -r .error.kernel <<<"$json") == *nonesuch* ]]
+        [[ $(json_field .error.kernel) == *nonesuch* ]]
         mount_tmpfs '"options": "mode=9"'
         assert_failure EINVAL
         assert_container_unchanged

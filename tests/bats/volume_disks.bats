@@ -134,7 +134,7 @@ teardown() {
         ln -s nothing "$POOL_DIR/dangling.img"
         for id in ../outside.img .hidden.img notes.txt dir.img dir.img/inner.img fifo.img device.img link.img escape.img dangling.img ./real.img \
                 ../fast/real.img "$POOL_DIR/real.img" . .. / real.img/ .img; do
-                HELPER_PREFIX=(timeout 10)
+                HELPER_PREFIX=(timeout 120)
                 create "$(named data "\"pool\": \"fast\", \"id\": \"$id\"")"
                 assert_failure || { echo "with $id"; return 1; }
                 is "$(provisioned)" '' "the records with $id"
@@ -239,7 +239,7 @@ match() { # NAME SIZE
         created '{"name": "one", "size": "1m", "match": true}'
         assert_field '.volume | [.pool, .id] | join(" ")' "fast disk.img"
         create '{"name": "two", "size": "1m", "match": true, "pool": "away"}'
-        refused ENOENT
+        refused ENODEV
         listed
         assert_field '[.volumes[].name] | join(" ")' one
 }

@@ -27,6 +27,7 @@ make_pool() {
 # make_pool_in_memory NAME SIZE [MEMBERS]: the same, on a filesystem of its own.
 make_pool_in_memory() {
         make_pool "$1" "${3:-}"
+        rm -f "$STATE_DIR/known-pools/$1.json"
         mount -t tmpfs -o "mode=0755,size=$2" tmpfs "$POOL_DIR"
 }
 
@@ -36,7 +37,7 @@ make_pool_on_ext4() {
         make_pool "$1" "${3:-}"
         truncate -s "$2" "$image"
         mkfs.ext4 -q -F "$image"
-        device=$(losetup --find --show "$image")
+        device=$(loop_over "$image")
         bed_loops+=("$device")
         mount "$device" "$POOL_DIR"
 }
@@ -49,7 +50,7 @@ make_disk() {
 
 # attach_loop FILE: a loop device over it, in LOOP, until teardown.
 attach_loop() {
-        LOOP=$(losetup --find --show "$1")
+        LOOP=$(loop_over "$1")
         bed_loops+=("$LOOP")
 }
 
@@ -167,7 +168,7 @@ provisioned() {
 images() {
         local dir=${1:-$POOL}
         [[ -d $dir ]] || return 0
-        find "$dir" -mindepth 1 ! -name lost+found -printf '%P\n' | sort
+        find "$dir" -mindepth 1 ! -name lost+found ! -name .flexgraft-pool -printf '%P\n' | sort
 }
 
 # assert_no_volume [DIR]: no record, no image.
@@ -192,17 +193,6 @@ is_all_zero() {
 # allocated FILE: how many bytes of the disk it has.
 allocated() {
         echo $(($(stat --format %b "$1") * 512))
-}
-
-# shows TEXT...: each is in the last reply as it stands there.
-shows() {
-        local text
-        for text; do
-                [[ $output == *"$text"* ]] && continue
-                echo "the reply lacks: $text"
-                show_last
-                return 1
-        done
 }
 
 # existed true|false: what the last reply says of that.
@@ -240,4 +230,14 @@ odd_names() {
         printf '%s\0' "${name// /n}"
         printf -v name '%255s' ''
         printf '%s\0' "${name// /n}" "${name// //}"
+}
+
+# counted: volume-capacity says what it says when it has to count.
+counted() {
+        local said
+        measured '{"pool": "fast"}'
+        said=$output
+        rm -rf "$STATE_DIR/pool-sums"
+        measured '{"pool": "fast"}'
+        is "$said" "$output" "the capacity, as remembered and as counted,"
 }

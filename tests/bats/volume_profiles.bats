@@ -23,10 +23,10 @@ teardown() {
 @test "a profile picks its pool by type and name, and what it says arrives" {
         make_pool fast
         make_pool slow
-        write_profiles "\"db\": $(profile_for slow '"fs_type": "xfs", "mount_flags": ["noatime", "nodev"]' '"create_parameters": {"preallocate": "false"}')"
+        write_profiles "\"db\": $(profile_for slow '"fs_type": "btrfs", "mount_flags": ["noatime", "nodev"]' '"create_parameters": {"preallocate": "false"}')"
         created '{"name": "data", "size": "1m", "profile": "db"}'
         assert_field '.volume | [.pool, .profile, .fsType, .accessMode, .targetType, .parameters.preallocate, (.mountFlags | join(","))] | join(" ")' \
-                "slow db xfs SINGLE_NODE_WRITER mount false noatime,nodev"
+                "slow db btrfs SINGLE_NODE_WRITER mount false noatime,nodev"
         is "$(allocated "$BATS_TEST_TMPDIR/srv/slow/data.img")" 0
         created '{"name": "more", "size": "1m", "profile": "db", "pool": "slow", "fsType": "ext4"}'
         assert_field '.volume.fsType' ext4
@@ -84,6 +84,21 @@ teardown() {
         write_profiles "\"odd\": $(profile_for default '' '"create_parameters": {"raid": "5"}')"
         create '{"name": "data", "size": "1m", "profile": "odd"}'
         refused EINVAL raid
+        assert_no_volume
+}
+
+@test "a stripe size may have a unit, and must be a power of two" {
+        local size
+        echo '{"name": "group", "type": "lvm", "volumeGroup": "flexgraft-no-such-group"}' >"$FLEXGRAFT_POOLS/group.json"
+        for size in 4 64 1048576 64k 64K 64Ki 1m 1g; do
+                create '{"name": "data", "size": "1m", "pool": "group", "parameters": {"type": "striped", "stripesize": "'$size'"}}'
+                assert_failure
+                [[ $output != *stripesize* ]]          # it fails later: there is no such group
+        done
+        for size in 3 2 1k 48k 65 2g 2097152 -4 4b 64kk 1536; do
+                create '{"name": "data", "size": "1m", "pool": "group", "parameters": {"type": "striped", "stripesize": "'$size'"}}'
+                refused EINVAL stripesize
+        done
         assert_no_volume
 }
 
@@ -149,7 +164,7 @@ broken_profiles() {
 @test "what is no file where the profiles should be is a problem that is told, not one that hangs" {
         write_profiles "\"good\": $(profile_for default)"
         created '{"name": "first", "size": 4096}'
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         rm "$FLEXGRAFT_PROFILES"
         mkfifo "$FLEXGRAFT_PROFILES"
         measured
@@ -171,19 +186,198 @@ broken_profiles() {
         assert_field '[.pools[].profiles[].profile] | join(" ")' good
 }
 
-@test "a profile that a volume was made with does not change when the file does" {
-        write_profiles "\"used\": $(profile_for default '"fs_type": "ext4"'), \"unused\": $(profile_for default '"fs_type": "ext4"')"
+# rejected WORD...: the last reply says that the file was rejected, and these words.
+rejected() {
+        local word
+        for word in "$FLEXGRAFT_PROFILES" "$@"; do
+                [[ $(jq -r .profilesProblem <<<"$output") == *"$word"* ]] || { echo "no $word in profilesProblem"; show_last; return 1; }
+        done
+}
+
+@test "a profile that a volume was made with rejects the file that changes it" {
+        local both
+        both="\"used\": $(profile_for default '"fs_type": "ext4"'), \"unused\": $(profile_for default '"fs_type": "ext4"')"
+        write_profiles "$both"
         created '{"name": "one", "size": 4096, "profile": "used"}'
-        write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"'), \"unused\": $(profile_for default '"fs_type": "xfs"')"
+        write_profiles "${both//ext4/btrfs}, \"new\": $(profile_for default)"
         created '{"name": "two", "size": 4096, "profile": "used"}'
         assert_field .volume.fsType ext4
         created '{"name": "three", "size": 4096, "profile": "unused"}'
-        assert_field .volume.fsType xfs
+        assert_field .volume.fsType ext4
+        create '{"name": "four", "size": 4096, "profile": "new"}'
+        refused ENOENT new
         removed '{"name": "one"}'
         removed '{"name": "two"}'
-        # nobody uses it any more
+        measured
+        rejected unused '"three"'
+        removed '{"name": "three"}'
+        # no volume is of them any more
+        created '{"name": "two", "size": 4096, "profile": "used"}'
+        assert_field .volume.fsType btrfs
+}
+
+@test "every reply that used profiles says that the file was rejected" {
+        local one two
+        one=$(profile_for default '"fs_type": "ext4"')
+        two=$(profile_for default '"fs_type": "ext4"' '"create_parameters": {"preallocate": "false"}')
+        write_profiles "\"used\": $one"
         created '{"name": "one", "size": 4096, "profile": "used"}'
-        assert_field .volume.fsType xfs
+        assert_field .profilesProblem null
+        write_profiles "\"used\": $two"
+        measured
+        rejected used create_parameters '"one"'
+        measured '{"profile": "used"}'
+        rejected used create_parameters
+        created '{"name": "one", "size": 4096, "profile": "used"}'
+        rejected used create_parameters
+        created '{"name": "two", "size": 4096, "profile": "used", "operation": "77"}'
+        rejected used create_parameters
+        created '{"name": "two", "size": 4096, "profile": "used", "operation": "77"}'
+        rejected used create_parameters
+        create '{"name": "three", "size": "1t", "profile": "used"}'
+        refused ENOSPC rejected "$FLEXGRAFT_PROFILES" create_parameters
+        helper volume-capacity '{"profile": "nonesuch"}'
+        refused ENOENT nonesuch rejected create_parameters
+        # these used none
+        created '{"name": "three", "size": 4096}'
+        assert_field .profilesProblem null
+        listed
+        assert_field .profilesProblem null
+        create '{"name": "four", "size": "1t"}'
+        refused ENOSPC
+        [[ $output != *rejected* ]]
+        echo nonsense >"$FLEXGRAFT_PROFILES"
+        created '{"name": "four", "size": 4096, "profile": "used"}'
+        rejected "line 1"
+}
+
+@test "the driver says with a volume of a profile that the file was rejected" {
+        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools.d
+        write_profiles "\"used\": $(profile_for default '"fs_type": "ext4"')"
+        created '{"name": "one", "size": "1m", "profile": "used"}'
+        write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
+        call attach "$(spec two size=8Mi profile=used)" "$NODE"
+        succeeded
+        [[ $(jq -r .message <<<"$output") == *rejected*"$FLEXGRAFT_PROFILES"*volume_capabilities* ]]
+        make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"
+        call mount "$(pod_dir three)" "$(spec three ephemeral=true size=8Mi profile=used)"
+        succeeded
+        [[ $(jq -r .message <<<"$output") == *rejected*"$FLEXGRAFT_PROFILES"*volume_capabilities* ]]
+        is "$(node_mount_type "$(pod_dir three)")" ext4
+        call unmount "$(pod_dir three)"
+        succeeded
+        call mount "$(pod_dir three)" "$(spec three ephemeral=true size=8Mi)"
+        succeeded
+        [[ $output != *rejected* ]]
+        call unmount "$(pod_dir three)"
+        call detach two "$NODE"
+        succeeded
+}
+
+@test "a profile in use may select other pools" {
+        make_pool fast
+        make_pool slow
+        write_profiles "\"db\": $(profile_for slow '"fs_type": "ext4"')"
+        created '{"name": "one", "size": 4096, "profile": "db"}'
+        assert_field .volume.pool slow
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"')"
+        created '{"name": "two", "size": 4096, "profile": "db"}'
+        assert_field '[.volume.pool, .profilesProblem] | tojson' '["fast",null]'
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"' |
+                sed 's/"resource_provider_selector": {.*}]}/"csi_plugin_type_selector": {"plugin_type": "loop"}/')"
+        measured
+        assert_field .profilesProblem null
+        assert_field '[.pools[] | select(.profiles | length > 0) | .name] | join(" ")' "default fast slow"
+}
+
+# as_protobuf_prints: the file in the other spelling.
+as_protobuf_prints() {
+        sed -i 's/profile_matrix/profileMatrix/; s/resource_provider_selector/resourceProviderSelector/; s/resource_providers/resourceProviders/
+                s/volume_capabilities/volumeCapabilities/; s/fs_type/fsType/; s/mount_flags/mountFlags/; s/access_mode/accessMode/
+                s/create_parameters/createParameters/; s/csi_plugin_type_selector/csiPluginTypeSelector/; s/plugin_type/pluginType/' "$FLEXGRAFT_PROFILES"
+}
+
+@test "a profile may be spelled as protobuf prints JSON" {
+        write_profiles "\"db\": $(profile_for default '"fs_type": "btrfs", "mount_flags": ["noatime"]' '"create_parameters": {"preallocate": "false"}')"
+        as_protobuf_prints
+        created '{"name": "data", "size": "1m", "profile": "db"}'
+        assert_field '.volume | [.fsType, .accessMode, .parameters.preallocate, (.mountFlags | join(","))] | join(" ")' \
+                "btrfs SINGLE_NODE_WRITER false noatime"
+        write_profiles '"any": {"csi_plugin_type_selector": {"plugin_type": "loop"},
+                "volume_capabilities": {"block": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
+        as_protobuf_prints
+        created '{"name": "more", "size": "1m", "profile": "any"}'
+        assert_field '[.volume.targetType, .profilesProblem] | tojson' '["block",null]'
+}
+
+@test "a profile in use that is only spelled otherwise has not changed" {
+        write_profiles "\"db\": $(profile_for default '"fs_type": "ext4"')"
+        created '{"name": "data", "size": "1m", "profile": "db"}'
+        as_protobuf_prints
+        sed -i 's/"SINGLE_NODE_WRITER"/1/' "$FLEXGRAFT_PROFILES"
+        measured
+        assert_field .profilesProblem null
+        write_profiles "\"db\": $(profile_for default '"fs_type": "ext4", "mount_flags": [], "future": 1' '"create_parameters": {}')"
+        measured
+        assert_field .profilesProblem null
+        # what an earlier version kept has all that the file had
+        jq -c '.active.db.volume_capabilities.mount.future = 7' "$STATE_DIR/provisioned/profiles.set" >"$BATS_TEST_TMPDIR/set"
+        cat "$BATS_TEST_TMPDIR/set" >"$STATE_DIR/provisioned/profiles.set"
+        measured
+        assert_field .profilesProblem null
+}
+
+@test "an access mode is CSI's name or number" {
+        local line number
+        while read -r number line; do
+                write_profiles "\"p$number\": $(profile_for default | sed "s/\"SINGLE_NODE_WRITER\"/$number/")"
+                created "{\"name\": \"v$number\", \"size\": 4096, \"profile\": \"p$number\"}"
+                assert_field .volume.accessMode "$line"
+        done <<'END'
+1 SINGLE_NODE_WRITER
+2 SINGLE_NODE_READER_ONLY
+3 MULTI_NODE_READER_ONLY
+4 MULTI_NODE_SINGLE_WRITER
+5 MULTI_NODE_MULTI_WRITER
+6 SINGLE_NODE_SINGLE_WRITER
+7 SINGLE_NODE_MULTI_WRITER
+END
+        for number in '"5"' 5.0; do
+                write_profiles "\"p\": $(profile_for default | sed "s/\"SINGLE_NODE_WRITER\"/$number/")"
+                created '{"name": "data", "size": 4096, "profile": "p"}'
+                assert_field .volume.accessMode MULTI_NODE_MULTI_WRITER
+                removed '{"name": "data"}'
+        done
+        for number in 0 8 -1 1.5 '"8"' '""' true '[1]' 1e300; do
+                write_profiles "\"bad\": $(profile_for default | sed "s/\"SINGLE_NODE_WRITER\"/$number/")"
+                measured
+                rejected bad access_mode.mode "name or number"
+        done
+}
+
+@test "a field that is nearly a known one, or is there twice, rejects the file by its name" {
+        local field
+        for field in fstype FsType fs-type fs_typ FSType fsTypes; do
+                write_profiles "\"bad\": $(profile_for default "\"$field\": \"ext4\"")"
+                measured
+                rejected bad "\"$field\"" '"fs_type" or "fsType"'
+        done
+        write_profiles "\"bad\": $(profile_for default '"mountflags": ["noatime"]')"
+        measured
+        rejected '"mountflags"'
+        write_profiles "\"bad\": $(profile_for default '' '"create_parameter": {}')"
+        measured
+        rejected '"create_parameter"'
+        write_profiles "\"bad\": $(profile_for default | sed 's/access_mode/accessmode/')"
+        measured
+        rejected '"accessmode"'
+        sed 's/profile_matrix/ProfileMatrix/' "$FLEXGRAFT_PROFILES" >"$BATS_TEST_TMPDIR/new"
+        mv "$BATS_TEST_TMPDIR/new" "$FLEXGRAFT_PROFILES"
+        measured
+        rejected '"ProfileMatrix"' '"profile_matrix" or "profileMatrix"'
+        write_profiles "\"bad\": $(profile_for default '"fs_type": "ext4", "fsType": "ext4"')"
+        measured
+        rejected bad fs_type "two spellings"
 }
 
 @test "a profile that vanished is inactive, and its volumes go on" {
@@ -204,8 +398,12 @@ broken_profiles() {
         assert_field '.volume | [.profile, .fsType] | join(" ")' "used ext4"
         helper volume-capacity '{"profile": "used"}'
         refused ESTALE
-        # it comes back as it was
-        write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
+        # it comes back as it was, or not at all
+        write_profiles "\"used\": $(profile_for default '"fs_type": "btrfs"')"
+        measured
+        rejected used '"one"'
+        assert_field '[.pools[].profiles[]] | length' 0
+        write_profiles "\"used\": $(profile_for default '"fs_type": "ext4"')"
         measured
         assert_field '.inactiveProfiles | join(" ")' unused
         created '{"name": "two", "size": 4096, "profile": "used"}'
@@ -216,9 +414,9 @@ broken_profiles() {
         create '{"name": "three", "size": 4096, "profile": "used"}'
         refused ESTALE
         # nobody uses it: it may come back as another
-        write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
+        write_profiles "\"used\": $(profile_for default '"fs_type": "btrfs"')"
         created '{"name": "three", "size": 4096, "profile": "used"}'
-        assert_field .volume.fsType xfs
+        assert_field .volume.fsType btrfs
 }
 
 @test "the file of profiles that is gone altogether makes the used one inactive" {
@@ -234,9 +432,9 @@ broken_profiles() {
         make_pool fast
         make_pool slow
         make_disk "$BATS_TEST_TMPDIR/srv/fast" disk.img 1m
-        write_profiles "\"slow\": $(profile_for slow '"fs_type": "xfs"'), \"fast\": $(profile_for fast '"fs_type": "xfs"')"
+        write_profiles "\"slow\": $(profile_for slow '"fs_type": "btrfs"'), \"fast\": $(profile_for fast '"fs_type": "btrfs"')"
         created '{"name": "one", "size": 4096, "profile": "slow", "match": true}'
         assert_field '.volume | [.pool, .adopted] | join(" ")' "slow false"
         created '{"name": "two", "size": 4096, "profile": "fast", "match": true}'
-        assert_field '.volume | [.pool, .adopted, .profile, .fsType] | join(" ")' "fast true fast xfs"
+        assert_field '.volume | [.pool, .adopted, .profile, .fsType] | join(" ")' "fast true fast btrfs"
 }

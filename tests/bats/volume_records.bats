@@ -82,6 +82,7 @@ teardown() {
 @test "operations are forgotten after a week" {
         created '{"name": "data", "size": 4096, "operation": "old"}'
         touch --date '8 days ago' "$STATE_DIR/operations/old.json"
+        touch --date '2 days ago' "$STATE_DIR/operations/.looked" # they are looked at once a day
         created '{"name": "data", "size": 4096, "operation": "new"}'
         is "$(cd "$STATE_DIR/operations" && echo *.json)" new.json
         removed '{"name": "data"}'
@@ -151,7 +152,7 @@ teardown() {
 @test "what is no file where a record should be is no trouble for other volumes" {
         local sort record=$STATE_DIR/provisioned/odd.json
         created '{"name": "data", "size": 4096}'
-        HELPER_PREFIX=(timeout 10)
+        HELPER_PREFIX=(timeout 120)
         for sort in directory fifo link dangling loop device; do
                 case $sort in
                 directory) mkdir "$record" ;;

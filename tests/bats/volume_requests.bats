@@ -30,7 +30,7 @@ teardown() {
                 shows "${text/'": "'/'":"'}" '"existed":false'
                 [[ $output =~ \"path\":\"([^\"]+)\" && ${BASH_REMATCH[1]} == "$POOL_DIR"/* && -f ${BASH_REMATCH[1]} ]]
                 count=$((count + 1))
-                found=("$POOL_DIR"/*)
+                found=("$POOL_DIR"/*.img)
                 is "${#found[@]}" "$count" "the number of images with $name"
                 found=("$STATE_DIR"/provisioned/*.json)
                 is "${#found[@]}" "$count" "the number of records with $name"
@@ -130,6 +130,29 @@ id={"name": "data", "id": 7}
 id={"name": "data", "id": "a\nb"}
 reclaimPolicy={"name": "data", "size": 4096, "reclaimPolicy": "burn"}
 operation={"name": "data", "size": 4096, "operation": 1}
+fsType={"name": "data", "from": "other", "fsType": "ext4"}
+profile={"name": "data", "from": "other", "profile": "db"}
+parameters={"name": "data", "from": "other", "parameters": {"preallocate": "false"}}
+id={"name": "data", "from": "other", "id": "disk.img"}
+from={"name": "data", "from": "data"}
+LINES
+        assert_no_volume
+}
+
+@test "a snapshot needs a name of its own, and is taken or restored" {
+        local line
+        while IFS= read -r line; do
+                helper volume-snapshot "${line#*=}"
+                refused_key "${line%%=*}" || { echo "with $line"; return 1; }
+        done <<'LINES'
+name={"snapshot": "monday"}
+snapshot={"name": "data"}
+snapshot={"name": "data", "snapshot": "data"}
+snapshot={"name": "data", "snapshot": ""}
+restore={"name": "data", "restore": "data"}
+restore={"name": "data", "snapshot": "monday", "restore": "tuesday"}
+freeze={"name": "data", "restore": "monday", "freeze": true}
+freeze={"name": "data", "snapshot": "monday", "freeze": "true"}
 LINES
         assert_no_volume
 }
@@ -145,7 +168,7 @@ delete=size={"name": "data", "size": 4096}
 delete=name={}
 delete=pool={"name": "data", "pool": "default"}
 delete=reclaimPolicy={"name": "data", "reclaimPolicy": "keep"}
-list=name={"name": "data"}
+list=name={"name": ""}
 list=profile={"profile": "db"}
 list=pool={"pool": null}
 capacity=name={"name": "data"}
@@ -155,8 +178,8 @@ LINES
 
 @test "what is no JSON object is refused" {
         local program text
-        for program in volume-create volume-delete volume-list volume-capacity; do
-                for text in '' 'nonsense' '[]' '"text"' '{' '{"name": "data", "size": 4096' '{} {}' 'null'; do
+        for program in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
+                for text in '' '[nonsense' '[]' '"text"' '{' '{"name": "data", "size": 4096' '{} {}' '[null'; do
                         helper "$program" "$text"
                         assert_one_json_line
                         is "$status" 2 "the exit status of $program '$text'"
@@ -189,7 +212,7 @@ LINES
 
 @test "each program explains itself" {
         local name
-        for name in volume-create volume-delete volume-list volume-capacity; do
+        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
                 helper "$name" --help
                 is "$status $stderr" '0 '
                 [[ $output == "usage: $name "* && $output == *"Example: $name"* && $output == *"Exit status:"* ]]
@@ -208,7 +231,7 @@ LINES
         local name
         created '{"name": "data", "size": 4096}'
         chmod 0755 "$STATE_DIR"
-        for name in volume-create volume-delete volume-list volume-capacity; do
+        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
                 # the programs where anybody may run them
                 install -m 0755 "$(program "$name")" "$BATS_TEST_TMPDIR/$name"
                 HELPER_PREFIX=("$(tool as-user)" 1000 1000 -)
@@ -262,9 +285,9 @@ broken_pools() {
         make_pool fast
         rmdir "$POOL_DIR"
         create '{"name": "data", "size": 4096, "pool": "fast"}'
-        refused ENOENT "$POOL_DIR"
+        refused ENODEV "$POOL_DIR"
         helper volume-capacity '{"pool": "fast"}'
-        refused ENOENT "$POOL_DIR"
+        refused ENODEV "$POOL_DIR"
         [[ ! -e $POOL_DIR ]]
         : >"$POOL_DIR"
         create '{"name": "data", "size": 4096, "pool": "fast"}'

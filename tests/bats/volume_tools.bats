@@ -82,7 +82,7 @@ teardown() {
         refused EEXIST profile '"one"'
         create '{"name": "data", "size": "1m", "targetType": "block"}'
         refused EEXIST 'target type' '"mount"'
-        create '{"name": "data", "size": "1m", "fsType": "xfs"}'
+        create '{"name": "data", "size": "1m", "fsType": "btrfs"}'
         refused EEXIST filesystem
         create '{"name": "data", "size": "1m", "parameters": {"preallocate": "false"}}'
         refused EEXIST parameters
@@ -127,8 +127,8 @@ teardown() {
         created '{"name": "data", "size": "1m", "targetType": "block"}'
         assert_field .volume.targetType block
         assert_field '.volume.fsType' null
-        created '{"name": "files", "size": "1m", "targetType": "mount", "fsType": "xfs"}'
-        assert_field '[.volume.targetType, .volume.fsType] | join(" ")' "mount xfs"
+        created '{"name": "files", "size": "1m", "targetType": "mount", "fsType": "btrfs"}'
+        assert_field '[.volume.targetType, .volume.fsType] | join(" ")' "mount btrfs"
         listed
         assert_field '[.volumes[] | .name + "=" + .targetType] | join(" ")' "data=block files=mount"
 }
@@ -160,7 +160,7 @@ teardown() {
                 directory) mkdir "$POOL/data.img" ;;
                 device) mknod "$POOL/data.img" c 1 3 ;;
                 esac
-                HELPER_PREFIX=(timeout 10)
+                HELPER_PREFIX=(timeout 120)
                 create '{"name": "data", "size": "1m"}'
                 assert_failure || { echo "with a $sort"; return 1; }
                 [[ -e $POOL/data.img || -L $POOL/data.img ]]
@@ -187,7 +187,7 @@ teardown() {
 
 @test "a volume is usable as what it is for: formatted, mounted, filled to its end" {
         created '{"name": "data", "size": "16m"}'
-        mkfs.ext4 -q -F "$(jq -r .volume.path <<<"$json")"
+        mkfs.ext4 -q -F "$(json_field .volume.path)"
         mkdir "$BATS_TEST_TMPDIR/mnt"
         attach_loop "$POOL/data.img"
         mount "$LOOP" "$BATS_TEST_TMPDIR/mnt"
@@ -239,7 +239,7 @@ teardown() {
         kubelet_attach data type=loop
         kubelet_stage data
         remove '{"name": "data"}'
-        refused EBUSY "${DEVICES[data]}"
+        refused EBUSY 'volume "data"'
         kubelet_publish data
         echo text >"$(pod_dir data)/file"
         remove '{"name": "data"}'
@@ -252,7 +252,7 @@ teardown() {
 
 @test "the driver attaches what volume-create made under any name" {
         created '{"name": "odd name/1", "size": "8m", "fsType": "ext4"}'
-        kubelet_attach 'odd name/1' type=loop "image=$(jq -r .volume.id <<<"$json")"
+        kubelet_attach 'odd name/1' type=loop "image=$(json_field .volume.id)"
         is "$(loop_of "$(jq -r '.volumes[0].path' <<<"$("$(program volume-list)")")")" "${DEVICES['odd name/1']}"
         kubelet_detach 'odd name/1'
         removed '{"name": "odd name/1"}'

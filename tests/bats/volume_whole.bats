@@ -58,10 +58,10 @@ write_in_container() {
 # whole_life SIZE: of a volume "data" with the profile "it".
 whole_life() {
         local capacity_before there_before mapped_before dir options=''
-        measured
+        measured '{"pool": "store"}'
         capacity_before=$output there_before=$(what_is_there) mapped_before=$(mapped)
         created "{\"name\": \"data\", \"size\": $1, \"profile\": \"it\"}"
-        measured
+        measured '{"pool": "store"}'
         [[ $output != "$capacity_before" ]]
 
         kubelet_attach data
@@ -95,7 +95,7 @@ whole_life() {
         is "$(provisioned)" '' "records"
         is "$(what_is_there)" "$there_before" "what is in the pool"
         is "$(mapped)" "$mapped_before" "active devices"
-        measured
+        measured '{"pool": "store"}'
         is "$output" "$capacity_before" capacity
 }
 
@@ -111,6 +111,7 @@ removed_is_refused() {
         is "$(namespaces_of region0)" '' namespaces
 }
 
+# bats test_tags=kernel_too
 @test "persistent memory, a volume group: the whole life" {
         store group
         write_profiles "\"it\": $(volume_profile pmem)"
@@ -121,15 +122,16 @@ removed_is_refused() {
         is "$(namespaces_of region0)" 'flexgraft fsdax' namespaces
 }
 
+# bats test_tags=kernel_too
 @test "a volume group of persistent memory has room for as much as was told before it was there" {
         local before
         store group
         write_profiles "\"it\": $(volume_profile pmem)"
-        measured
+        measured '{"pool": "store"}'
         before=$output
         created '{"name": "first", "size": 1, "profile": "it"}'
         removed '{"name": "first"}'
-        measured
+        measured '{"pool": "store"}'
         is "$output" "$before" capacity
 }
 
@@ -189,6 +191,7 @@ two_regions() {
         refused ENOSPC "$whole"
 }
 
+# bats test_tags=kernel_too
 @test "a profile that names a region's pool takes no other, and its volume is mapped from there" {
         two_regions
         write_profiles "\"it\": $(volume_profile pmem '{}' wide)"
@@ -203,6 +206,7 @@ two_regions() {
         refused ENOSPC
 }
 
+# bats test_tags=kernel_too
 @test "each region has a volume group of its own, of its own namespaces" {
         local region before=()
         two_regions '"mode": "lvm"'

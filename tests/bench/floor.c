@@ -2,32 +2,36 @@
 /*
  * floor - the smallest programs a helper can be measured by, linked as the helpers are.
  *
- *   floor steps bind|block PID SOURCE TARGET   the kernel's steps of an injection and nothing else: no record, no
- *                                              check, no worker, no answer
+ *   floor steps KIND PID SOURCE TARGET         the kernel's steps of an injection and nothing else: no record, no
+ *                                              check, no lock of attributes, no worker, no answer
  *   floor calls bind|block PID SOURCE TARGET   the system calls that the helper makes for such a request, in its order,
  *                                              without any work of its own between them
  *
- * Neither drops privileges or loads a filter; neither parses or undoes anything. TARGET exists in the container; the
- * record's directory is $FLOOR_STATE. For block: ext4.
+ * KIND is bind, block, container or overlay. Neither drops privileges or loads a filter; neither parses or undoes
+ * anything. TARGET exists in the container; the record's directory is $FLOOR_STATE. For block: ext4; for container:
+ * SOURCE is PID/PATH, and both containers have one range of ids; for overlay: SOURCE has the directories lower, upper
+ * and work.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -77,11 +81,13 @@ static int make_mount(int source_fd)
         return fsmount(context, FSMOUNT_CLOEXEC, 0);
 }
 
-static struct mount_attr attributes(int user_ns)
+static int set_attributes(int mount_fd, uint64_t set, int user_ns)
 {
-        return (struct mount_attr){ .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-                                    .propagation = MS_PRIVATE,
-                                    .userns_fd = (uint64_t)user_ns };
+        struct mount_attr attr = { .attr_set = set,
+                                   .propagation = MS_PRIVATE,
+                                   .userns_fd = set & MOUNT_ATTR_IDMAP ? (uint64_t)user_ns : 0 };
+
+        return mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr);
 }
 
 static int place(int mount_fd, int target, int mnt_ns)
@@ -92,86 +98,167 @@ static int place(int mount_fd, int target, int mnt_ns)
                        : 0;
 }
 
+static int open_proc(const char *process, const char *name, int flags)
+{
+        char path[64] = "/proc/";
+
+        return open(strcat(strcat(strcat(path, process), "/"), name), flags | O_CLOEXEC);
+}
+
+/* The id on the node of a container's root, and how many ids it has. */
+static unsigned long first_id(const char *process, const char *map, unsigned long *ret_count)
+{
+        int fd = open_proc(process, map, O_RDONLY);
+        char *rest = bytes;
+        unsigned long id;
+
+        bytes[read(fd, bytes, sizeof bytes - 1)] = '\0';
+        close(fd);
+        (void)strtoul(rest, &rest, 10);
+        id = strtoul(rest, &rest, 10);
+        *ret_count = strtoul(rest, NULL, 10);
+        return id;
+}
+
+static int become_user(void *user_ns)
+{
+        *(int *)user_ns = unshare(CLONE_NEWUSER) < 0 ? -1 : open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        return 0;
+}
+
+/* A user namespace that maps the ids of one container's on the node to those of the other's. */
+static int make_mapping(const char *from)
+{
+        static const char *const maps[] = { "uid_map", "gid_map" };
+        static char stack[16384];
+        int user_ns = -1;
+        char child[16];
+        int process =
+                clone(become_user, stack + sizeof stack, CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &user_ns);
+
+        snprintf(child, sizeof child, "%d", process);
+        for (int i = 0; i < 2; i++) {
+                unsigned long count;
+                unsigned long theirs = first_id(from, maps[i], &count);
+                unsigned long ours = first_id(pid_text, maps[i], &count);
+                int length = snprintf(bytes, sizeof bytes, "%lu %lu %lu", theirs, ours, count);
+                int fd = open_proc(child, maps[i], O_WRONLY);
+
+                if (write(fd, bytes, (size_t)length) != length)
+                        return -1;
+                close(fd);
+        }
+        waitpid(process, NULL, 0);
+        return user_ns;
+}
+
+/* A directory of another container: it is cloned in that container's mount namespace. */
+static int clone_of_container(void)
+{
+        char from[16] = "";
+        const char *path = strchr(source, '/');
+        int root, mnt_ns, dir, user_ns;
+
+        memcpy(from, source, (size_t)(path - source));
+        user_ns = make_mapping(from);
+        root = open_proc(from, "root", O_PATH);
+        mnt_ns = open_proc(from, "ns/mnt", O_RDONLY);
+        dir = open_beneath(root, path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        if (setns(mnt_ns, CLONE_NEWNS) < 0)
+                return -1;
+        dir = open_tree(dir, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        return set_attributes(dir, MOUNT_ATTR_IDMAP, user_ns) < 0 ? -1 : dir;
+}
+
+/* Clones of the layers, attached to a private namespace as Linux before 6.15 needs it, and the overlay's creator. */
+static int make_overlay(int user_ns)
+{
+        static const char *const names[] = { "lowerdir", "upperdir", "workdir" };
+        static const char *const below[] = { "", "/upper", "/work" };
+        struct mount_attr private = { .propagation = MS_PRIVATE };
+        unsigned long count;
+        char path[512];
+        int layers[2]; /* the lower one; the directory of the upper one */
+        int context;
+
+        snprintf(path, sizeof path, "%s/lower", source);
+        for (int i = 0; i < 2; i++) {
+                layers[i] = open_tree(AT_FDCWD, i == 0 ? path : source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+                if (set_attributes(layers[i], MOUNT_ATTR_IDMAP, user_ns) < 0)
+                        return -1;
+        }
+        if (unshare(CLONE_NEWNS) < 0 || mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0 ||
+            move_mount(layers[0], "", AT_FDCWD, "/dev", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
+            move_mount(layers[1], "", AT_FDCWD, "/sys", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                return -1;
+        prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP);
+        setfsgid((gid_t)first_id(pid_text, "gid_map", &count));
+        setfsuid((uid_t)first_id(pid_text, "uid_map", &count));
+        context = fsopen("overlay", FSOPEN_CLOEXEC);
+        for (int i = 0; i < 3; i++) {
+                snprintf(path, sizeof path, "/proc/self/fd/%d%s", layers[i > 0], below[i]);
+                if (fsconfig(context, FSCONFIG_SET_STRING, names[i], path, 0) < 0)
+                        return -1;
+        }
+        return fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -1 : fsmount(context, FSMOUNT_CLOEXEC, 0);
+}
+
 static int steps(void)
 {
-        char path[64];
-        struct mount_attr attr;
+        bool whole = strcmp(kind, "bind") == 0 || strcmp(kind, "block") == 0; /* mapped by the container's namespace */
         int pidfd = pidfd_open(pid, 0);
-        int root, mnt_ns, user_ns, mount_fd, target;
+        int root = open_proc(pid_text, "root", O_PATH);
+        int mnt_ns = open_proc(pid_text, "ns/mnt", O_RDONLY);
+        int user_ns = strcmp(kind, "container") == 0 ? -1 : open_proc(pid_text, "ns/user", O_RDONLY);
+        int target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        int mount_fd = whole ? make_mount(AT_FDCWD) : user_ns < 0 ? clone_of_container() : make_overlay(user_ns);
 
-        root = open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/root")), O_PATH | O_CLOEXEC);
-        mnt_ns = open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/ns/mnt")), O_RDONLY | O_CLOEXEC);
-        user_ns =
-                open(strcat(strcpy(path, "/proc/"), strcat(strcpy(bytes, pid_text), "/ns/user")), O_RDONLY | O_CLOEXEC);
-        mount_fd = make_mount(AT_FDCWD);
-        attr = attributes(user_ns);
-        if (pidfd < 0 || mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+        if (pidfd < 0 || target < 0 || mount_fd < 0 ||
+            set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (whole ? MOUNT_ATTR_IDMAP : 0), user_ns) <
+                    0)
                 return 1;
-        target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-        return target < 0 ? 1 : place(mount_fd, target, mnt_ns);
+        return place(mount_fd, target, mnt_ns);
+}
+
+static int lock_apart(void *mount)
+{
+        struct mount_attr private = { .propagation = MS_PRIVATE };
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)getppid();
+        if (unshare(CLONE_NEWNS) < 0 || mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0 ||
+            move_mount(*(int *)mount, "", AT_FDCWD, "/dev", MOVE_MOUNT_F_EMPTY_PATH) < 0 || getppid() < 0 ||
+            unshare(CLONE_NEWUSER) < 0)
+                return 0;
+        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)getppid();
+        if (unshare(CLONE_NEWNS) == 0)
+                *(int *)mount = open_tree(AT_FDCWD, "/dev", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        return 0;
 }
 
 /* Lock the attributes of a disk's mount, as the helper does. */
-static int lock_mount(int mount_fd, int user_ns)
+static int lock_mount(int mount_fd)
 {
         struct mount_attr private = { .propagation = MS_PRIVATE };
-        union {
-                char bytes[CMSG_SPACE(sizeof(int))];
-                struct cmsghdr align;
-        } control = {};
-        struct iovec part = { .iov_base = bytes, .iov_len = 1 };
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes
-        };
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        int sockets[2];
-        int locked = -1;
-        int pidfd = -1;
+        char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        int locked = mount_fd;
         siginfo_t end;
+        int child;
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+        if (stack == MAP_FAILED || getpid() < 0)
                 return -1;
-        if (syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL) == 0) {
-                int context;
-                int stage;
-
-                close_range(100, ~0U, 0);
-                unshare(CLONE_NEWNS);
-                mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private);
-                context = fsopen("tmpfs", FSOPEN_CLOEXEC);
-                fsconfig(context, FSCONFIG_SET_STRING, "size", "64k", 0);
-                fsconfig(context, FSCONFIG_SET_STRING, "mode", "0755", 0);
-                fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
-                stage = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-                move_mount(stage, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
-                fchdir(stage);
-                mkdirat(AT_FDCWD, "m", 0755);
-                move_mount(mount_fd, "", AT_FDCWD, "m", MOVE_MOUNT_F_EMPTY_PATH);
-                prctl(PR_SET_DUMPABLE, 0);
-                setns(user_ns, CLONE_NEWUSER);
-                syscall(SYS_setresgid, 0, 0, 0);
-                syscall(SYS_setresuid, 0, 0, 0);
-                unshare(CLONE_NEWNS);
-                locked = open_tree(AT_FDCWD, "m", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-                header->cmsg_level = SOL_SOCKET;
-                header->cmsg_type = SCM_RIGHTS;
-                header->cmsg_len = CMSG_LEN(sizeof locked);
-                memcpy(CMSG_DATA(header), &locked, sizeof locked);
-                sendmsg(sockets[1], &message, MSG_NOSIGNAL);
-                syscall(SYS_exit_group, 0);
-        }
-        if (recvmsg(sockets[0], &message, MSG_CMSG_CLOEXEC) != 1 || CMSG_FIRSTHDR(&message) == NULL)
-                return -1;
-        memcpy(&locked, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof locked);
-        waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED);
+        child = clone(lock_apart, stack + 65536, CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &locked);
+        waitid(P_PID, (id_t)child, &end, WEXITED);
         close(mount_fd);
-        return locked;
+        return locked == mount_fd || mount_setattr(locked, "", AT_EMPTY_PATH, &private, sizeof private) < 0 ? -1
+                                                                                                            : locked;
 }
 
 static int worker(void *unused)
 {
         char path[64];
-        struct mount_attr attr;
         struct mount_attr again = { .propagation = MS_PRIVATE };
         struct stat st;
         struct statfs fs;
@@ -219,11 +306,11 @@ static int worker(void *unused)
         fstatfs(target, &fs);
         look(target);
         mount_fd = make_mount(source_fd);
-        attr = attributes(user_ns);
-        if (mount_fd < 0 || mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+        if (mount_fd < 0 ||
+            set_attributes(mount_fd, MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, user_ns) < 0)
                 return 1;
         if (strcmp(kind, "block") == 0)
-                mount_fd = lock_mount(mount_fd, user_ns);
+                mount_fd = lock_mount(mount_fd);
         look(mount_fd);
         fstatfs(mount_fd, &fs);
         look(mount_fd);

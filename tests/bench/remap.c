@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap ROUNDS MEBIBYTES FILES NAME=DIR... CONTAINER - the same work in several directories of a container, side by
- * side.
+ * remap ROUNDS MEBIBYTES FILES NAME=DIR[@PID]... CONTAINER - the same work in several directories of a container, side
+ * by side.
  *
  * In each round each directory in turn: a file of MEBIBYTES is written and read, FILES small ones are made, looked at,
- * read and removed by one process, and by four. Prints medians, their sum for the small ones, and what each directory
- * takes as a multiple of the first.
+ * read and removed by one process, and by four. Prints three tables of medians: time, with the sum for the small ones and
+ * what each directory takes as a multiple of the first; processor time of the clients and of process PID, which serves
+ * the directory, with what the second directory takes as a multiple of each after it, whose goal is GOAL; and how often
+ * the clients wait (for an answer; four processes also for each other).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +26,8 @@
 #include <unistd.h>
 
 enum { DIRS_MAX = 8, ROUNDS_MAX = 1000, BLOCK = 1 << 20, SMALL = 1024, PROCESSES = 4 };
+
+#define GOAL 1.00
 
 static int mebibytes, files;
 static char block[BLOCK];
@@ -166,7 +171,16 @@ static const struct phase {
 };
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 
+/* What a phase took. */
+struct cost {
+        double us;
+        double cpu_us;
+        double waits;
+};
+
 static double results[PHASES][DIRS_MAX][ROUNDS_MAX];
+static double cpu[PHASES][DIRS_MAX][ROUNDS_MAX];
+static double waits[PHASES][DIRS_MAX][ROUNDS_MAX];
 
 static void drop(void)
 {
@@ -177,10 +191,29 @@ static void drop(void)
         close(fd);
 }
 
-/* In the container, in the directory: a phase by several processes that begin together; the time until the last ends.
- */
-static double run(const struct phase *phase)
+/* The processor time that a process has had; 0: no process. */
+static double cpu_us_of(pid_t pid)
 {
+        struct timespec used = { 0 };
+        clockid_t clock;
+
+        if (pid > 0 && (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0))
+                die("the server's processor time");
+        return (double)used.tv_sec * 1e6 + (double)used.tv_nsec / 1e3;
+}
+
+static double us_of(struct timeval time)
+{
+        return (double)time.tv_sec * 1e6 + (double)time.tv_usec;
+}
+
+/*
+ * In the container, in the directory: a phase by several processes that begin together; the time until the last ends,
+ * and the processor time of all.
+ */
+static struct cost run(const struct phase *phase)
+{
+        struct cost cost = { 0 };
         int go[2];
         char byte;
 
@@ -201,11 +234,17 @@ static double run(const struct phase *phase)
         usleep(1000);
         double start = now_us();
         close(go[1]);
-        int code;
-        for (int i = 0; i < phase->processes; i++)
-                if (wait(&code) < 0 || code != 0)
+        for (int i = 0; i < phase->processes; i++) {
+                struct rusage usage;
+                int code;
+
+                if (wait4(-1, &code, 0, &usage) < 0 || code != 0)
                         exit(1);
-        return now_us() - start;
+                cost.cpu_us += us_of(usage.ru_utime) + us_of(usage.ru_stime);
+                cost.waits += (double)usage.ru_nvcsw;
+        }
+        cost.us = now_us() - start;
+        return cost;
 }
 
 static void enter(const char *container, const char *dir)
@@ -220,10 +259,10 @@ static void enter(const char *container, const char *dir)
 }
 
 /* One turn: a process in the container, told by a byte when to begin each phase. */
-static void turn(const char *container, const char *dir, int number, int round)
+static void turn(const char *container, const char *dir, pid_t server, int number, int round)
 {
         int go[2], done[2];
-        double us;
+        struct cost cost;
         char byte = 0;
 
         if (pipe2(go, O_CLOEXEC) < 0 || pipe2(done, O_CLOEXEC) < 0)
@@ -235,8 +274,8 @@ static void turn(const char *container, const char *dir, int number, int round)
                 for (int i = 0; i < PHASES; i++) {
                         if (read(go[0], &byte, 1) != 1)
                                 _exit(1);
-                        us = run(&phases[i]);
-                        if (write(done[1], &us, sizeof(us)) != sizeof(us))
+                        cost = run(&phases[i]);
+                        if (write(done[1], &cost, sizeof(cost)) != sizeof(cost))
                                 _exit(1);
                 }
                 unlink("large.0");
@@ -247,9 +286,13 @@ static void turn(const char *container, const char *dir, int number, int round)
         for (int i = 0; i < PHASES; i++) {
                 if (phases[i].cold)
                         drop();
-                if (write(go[1], &byte, 1) != 1 || read(done[0], &us, sizeof(us)) != sizeof(us))
+                double before = cpu_us_of(server);
+                if (write(go[1], &byte, 1) != 1 || read(done[0], &cost, sizeof(cost)) != sizeof(cost))
                         die(dir);
-                results[i][number][round] = phases[i].large ? (double)mebibytes * 1e6 / us : us / files;
+                cost.cpu_us += cpu_us_of(server) - before;
+                results[i][number][round] = phases[i].large ? (double)mebibytes * 1e6 / cost.us : cost.us / files;
+                cpu[i][number][round] = cost.cpu_us / (phases[i].large ? mebibytes : files);
+                waits[i][number][round] = cost.waits / (phases[i].large ? mebibytes : files);
         }
         close(go[1]);
         close(done[0]);
@@ -263,13 +306,68 @@ static int by_size(const void *a, const void *b)
         return (left > right) - (left < right);
 }
 
+static double median_of(double *values, int count)
+{
+        qsort(values, (size_t)count, sizeof(double), by_size);
+        return values[count / 2];
+}
+
+/* The name of a phase without its unit, and with another. */
+static void print_label(const struct phase *phase, const char *unit)
+{
+        char label[64];
+
+        snprintf(label, sizeof(label), "%.*s%s%s", (int)(strrchr(phase->name, ',') - phase->name), phase->name, unit,
+                 phase->large ? " a MiB" : "");
+        printf("%-32s", label);
+}
+
+static void print_cpu(const char *const *names, int count, int rounds)
+{
+        printf("\n%-32s", "processor time, client and server");
+        for (int i = 0; i < count; i++)
+                printf(" %12s", names[i]);
+        if (count > 2)
+                printf(" %7s", "goal");
+        for (int i = 2; i < count; i++)
+                printf(" %s/%s", names[1], names[i]);
+        printf("\n");
+        for (int phase = 0; phase < PHASES; phase++) {
+                double medians[DIRS_MAX];
+
+                print_label(&phases[phase], ", us");
+                for (int i = 0; i < count; i++)
+                        printf(" %12.1f", medians[i] = median_of(cpu[phase][i], rounds));
+                if (count > 2)
+                        printf(" %7.2f", GOAL);
+                for (int i = 2; i < count; i++)
+                        printf(" %*.2f", (int)(strlen(names[1]) + 1 + strlen(names[i])), medians[1] / medians[i]);
+                printf("\n");
+        }
+}
+
+static void print_waits(const char *const *names, int count, int rounds)
+{
+        printf("\n%-32s", "waits of the client, a file");
+        for (int i = 0; i < count; i++)
+                printf(" %12s", names[i]);
+        printf("\n");
+        for (int phase = 0; phase < PHASES; phase++) {
+                print_label(&phases[phase], "");
+                for (int i = 0; i < count; i++)
+                        printf(" %12.2f", median_of(waits[phase][i], rounds));
+                printf("\n");
+        }
+}
+
 int main(int argc, char **argv)
 {
         const char *names[DIRS_MAX], *dirs[DIRS_MAX];
+        pid_t servers[DIRS_MAX];
         int count = argc - 5, rounds = argc > 5 ? atoi(argv[1]) : 0;
 
         if (count < 1 || count > DIRS_MAX || rounds < 1 || rounds > ROUNDS_MAX) {
-                fprintf(stderr, "usage: remap ROUNDS MEBIBYTES FILES NAME=DIR... CONTAINER\n");
+                fprintf(stderr, "usage: remap ROUNDS MEBIBYTES FILES NAME=DIR[@PID]... CONTAINER\n");
                 return 125;
         }
         mebibytes = atoi(argv[2]);
@@ -282,10 +380,14 @@ int main(int argc, char **argv)
                 *equals = 0;
                 names[i] = argv[4 + i];
                 dirs[i] = equals + 1;
+                char *at = strrchr(dirs[i], '@');
+                servers[i] = at ? atoi(at + 1) : 0;
+                if (at)
+                        *at = 0;
         }
         for (int round = -1; round < rounds; round++) /* the first is for practice */
                 for (int i = 0; i < count; i++)
-                        turn(argv[argc - 1], dirs[i], i, round < 0 ? 0 : round);
+                        turn(argv[argc - 1], dirs[i], servers[i], i, round < 0 ? 0 : round);
 
         printf("%-32s", "");
         for (int i = 0; i < count; i++)
@@ -296,8 +398,7 @@ int main(int argc, char **argv)
                 double first = 0;
                 printf("%-32s", phases[phase].name);
                 for (int i = 0; i < count; i++) {
-                        qsort(results[phase][i], (size_t)rounds, sizeof(double), by_size);
-                        double median = results[phase][i][rounds / 2];
+                        double median = median_of(results[phase][i], rounds);
                         printf(phases[phase].large ? " %12.0f" : " %12.1f", median);
                         if (!phases[phase].large)
                                 all[i] += median;
@@ -317,5 +418,7 @@ int main(int argc, char **argv)
                         printf(" %7s", "");
         }
         printf("\n");
+        print_cpu(names, count, rounds);
+        print_waits(names, count, rounds);
         return 0;
 }

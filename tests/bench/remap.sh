@@ -1,11 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # remap.sh - remap beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
-# work of the id-mapped mount.
+# work of the id-mapped mount. Then the processor time of the client and the daemon, whose goal is less than bindfs takes,
+# and how often the client waits for an answer. bindfs lets the kernel believe each name for a second, and so shows a file
+# that is not there any more; "bindfs, 0 s" does not, as remap.
 #
 #   ROUNDS=5 tests/bench/remap.sh      (scripts/bench calls it)
 #
 # MEBIBYTES: of the large file (512); FILES: how many small ones (2000); FILESYSTEM: ext4 (on a loop device) or tmpfs.
+# CPUS: what to run on, as for taskset. On one (CPUS=1) none is woken from its sleep, which takes longer than most requests
+# and happens more or less often with what else runs: there the work of each request is compared.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,12 +20,18 @@ bin=${FLEXGRAFT_BIN:-$PWD/bin}
 bench=${FLEXGRAFT_BENCH:-$PWD/build/bench}/remap
 tools=${FLEXGRAFT_TOOLS:-$PWD/build/tools}
 mebibytes=${MEBIBYTES:-512}
+[[ -z ${CPUS:-} ]] || taskset --pid --cpu-list "$CPUS" $$ >/dev/null
 work=$(mktemp -d /var/tmp/flexgraft-bench-remap.XXXXXX)
 loop='' monitor=''
+bindfs=()
 cleanup() {
         set +e
         [[ -z $monitor ]] || { kill "$monitor" && wait "$monitor"; } 2>/dev/null
-        umount -l "$work/bindfs" 2>/dev/null
+        local process
+        for process in "${bindfs[@]}"; do
+                { kill "$process" && wait "$process"; } 2>/dev/null
+        done
+        umount -l "$work"/bindfs{,0} 2>/dev/null
         for _ in {1..100}; do
                 umount "$work/source" 2>/dev/null && break
                 mountpoint -q "$work/source" || break
@@ -33,7 +43,7 @@ cleanup() {
 trap cleanup EXIT
 
 chmod 0711 "$work"
-mkdir -p "$work"/{source,bindfs,rootfs/{proc,sys,dev,tmp}} "$work/state"
+mkdir -p "$work"/{source,bindfs,bindfs0,rootfs/{proc,sys,dev,tmp}} "$work/state"
 chown -R 100000:100000 "$work/rootfs"
 printf '{"stateDir": "%s"}\n' "$work/state" >"$work/config.json"
 export FLEXGRAFT_CONFIG=$work/config.json
@@ -58,14 +68,33 @@ into() {
                 exit 1
         }
 }
-mkdir "$work/source"/{direct,remap,bindfs}
+mkdir "$work/source"/{direct,remap,bindfs,bindfs0}
 into "$work/source/direct" /direct idmapped
 into "$work/source/remap" /remap remap
-dirs=(id-mapped=/direct remap=/remap)
+# daemon: the remap-daemon that serves this container.
+daemon() {
+        local process
+        for process in /proc/[0-9]*; do
+                [[ $(<"$process/comm") == remap-daemon && $(readlink "$process/fd/5") == "/proc/$container" ]] &&
+                        echo "${process#/proc/}" && return
+        done 2>/dev/null
+        echo "no remap-daemon serves container $container" >&2
+        return 1
+}
+server=$(daemon)
+dirs=(id-mapped=/direct "remap=/remap@$server")
+# serve_bindfs DIR NAME OPTION...: one more directory, served by bindfs.
+serve_bindfs() {
+        # a session of its own, as a daemon has: with automatic groups of the scheduler each costs
+        setsid bindfs -f --uid-offset=100000 --gid-offset=100000 --xattr-rw "${@:3}" "$work/source/$1" "$work/$1" &
+        bindfs+=($!)
+        until mountpoint -q "$work/$1"; do sleep 0.1; done
+        into "$work/$1" "/$1" host
+        dirs+=("$2=/$1@${bindfs[-1]}")
+}
 if [[ -n $(type -P bindfs) ]]; then
-        bindfs --uid-offset=100000 --gid-offset=100000 --xattr-rw "$work/source/bindfs" "$work/bindfs"
-        into "$work/bindfs" /bindfs host
-        dirs+=(bindfs=/bindfs)
+        serve_bindfs bindfs bindfs
+        serve_bindfs bindfs0 "bindfs, 0 s" -o entry_timeout=0
 fi
 echo "remap over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
 "$bench" "${ROUNDS:-5}" "$mebibytes" "${FILES:-2000}" "${dirs[@]}" "$container"

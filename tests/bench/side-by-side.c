@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * side-by-side - how long one injection takes, done by different programs in turn.
+ * side-by-side - how much CPU one injection takes, done by different programs in turn.
  *
- *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          floor, bare steps, mount-bind, nsenter + mount,
+ *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          bare steps, floor, mount-bind, nsenter + mount,
  *                                                         mount --namespace
- *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  floor, mount-block told the type, and finding it
+ *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  bare steps, floor, mount-block told the type, and finding
+ *                                                         it
+ *   side-by-side volume ROUNDS MOUNTS BIN FLOOR WORK DEVICE mount-block told the type, and mount-volume of the volume
+ *                                                         "bench", which is staged already
+ *   side-by-side container ROUNDS MOUNTS BIN FLOOR WORK     bare steps, mount-container-to-container
+ *   side-by-side overlay ROUNDS MOUNTS BIN FLOOR WORK       bare steps, mount-overlay
  *   side-by-side crowd ROUNDS MOUNTS BIN FLOOR WORK         mount-bind with 10 mounts in the container and with MOUNTS
  *   side-by-side workers ROUNDS 0 BIN FLOOR WORK            mount-bind by one worker, and by two at once
  *
  * A container here is a process with a user namespace (0 -> 100000) and a mount namespace that shows the node's own
- * tree, since nsenter and mount need their files in it; it holds MOUNTS more mounts. That process looks after each
+ * tree, since nsenter and mount need their files in it; it holds MOUNTS more mounts. Of two containers the second has
+ * other ids (0 -> 200000); WORK/shared is its. That process looks after each
  * sample, from inside, for the file WORK/source/marker at the target, owned by its uid 0 (by anybody for the programs
- * that cannot map ids), and unmounts it. The order changes from round to round. Times are from vfork to the child's
- * end, in microseconds. Prints one line per program:
+ * that cannot map ids), and unmounts it. The order changes from round to round. Times are the CPU, user and system, of
+ * the program and of the children that it waited for, in microseconds: other work on the machine makes them last
+ * longer, but hardly cost more. Prints one line per program:
  *
- *   NAME MEDIAN P99 MAXRSS_KIB RATIO_OF_MEDIANS_TO_THE_FIRST
+ *   NAME MEDIAN P99 MAXRSS_KIB RATIO_OF_MEDIANS_TO_THE_FIRST GOAL_OF_THAT_RATIO
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BASE 100000
+#define BASE 100000 /* of the first container's ids on the node */
 #define PROGRAMS_MAX 5
 
 struct agent {
@@ -52,6 +59,7 @@ struct contender {
         bool removes;  /* and that unmounts, too */
         struct agent *agent;
         bool mapped;
+        double goal; /* of the ratio to the first; 0: none */
         double *us;
         long max_rss_kib;
 };
@@ -126,12 +134,13 @@ static void ask(struct agent *agent, char command, const char *name)
         }
 }
 
-static void start_agent(struct agent *agent, const char *work, int mounts)
+static void start_agent(struct agent *agent, const char *work, int base, int mounts)
 {
         int commands[2];
         int answers[2];
         int go[2];
         char path[64];
+        char map[32];
         char byte;
 
         if (pipe2(commands, O_CLOEXEC) < 0 || pipe2(answers, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
@@ -151,9 +160,10 @@ static void start_agent(struct agent *agent, const char *work, int mounts)
         if (read(answers[0], &byte, 1) != 1)
                 die("agent");
         snprintf(path, sizeof path, "/proc/%d/uid_map", agent->pid);
-        write_text(path, "0 100000 65536");
+        snprintf(map, sizeof map, "0 %d 65536", base);
+        write_text(path, map);
         snprintf(path, sizeof path, "/proc/%d/gid_map", agent->pid);
-        write_text(path, "0 100000 65536");
+        write_text(path, map);
         if (write(go[1], "g", 1) != 1 || read(answers[0], &byte, 1) != 1 || byte != 'r')
                 die("agent");
         agent->commands = commands[1];
@@ -161,14 +171,13 @@ static void start_agent(struct agent *agent, const char *work, int mounts)
         snprintf(agent->number, sizeof agent->number, "%d", agent->pid);
 }
 
-/* Run a program to its end; its output is dropped. Returns the time it took. */
+/* Run a program to its end; its output is dropped. Returns the CPU that it took. */
 static double run(char *const *argv, long *max_rss_kib)
 {
         static posix_spawn_file_actions_t actions;
         static bool ready;
         extern char **environ;
         struct rusage usage;
-        double start;
         int status;
         pid_t pid;
 
@@ -177,20 +186,19 @@ static double run(char *const *argv, long *max_rss_kib)
                 posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
                 ready = true;
         }
-        start = now_us();
         errno = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
         if (errno != 0)
                 die(argv[0]);
         if (wait4(pid, &status, 0, &usage) != pid)
                 die("wait4");
-        start = now_us() - start;
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
                 fprintf(stderr, "side-by-side: %s failed (status %#x)\n", argv[0], (unsigned)status);
                 exit(1);
         }
         if (max_rss_kib != NULL && usage.ru_maxrss > *max_rss_kib)
                 *max_rss_kib = usage.ru_maxrss;
-        return start;
+        return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 static int by_size(const void *one, const void *other)
@@ -221,9 +229,42 @@ static void compare(struct contender *contenders, int count, int rounds)
         for (int i = 0; i < count; i++)
                 qsort(contenders[i].us, (size_t)rounds, sizeof(double), by_size);
         for (int i = 0; i < count; i++)
-                printf("%-22s %9.1f %9.1f %7ld %6.2f\n", contenders[i].name, contenders[i].us[rounds / 2],
-                       contenders[i].us[rounds * 99 / 100], contenders[i].max_rss_kib,
-                       contenders[i].us[rounds / 2] / contenders[0].us[rounds / 2]);
+                printf(contenders[i].goal > 0 ? "%-28s %9.1f %9.1f %7ld %6.2f %6.2f\n"
+                                              : "%-28s %9.1f %9.1f %7ld %6.2f\n",
+                       contenders[i].name, contenders[i].us[rounds / 2], contenders[i].us[rounds * 99 / 100],
+                       contenders[i].max_rss_kib, contenders[i].us[rounds / 2] / contenders[0].us[rounds / 2],
+                       contenders[i].goal);
+}
+
+/* A helper, whose mount mount-remove takes back. */
+static struct contender helper(const char *name, char *program, char *request, char *removal, char *undo,
+                               struct agent *agent, double goal)
+{
+        return (struct contender){ .name = name,
+                                   .argv = { program, request },
+                                   .undo = { removal, undo },
+                                   .removes = true,
+                                   .agent = agent,
+                                   .mapped = true,
+                                   .goal = goal };
+}
+
+static struct contender bare_steps(char *floor, char *kind, char *source, char *target, struct agent *agent)
+{
+        return (struct contender){ .name = "bare steps",
+                                   .argv = { floor, "steps", kind, agent->number, source, target },
+                                   .agent = agent,
+                                   .mapped = true };
+}
+
+static struct contender all_calls(char *floor, char *kind, char *source, char *target, char *record,
+                                  struct agent *agent)
+{
+        return (struct contender){ .name = "floor",
+                                   .argv = { floor, "calls", kind, agent->number, source, target },
+                                   .undo = { "rm", record },
+                                   .agent = agent,
+                                   .mapped = true };
 }
 
 /* One worker: its own container, rounds mounts on as many targets. */
@@ -248,7 +289,7 @@ static double throughput(const char *program, const char *work, int workers, int
         int status;
 
         for (int i = 0; i < workers; i++)
-                start_agent(&agents[i], work, 0);
+                start_agent(&agents[i], work, BASE, 0);
         start = now_us();
         for (int i = 0; i < workers; i++) {
                 pids[i] = fork();
@@ -270,8 +311,8 @@ static double throughput(const char *program, const char *work, int workers, int
 
 int main(int argc, char **argv)
 {
-        static char source[512], target[512], bind[512], block[512], removal[512], record[512], request[4][2048],
-                undo[4][2048], typed[2200];
+        static char source[512], target[512], origin[600], other[600], bind[512], block[512], removal[512], record[512],
+                request[4][2048], undo[4][2048], typed[2200];
         struct contender contenders[PROGRAMS_MAX] = {};
         struct agent agents[2] = {};
         int count = 0;
@@ -306,65 +347,63 @@ int main(int argc, char **argv)
                 return 0;
         }
 
-        start_agent(&agents[0], work, strcmp(mode, "crowd") == 0 ? 10 : mounts);
-        if (strcmp(mode, "crowd") == 0)
-                start_agent(&agents[1], work, mounts);
+        start_agent(&agents[0], work, BASE, strcmp(mode, "crowd") == 0 ? 10 : mounts);
+        if (strcmp(mode, "crowd") == 0 || strcmp(mode, "container") == 0)
+                start_agent(&agents[1], work, strcmp(mode, "crowd") == 0 ? BASE : 2 * BASE, mounts);
         for (int i = 0; i < 2 && agents[i].pid != 0; i++) {
                 snprintf(request[i], sizeof request[i],
                          "{\"container\":%s,\"source\":\"%s\",\"target\":\"%s\",\"propagation\":\"private\"}",
-                         agents[i].number, strcmp(mode, "block") == 0 ? device : source, target);
+                         agents[i].number, strcmp(mode, "block") == 0 || strcmp(mode, "volume") == 0 ? device : source,
+                         target);
                 snprintf(undo[i], sizeof undo[i], "{\"container\":%s,\"target\":\"%s\"}", agents[i].number, target);
         }
         snprintf(record, sizeof record, "%s/mounts/floor.json", getenv("FLOOR_STATE"));
         if (strcmp(mode, "block") == 0) {
-                contenders[count++] =
-                        (struct contender){ .name = "floor",
-                                            .argv = { floor, "calls", "block", agents[0].number, device, target },
-                                            .undo = { "rm", record },
-                                            .agent = &agents[0],
-                                            .mapped = true };
+                contenders[count++] = bare_steps(floor, "block", device, target, &agents[0]);
+                contenders[count++] = all_calls(floor, "block", device, target, record, &agents[0]);
                 snprintf(typed, sizeof typed, "%.*s,\"fsType\":\"ext4\"}", (int)strlen(request[0]) - 1, request[0]);
-                contenders[count++] = (struct contender){ .name = "mount-block, fsType",
-                                                          .argv = { block, typed },
-                                                          .undo = { removal, undo[0] },
-                                                          .removes = true,
-                                                          .agent = &agents[0],
-                                                          .mapped = true };
-                contenders[count++] = (struct contender){ .name = "mount-block, probing",
-                                                          .argv = { block, request[0] },
-                                                          .undo = { removal, undo[0] },
-                                                          .removes = true,
-                                                          .agent = &agents[0],
-                                                          .mapped = true };
+                contenders[count++] = helper("mount-block, fsType", block, typed, removal, undo[0], &agents[0], 1.6);
+                contenders[count++] =
+                        helper("mount-block, probing", block, request[0], removal, undo[0], &agents[0], 0);
+        } else if (strcmp(mode, "volume") == 0) {
+                snprintf(typed, sizeof typed, "%.*s,\"fsType\":\"ext4\"}", (int)strlen(request[0]) - 1, request[0]);
+                snprintf(request[2], sizeof request[2],
+                         "{\"container\":%s,\"volume\":\"bench\",\"target\":\"%s\",\"propagation\":\"private\"}",
+                         agents[0].number, target);
+                snprintf(other, sizeof other, "%s/mount-volume", bin);
+                contenders[count++] = helper("mount-block, fsType", block, typed, removal, undo[0], &agents[0], 0);
+                contenders[count++] =
+                        helper("mount-volume, attached", other, request[2], removal, undo[0], &agents[0], 1.15);
+        } else if (strcmp(mode, "container") == 0) {
+                snprintf(origin, sizeof origin, "%s%s/shared", agents[1].number, work);
+                snprintf(request[2], sizeof request[2],
+                         "{\"from\":{\"container\":%s,\"path\":\"%s/shared\"},"
+                         "\"to\":{\"container\":%s,\"path\":\"%s\"}}",
+                         agents[1].number, work, agents[0].number, target);
+                snprintf(other, sizeof other, "%s/mount-container-to-container", bin);
+                contenders[count++] = bare_steps(floor, "container", origin, target, &agents[0]);
+                contenders[count++] =
+                        helper("mount-container-to-container", other, request[2], removal, undo[0], &agents[0], 2.2);
+        } else if (strcmp(mode, "overlay") == 0) {
+                snprintf(origin, sizeof origin, "%s/layers", work);
+                snprintf(request[2], sizeof request[2],
+                         "{\"container\":%s,\"lower\":[\"%s/lower\"],\"upper\":\"%s/upper\",\"work\":\"%s/work\","
+                         "\"target\":\"%s\"}",
+                         agents[0].number, origin, origin, origin, target);
+                snprintf(other, sizeof other, "%s/mount-overlay", bin);
+                contenders[count++] = bare_steps(floor, "overlay", origin, target, &agents[0]);
+                contenders[count++] = helper("mount-overlay", other, request[2], removal, undo[0], &agents[0], 2.2);
         } else if (strcmp(mode, "crowd") == 0) {
                 for (int i = 0; i < 2; i++)
-                        contenders[count++] = (struct contender){ .name = i == 0 ? "10 mounts" : "many mounts",
-                                                                  .argv = { bind, request[i] },
-                                                                  .undo = { removal, undo[i] },
-                                                                  .removes = true,
-                                                                  .agent = &agents[i],
-                                                                  .mapped = true };
+                        contenders[count++] = helper(i == 0 ? "10 mounts" : "many mounts", bind, request[i], removal,
+                                                     undo[i], &agents[i], i == 0 ? 0 : 1.2);
         } else {
                 static char ns[64];
 
                 snprintf(ns, sizeof ns, "/proc/%s/ns/mnt", agents[0].number);
-                contenders[count++] =
-                        (struct contender){ .name = "floor",
-                                            .argv = { floor, "calls", "bind", agents[0].number, source, target },
-                                            .undo = { "rm", record },
-                                            .agent = &agents[0],
-                                            .mapped = true };
-                contenders[count++] =
-                        (struct contender){ .name = "bare steps",
-                                            .argv = { floor, "steps", "bind", agents[0].number, source, target },
-                                            .agent = &agents[0],
-                                            .mapped = true };
-                contenders[count++] = (struct contender){ .name = "mount-bind",
-                                                          .argv = { bind, request[0] },
-                                                          .undo = { removal, undo[0] },
-                                                          .removes = true,
-                                                          .agent = &agents[0],
-                                                          .mapped = true };
+                contenders[count++] = bare_steps(floor, "bind", source, target, &agents[0]);
+                contenders[count++] = all_calls(floor, "bind", source, target, record, &agents[0]);
+                contenders[count++] = helper("mount-bind", bind, request[0], removal, undo[0], &agents[0], 1.6);
                 contenders[count++] = (struct contender){ .name = "nsenter+mount",
                                                           .argv = { "nsenter", "-t", agents[0].number, "-m", "mount",
                                                                     "--bind", source, target },

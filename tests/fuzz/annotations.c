@@ -9,10 +9,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct oci_hook hook = {};
         struct request request = {};
         struct error error = {};
+        size_t asked;
 
         fuzz_stdin(data, size);
-        if (oci_hook_read(&hook, HOOK_RUNNING, &error) < 0 ||
-            (hook.asked && oci_hook_request(&hook, &request, &error) < 0))
+        if (oci_hook_read(&hook, HOOK_RUNNING, NULL, &error) < 0 ||
+            (oci_hook_concerns(&hook) && oci_hook_request(&hook, &request, &asked, &error) < 0))
                 fuzz_printable(&error);
         request_release(&request);
         oci_hook_release(&hook);

@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 fuzz_check(strlen(name) < sizeof name);
                 (void)lvm_report_free_bytes(report, free_bytes, 8);
                 (void)lvm_report_each(report, check, NULL, &error);
+                json_decref(lvm_report_part(report, "vg"));
         }
         json_decref(report);
         free(text);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A record of a mount, of a volume or of a volume from a pool: torn, foreign, or from another version. What is read is written and
- * read again. */
+ * read again. What is read at once (state/record_flat.h), a parser of JSON reads to the same bytes. */
 #include "fuzz.h"
 
 #include "provision/record.h"
 #include "state/mount_record.h"
+#include "state/record_flat.h"
 #include "state/volume_record.h"
 
 static struct state mounts = STATE_NONE;
@@ -21,6 +22,26 @@ static void open_all(void)
         fuzz_check(provision_record_open(fuzz_directory(), true, &provisioned, &error) == 0);
 }
 
+/* A blank before it, and it is not read at once. */
+static void check_flat(const uint8_t *data, size_t size)
+{
+        static struct mount_record flat;
+        static struct mount_record parsed;
+        char *text = calloc(1, size + 2);
+        struct error error = {};
+
+        fuzz_check(text != NULL);
+        (void)memcpy(text + 1, data, size);
+        (void)memset(&flat, 0, sizeof flat);
+        if (record_flat_read(&mount_record_table, text + 1, size, &flat) && mount_record_table.is_sound(&flat)) {
+                text[0] = ' ';
+                (void)fuzz_file("mounts/flat.json", (uint8_t *)text, size + 1);
+                fuzz_check(record_read(&mounts, &mount_record_table, "flat.json", &parsed, &error) == 0);
+                fuzz_check(memcmp(&flat, &parsed, sizeof flat) == 0);
+        }
+        free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static struct mount_record mount;
@@ -35,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         switch (data[0] % 3) {
         case 0:
+                check_flat(data + 1, size - 1);
                 (void)fuzz_file("mounts/x.json", data + 1, size - 1);
                 if (mount_record_read(&mounts, "x", &mount, &error) == 0) {
                         fuzz_check(mount_record_write(&mounts, &mount, &error) == 0);

@@ -8,11 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const enum request_kind kinds[] = {
-                REQUEST_MOUNT_BIND,    REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_REMOVE,
-                REQUEST_MOUNT_LIST,    REQUEST_MOUNT_NFS,   REQUEST_MOUNT_TMPFS,
-                REQUEST_MOUNT_OVERLAY, REQUEST_MOUNT_BATCH, REQUEST_MOUNT_CONTAINER
-        };
+        static const enum request_kind kinds[] = { REQUEST_MOUNT_BIND,    REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_REMOVE,
+                                                   REQUEST_MOUNT_LIST,    REQUEST_MOUNT_NFS,   REQUEST_MOUNT_TMPFS,
+                                                   REQUEST_MOUNT_OVERLAY, REQUEST_MOUNT_BATCH, REQUEST_MOUNT_CONTAINER,
+                                                   REQUEST_MOUNT_IMAGE };
         static struct plan plans[REQUEST_ENTRIES_MAX];
         struct request request = {};
         struct error error = {};

@@ -3,13 +3,13 @@
  * at-syscall - run a program and do something right before its Nth system call.
  *
  *   at-syscall [--report FILE] [--log FILE] [--run-output FILE]
- *              [--own | --others] [--timeout SECONDS]
+ *              [--own | --others] [--to-point] [--timeout SECONDS]
  *              [--at N | --at NAME[:K]] [ACTION] [--each 'CMD'] [--] PROGRAM [ARG...]
  *
  * Every system call entry of PROGRAM and of all its children (fork, vfork, clone, with or without shared memory)
  * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name. --own
  * leaves out the calls of children once they have executed another program (PROGRAM may do so and stays counted), and
- * --others counts those alone.
+ * --others counts those alone. --to-point: calls after the action are neither counted nor stopped at, which is faster.
  *
  * ACTION, carried out once, at the call named by --at, before the kernel looks at it:
  *   --count         nothing; the default: only count
@@ -36,7 +36,8 @@ static _Noreturn void usage(const char *why)
 {
         fprintf(stderr,
                 "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
-                " [--own|--others] [--timeout SECONDS] [--count|--run CMD|--kill|--kill-main|--fail ERRNO] [--each "
+                " [--own|--others] [--to-point] [--timeout SECONDS] [--count|--run CMD|--kill|--kill-main|--fail "
+                "ERRNO] [--each "
                 "CMD] [--] PROGRAM [ARG...]\n",
                 why);
         exit(125);
@@ -64,6 +65,8 @@ static void parse(int argc, char **argv)
                         parse_at((char *)value(argc, argv, &i));
                 } else if (strcmp(a, "--timeout") == 0) {
                         opt.timeout_seconds = atol(value(argc, argv, &i));
+                } else if (strcmp(a, "--to-point") == 0) {
+                        opt.only_to_point = true;
                 } else if (strcmp(a, "--each") == 0) {
                         opt.each = value(argc, argv, &i);
                 } else {

@@ -17,13 +17,13 @@ NOBODY = 2**31 - 1
 SAMPLES = [
     True, False, None, 0, 1, -1, 7, 3600, 3601, NOBODY, 2**32 - 2, 2**32 - 1, 2**32, 1.5,
     "", "a", "a/b", "/", "/nonesuch", "/nonesuch/x", ".x", "0755", "755", "99", "10000", "64m", "64Mi", "0", "10%", "101%",
-    "64x", "true", "auto", "host", "private", "mount", "retain", "nonesuch:/x", "UUID=nonesuch", "ro,noatime", "a\nb",
+    "64x", "true", "auto", "host", "private", "mount", "retain", "nonesuch:/x", "UUID=nonesuch", "volume", "ro,noatime", "a\nb",
     "x" * 33, "x" * 129, "x" * 300, "x" * 5000,
     [], ["ro"], [1], ["/nonesuch", "/nonesuch2"], {}, {"a": "b"}, {"a": 1}, {"pid": NOBODY}, {"id": "nonesuch"},
     [{"type": "tmpfs", "target": "/nonesuch"}], [{"type": "nonesuch", "target": "/nonesuch"}], [{"type": "tmpfs"}],
     [{"destination": "/nonesuch", "type": "bind", "source": "/nonesuch", "options": ["ro"]}], [{"type": "tmpfs", "target": 1}],
     {"type": "tmpfs", "target": "/nonesuch"}, {"type": "nonesuch", "target": "/nonesuch"},
-    {"pid": 1, "id": "x"}, {"container": NOBODY, "path": "/nonesuch"}, {"container": NOBODY}, {"path": "/x"},
+    {"size": "8m", "pool": "nonesuch"}, {"pid": 1, "id": "x"}, {"container": NOBODY, "path": "/nonesuch"}, {"container": NOBODY}, {"path": "/x"},
 ]  # fmt: skip
 BASES = {
     "container": NOBODY,
@@ -33,6 +33,8 @@ BASES = {
     "to": {"container": NOBODY, "path": "/nonesuch"},
     "mounts": [{"type": "tmpfs", "target": "/nonesuch"}],
     "name": "nonesuch",
+    "volume": "nonesuch",
+    "size": 1,
 }
 
 
@@ -40,8 +42,10 @@ def is_of_rule(program, key, value):
     """What the parser refuses by a rule about more than a value's type."""
     return (
         (key == "target" and value == "/")  # the container's root
-        or (key == "options" and program in ("mount-bind", "mount-container-to-container"))  # no filesystem's
+        or (key == "options" and program in ("mount-bind", "mount-container-to-container", "mount-volume"))  # no filesystem's
         or (key == "lower" and isinstance(value, str))  # one layer is no overlay
+        or (key == "restore" and isinstance(value, str))  # beside "snapshot", which the base has
+        or (key == "parameters" and program == "volume-capacity")  # beside "pool", which the base has not
         or (key == "to" and value == {"path": "/x"})  # in a batch, which names the container
     )
 
@@ -73,6 +77,8 @@ def base_of(name, schema):
         base["id"] = "nonesuch-key"
     if name == "volume-create":
         base.update(size=1, pool="nonesuch")
+    if name == "volume-snapshot":
+        base.update(snapshot="nonesuch-snapshot")
     return base
 
 

@@ -5,7 +5,8 @@
  *   device-program attach CGROUP [--single] [b|c:MAJOR:MINOR]...
  *   device-program show CGROUP
  *
- * attach: from now on the processes of the directory CGROUP may use the devices named, and no others. Several programs
+ * attach: from now on the processes of the directory CGROUP may use the devices named (MINOR -1: all of MAJOR), and no
+ * others. Several programs
  * may be attached to one group (BPF_F_ALLOW_MULTI, as crun and runc do it), unless --single says otherwise.
  * show: one line for each program attached to CGROUP itself, the first one first: its instructions, in hexadecimal.
  * Exit status 1 when the kernel refuses.
@@ -73,9 +74,11 @@ static unsigned make_program(struct bpf_insn *out, char **devices)
                         fprintf(stderr, "device-program: not a device: %s\n", *devices);
                         exit(125);
                 }
-                out[n++] = skip_unless(BPF_REG_2, type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR, 4);
-                out[n++] = skip_unless(BPF_REG_4, major, 3);
-                out[n++] = skip_unless(BPF_REG_5, minor, 2);
+                out[n++] = skip_unless(BPF_REG_2, type == 'b' ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR,
+                                       minor < 0 ? 3 : 4);
+                out[n++] = skip_unless(BPF_REG_4, major, minor < 0 ? 2 : 3);
+                if (minor >= 0)
+                        out[n++] = skip_unless(BPF_REG_5, minor, 2);
                 out[n++] = set(BPF_REG_0, 1);
                 out[n++] = leave();
         }

@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -1413,12 +1414,13 @@ static void usage(void)
 static int lock_file(int fd, const char *kind, bool wait)
 {
         bool shared = strncmp(kind, "read-", 5) == 0;
-        struct flock lock = { .l_type = shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET };
+        bool start = strcmp(kind, "ofd-start") == 0; /* the first byte alone */
+        struct flock lock = { .l_type = shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_len = start };
 
         kind += shared ? 5 : 0;
         if (strcmp(kind, "posix") == 0)
                 return fcntl(fd, wait ? F_SETLKW : F_SETLK, &lock);
-        if (strcmp(kind, "ofd") == 0)
+        if (strcmp(kind, "ofd") == 0 || start)
                 return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
         return flock(fd, (shared ? LOCK_SH : LOCK_EX) | (wait ? 0 : LOCK_NB));
 }
@@ -1427,6 +1429,31 @@ static void say(const char *word)
 {
         puts(word);
         fflush(stdout);
+}
+
+static void *close_later(void *fd)
+{
+        sleep(1);
+        close(*(int *)fd);
+        say("closed");
+        return NULL;
+}
+
+/* An owner of POSIX locks that waits through another open file than that of its first lock, which it closes meanwhile. */
+static int wait_and_close(const char *file)
+{
+        struct flock first = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1L << 40, .l_len = 1 };
+        int one = open(file, O_RDWR);
+        int two = open(file, O_RDWR);
+        pthread_t thread;
+
+        if (one < 0 || two < 0 || fcntl(one, F_SETLK, &first) < 0 || pthread_create(&thread, NULL, close_later, &one))
+                return 1;
+        if (lock_file(two, "posix", true) < 0)
+                say(strerrorname_np(errno));
+        else
+                say("got");
+        return 0;
 }
 
 static int lock_command(const char *command, const char *kind, const char *file)
@@ -1694,6 +1721,8 @@ static int command(int argc, char **argv)
                 }
         if (argc == 3 && (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "try") == 0 || strcmp(argv[0], "wait") == 0))
                 return lock_command(argv[0], argv[1], argv[2]);
+        if (argc == 2 && strcmp(argv[0], "wait-and-close") == 0)
+                return wait_and_close(argv[1]);
         if (argc == 4 && strcmp(argv[0], "waiters") == 0)
                 return waiters(atoi(argv[1]), argv[2], argv[3]);
         if (argc == 4 && strcmp(argv[0], "append") == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remove-loops N - take away the loop devices with the numbers N and above that nobody uses. They come into being as
- * many are used at once, and stay.
+ * remove-loops N - take away the loop devices with the numbers N and above (two of them, where N is above 1023) that
+ * nobody uses. They come into being as many are used at once, and stay.
  */
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -18,7 +18,8 @@ int main(int argc, char **argv)
                 perror("remove-loops");
                 return 1;
         }
-        for (int number = atoi(argv[1]); number < 1024; number++) {
+        int first = atoi(argv[1]);
+        for (int number = first; number < 1024 || number < first + 2; number++) {
                 char path[32];
 
                 snprintf(path, sizeof path, "/sys/block/loop%d", number);

@@ -265,6 +265,27 @@ static void on_syscall_stop(struct tracee *t)
         }
 }
 
+/* Whether someone is there that can still tell of this child: its process, if it is a thread, or its parent. */
+static bool has_traced_parent(pid_t tid)
+{
+        char path[64], line[256];
+        pid_t process = tid, parent = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", tid);
+        FILE *status = fopen(path, "re");
+        if (!status)
+                return false;
+        while (fgets(line, sizeof(line), status) && sscanf(line, "PPid: %d", &parent) != 1)
+                (void)sscanf(line, "Tgid: %d", &process); /* stands before PPid */
+        fclose(status);
+        if (process != tid)
+                parent = process;
+        for (size_t i = 0; i < tracees_len; i++)
+                if (tracees[i].tid == parent)
+                        return true;
+        return false;
+}
+
 static void let_go(struct tracee *t)
 {
         t->known = true;
@@ -300,6 +321,8 @@ static void on_stop(pid_t tid, int status)
 
         if (!t->known && run.reached && (opt.action == ACTION_KILL_MAIN || opt.action == ACTION_RUN))
                 t->known = true; /* its parent may be gone, and tell nothing of it */
+        if (!t->known && !has_traced_parent(tid))
+                t->known = true; /* its parent was killed before it told of it, and its end has been seen */
         if (!t->known) {
                 t->held = true;
                 return;

@@ -52,6 +52,8 @@ static void a_broken_file_is_one_error_that_names_the_key_or_the_line(void **sta
                 { "{\"timeouts\": {\"calls\": 3}}", "calls" },
                 { "{\"timeouts\": {\"call\": 0}}", "call" },
                 { "{\"timeouts\": {\"call\": \"3\"}}", "call" },
+                { "{\"runtimes\": {\"rkt\": []}}", "runtimes" },
+                { "{\"runtimes\": {\"runc\": [\"srv\"]}}", "runtimes" },
                 { "{\"log\": \"none\",\n \"log\": \"none\"}", "line 2" },
                 { "{\n\n", "line 3" },
                 { "[]", "" },

@@ -74,6 +74,7 @@ static void content_that_is_foreign_is_locked(void **state)
                 { REQUEST_MOUNT_BLOCK, "{\"container\": 1, \"source\": \"/dev/loop0\", \"target\": \"/b\"}", true },
                 { REQUEST_MOUNT_BLOCK,
                   "{\"container\": 1, \"source\": \"/dev/loop0\", \"target\": \"/b\", \"raw\": true}", false },
+                { REQUEST_MOUNT_IMAGE, "{\"container\": 1, \"source\": \"/x\", \"target\": \"/b\"}", true },
                 { REQUEST_MOUNT_OVERLAY, "{\"container\": 1, \"lower\": [\"/x\", \"/y\"], \"target\": \"/b\"}", true },
                 { REQUEST_MOUNT_NFS, "{\"container\": 1, \"source\": \"nas:/x\", \"target\": \"/b\"}", true },
                 { REQUEST_MOUNT_CONTAINER,

@@ -9,6 +9,7 @@
 #include "mount/nfs.h"
 #include "mount/options.h"
 #include "state/policy.h"
+#include "state/policy_server.h"
 
 static const char *dir;
 static char path[96];
@@ -42,13 +43,14 @@ static int load(const char *text, struct policy *policy, struct error *error)
 static void without_a_file_nothing_is_allowed(void **state)
 {
         cleanup_policy struct policy policy = {};
+        struct nfs_server_rule rule;
         struct error error = {};
 
         (void)state;
         (void)unlink(path);
         assert_int_equal(policy_load(&policy, "annotations", &error), 0);
         assert_refused(policy_check_source(&policy, "/srv", /* writes= */ false, &error), EACCES, error, "/srv");
-        assert_refused(policy_check_server(&policy, "nas", /* open= */ false, &error), EACCES, error, "nas");
+        assert_refused(policy_server_check(&policy, "nas", /* open= */ false, &rule, &error), EACCES, error, "nas");
 }
 
 static void unknown_words_reject_the_file(void **state)
@@ -58,6 +60,7 @@ static void unknown_words_reject_the_file(void **state)
                 "{\"annotations\": {\"kind\": [\"bind\"]}}",
                 "{\"annotations\": {\"kinds\": \"bind\"}}",
                 "{\"annotations\": {\"raw\": 1}}",
+                "{\"annotations\": {\"nfsServers\": [\"10.0.0.0/33\"]}}",
                 "{\"annotations\": {\"maxMounts\": -1}}",
                 "{\"annotations\": {\"sources\": [\"srv\"]}}",
                 "{\"annotations\": {\"sources\": [\"/srv/../etc\"]}}",
@@ -110,6 +113,23 @@ static void sources_are_directories_and_what_lies_in_them(void **state)
         assert_true(policy_check_source(&policy, "/srv/shared/../../etc", false, &error) < 0);
 }
 
+static void volumes_are_listed_by_patterns(void **state)
+{
+        cleanup_policy struct policy policy = {};
+        cleanup_policy struct policy none = {};
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {\"volumeNames\": [\"web-*\", \"db\"]}}", &policy, &error), 0);
+        assert_true(policy_matches(&policy, "volumeNames", "web-1"));
+        assert_true(policy_matches(&policy, "volumeNames", "db"));
+        assert_false(policy_matches(&policy, "volumeNames", "db2"));
+        assert_false(policy_matches(&policy, "volumeNames", "my-web-1"));
+        assert_false(policy_matches(&policy, "pools", "fast"));
+        assert_int_equal(load("{\"annotations\": {}}", &none, &error), 0);
+        assert_false(policy_matches(&none, "volumeNames", "web-1"));
+}
+
 static void options_that_only_take_rights_away_need_no_word(void **state)
 {
         cleanup_policy struct policy policy = {};
@@ -153,6 +173,42 @@ static void nfs_options_that_redirect_need_a_word(void **state)
                        "mountaddr");
         mount_options_release(&usual);
         mount_options_release(&redirect);
+}
+
+/* An address is judged at once, a listed name is the node's to look up, and any other name is judged by its addresses. */
+static void servers_are_addresses_or_listed_names(void **state)
+{
+        static const struct {
+                const char *host;
+                bool allowed;
+                bool listed;
+        } cases[] = { { "10.0.0.9", true, false },
+                      { "10.0.1.9", false, false },
+                      { "::ffff:10.0.0.9", true, false },
+                      { "nas.example.org", true, true },
+                      { "NAS.Example.org.", true, true },
+                      { "db.lan", true, true },
+                      { "other.test", true, false },
+                      { "10.0.0.1.evil.test", true, false },
+                      { "nas.example.org.evil", true, false } };
+        cleanup_policy struct policy policy = {};
+        cleanup_policy struct policy names = {};
+        struct nfs_server_rule rule;
+        struct error error;
+
+        (void)state;
+        assert_int_equal(load("{\"annotations\": {\"nfsServers\": [\"10.0.0.*\", \"nas.example.org\", \"*.lan.\"]}}",
+                              &policy, &error),
+                         0);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                int r = policy_server_check(&policy, cases[i].host, /* open= */ true, &rule, &error);
+
+                if (r != (cases[i].allowed ? 0 : -EACCES) || rule.listed != cases[i].listed || rule.allows == NULL)
+                        fail_msg("%s: %d, listed %d", cases[i].host, r, rule.listed);
+        }
+        assert_int_equal(load("{\"annotations\": {\"nfsServers\": [\"nas\"]}}", &names, &error), 0);
+        assert_refused(policy_server_check(&names, "other", /* open= */ true, &rule, &error), EACCES, error, "other");
+        assert_refused(policy_server_check(&names, "10.0.0.9", /* open= */ true, &rule, &error), EACCES, error, "10.0");
 }
 
 static void a_count_is_bounded(void **state)
@@ -220,8 +276,10 @@ int main(void)
                 cmocka_unit_test(unknown_words_reject_the_file),
                 cmocka_unit_test(a_file_that_others_may_write_to_is_refused),
                 cmocka_unit_test(sources_are_directories_and_what_lies_in_them),
+                cmocka_unit_test(volumes_are_listed_by_patterns),
                 cmocka_unit_test(options_that_only_take_rights_away_need_no_word),
                 cmocka_unit_test(nfs_options_that_redirect_need_a_word),
+                cmocka_unit_test(servers_are_addresses_or_listed_names),
                 cmocka_unit_test(a_count_is_bounded),
                 cmocka_unit_test(requests_are_held_against_kinds_and_rights),
         };

@@ -5,6 +5,7 @@
 
 #include "provision/record.h"
 #include "state/mount_record.h"
+#include "state/record_flat.h"
 #include "state/volume_record.h"
 
 static const char *dir;
@@ -96,6 +97,143 @@ static void a_mount_record_is_read_as_it_was_written(void **state)
         assert_true(read.identity.device == 2049);
         assert_int_equal(mount_record_remove(&mounts, "data-1", &error), 0);
         assert_int_equal(mount_record_read(&mounts, "data-1", &read, &error), -ENOENT);
+}
+
+/* What begin_text() wrote of a record. */
+static char text[4096];
+
+static void begin_text(void)
+{
+        static struct mount_record written;
+        char path[128];
+        struct error error;
+        FILE *file;
+
+        written = (struct mount_record){ .id = "flat",
+                                         .type = "ext4",
+                                         .source = "/dev/vdb",
+                                         .origin = "/dev/vdb",
+                                         .target = "/data",
+                                         .mount_point = "/srv/data",
+                                         .options = "rw",
+                                         .id_mapping = "idmapped",
+                                         .made = 1,
+                                         .below = UINT32_MAX,
+                                         .digest = UINT64_MAX,
+                                         .recursive = true,
+                                         .pid = 4711,
+                                         .remap_key = 7,
+                                         .boot_id = "b" };
+        assert_int_equal(mount_record_write(&mounts, &written, &error), 0);
+        (void)snprintf(path, sizeof path, "%s/mounts/flat.json", dir);
+        file = fopen(path, "r");
+        assert_non_null(file);
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        assert_int_equal(fclose(file), 0);
+}
+
+/* The text with one part of it replaced; valid until the next call. */
+static const char *with(const char *part, const char *other)
+{
+        static char changed[2 * sizeof text];
+        const char *found = strstr(text, part);
+
+        assert_non_null(found);
+        (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(found - text), text, other, found + strlen(part));
+        return changed;
+}
+
+static bool is_flat(const char *content, struct mount_record *ret_record)
+{
+        (void)memset(ret_record, 0, sizeof *ret_record);
+        return record_flat_read(&mount_record_table, content, strlen(content), ret_record);
+}
+
+static int read_file(const char *content, struct mount_record *ret_record)
+{
+        struct error error;
+
+        put("mounts/flat.json", content);
+        return record_read(&mounts, &mount_record_table, "flat.json", ret_record, &error);
+}
+
+static void a_record_is_read_at_once_and_by_a_parser_of_json_to_the_same_bytes(void **state)
+{
+        /* a blank, and a key that no row has: only a parser of JSON reads these */
+        static const char *const others[] = { "{ \"version\":1", "{\"later\":[{}],\"version\":1",
+                                              "{\"version\":1,\"later\":\"x\"" };
+        static struct mount_record flat;
+        static struct mount_record parsed;
+
+        (void)state;
+        begin_text();
+        assert_true(is_flat(text, &flat));
+        assert_int_equal(read_file(text, &parsed), 0);
+        assert_memory_equal(&flat, &parsed, sizeof flat);
+        assert_true(flat.digest == UINT64_MAX && flat.below == UINT32_MAX && flat.recursive && flat.remap_key == 7);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                const char *other = with("{\"version\":1", others[i]);
+
+                assert_false(is_flat(other, &flat));
+                assert_int_equal(read_file(other, &parsed), 0);
+                assert_true(is_flat(text, &flat));
+                assert_memory_equal(&flat, &parsed, sizeof flat);
+        }
+        assert_false(is_flat(with("/data", "/d\\u00e9"), &flat));
+        assert_int_equal(read_file(with("/data", "/d\\u00e9"), &parsed), 0);
+        assert_string_equal(parsed.target, "/d\xc3\xa9");
+}
+
+static void a_record_that_a_parser_of_json_refuses_is_not_read_at_once(void **state)
+{
+        static const struct {
+                const char *part;
+                const char *other;
+        } damage[] = {
+                { "\"pid\":4711", "\"pid\":04711" },
+                { "\"pid\":4711", "\"pid\":4711.5" },
+                { "\"pid\":4711", "\"pid\":4294967296" },
+                { "\"pid\":4711", "\"pid\":-4711" },
+                { "\"pid\":4711", "\"pid\":\"4711\"" },
+                { "\"pid\":4711", "\"pid\":" },
+                { "\"pid\":4711", "\"pid\":4711,\"pid\":1" },
+                { "\"pid\":4711,", "" },
+                { "\"digest\":-1", "\"digest\":99999999999999999999" },
+                { "\"recursive\":true", "\"recursive\":truefalse" },
+                { "\"recursive\":true", "\"recursive\":1" },
+                { "\"idMapping\":\"idmapped\"", "\"idMapping\":\"0123456789abcdef\"" },
+                { "\"type\":\"ext4\"", "\"type\":\"ext\n4\"" },
+                { "\"bootId\":\"b\"}", "\"bootId\":\"b\"" },
+                { "\"bootId\":\"b\"}", "\"bootId\":\"b\"}}" },
+                { "\"bootId\":\"b\"}", "\"bootId\":\"b\"},\"x\":1}" },
+                { "\"bootId\":\"b\"}", "\"bootId\":\"b" },
+        };
+        static struct mount_record record;
+
+        (void)state;
+        begin_text();
+        for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+                const char *damaged = with(damage[i].part, damage[i].other);
+
+                assert_false(is_flat(damaged, &record));
+                assert_int_equal(read_file(damaged, &record), -EBADMSG);
+        }
+}
+
+static void a_packed_record_is_unpacked_to_the_same_bytes_and_is_small(void **state)
+{
+        static struct mount_record record;
+        static struct mount_record unpacked;
+        static char packed[sizeof record];
+
+        (void)state;
+        begin_text();
+        assert_true(is_flat(text, &record));
+        assert_true(record_flat_pack(&mount_record_table, &record, packed) < 1000);
+        (void)memset(&unpacked, 0, sizeof unpacked);
+        record_flat_unpack(&mount_record_table, packed, &unpacked);
+        assert_memory_equal(&record, &unpacked, sizeof record);
+        assert_string_equal(record_flat_text(&mount_record_table, packed, "mountPoint"), "/srv/data");
 }
 
 static void a_torn_mount_record_is_set_aside(void **state)
@@ -227,7 +365,7 @@ static void a_provision_record_keeps_parameters_and_stage(void **state)
         written.stage = PROVISION_DELETING;
         written.parameters = json_pack("{s:s}", "preallocate", "true");
         written.mount_flags = json_pack("[s]", "noatime");
-        assert_int_equal(provision_record_write(&provisioned, &written, &error), 0);
+        assert_int_equal(provision_record_write(&provisioned, &written, FILE_DURABLE, &error), 0);
         assert_int_equal(provision_record_read(&provisioned, "db", &read, &error), 0);
         assert_true(read.size_bytes == 1ULL << 40);
         assert_int_equal(read.stage, PROVISION_DELETING);
@@ -270,13 +408,34 @@ static void a_lock_is_one_key_and_ends_with_its_holder(void **state)
         assert_true(state_try_lock(&other, 16));
 }
 
+static void a_record_of_more_uses_than_fit_is_refused(void **state)
+{
+        static struct mount_record record;
+        struct mount_record read;
+        struct error error;
+
+        (void)state;
+        record = (struct mount_record){ .pid = 1, .boot_id = "boot" };
+        (void)snprintf(record.id, sizeof record.id, "many");
+        (void)snprintf(record.target, sizeof record.target, "/t");
+        (void)snprintf(record.mount_point, sizeof record.mount_point, "/t");
+        for (uint64_t i = 1; i <= 1000; i++)
+                use_keys_add_file(record.uses, UINT64_MAX, i);
+        assert_int_equal(mount_record_write(&mounts, &record, &error), -E2BIG);
+        assert_int_equal(mount_record_read(&mounts, "many", &read, &error), -ENOENT);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_mount_record_is_read_as_it_was_written),
+                cmocka_unit_test(a_record_is_read_at_once_and_by_a_parser_of_json_to_the_same_bytes),
+                cmocka_unit_test(a_record_that_a_parser_of_json_refuses_is_not_read_at_once),
+                cmocka_unit_test(a_packed_record_is_unpacked_to_the_same_bytes_and_is_small),
                 cmocka_unit_test(a_torn_mount_record_is_set_aside),
                 cmocka_unit_test(a_record_of_another_version_is_left_alone),
                 cmocka_unit_test(a_derived_id_depends_on_container_and_target),
+                cmocka_unit_test(a_record_of_more_uses_than_fit_is_refused),
                 cmocka_unit_test(a_volume_record_keeps_its_directories),
                 cmocka_unit_test(drivers_with_volumes_of_one_name_have_a_record_each),
                 cmocka_unit_test(a_volume_named_like_a_path_gets_a_file_inside_the_directory),

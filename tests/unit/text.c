@@ -124,6 +124,39 @@ static void the_hash_is_fnv_1a(void **state)
         assert_true(hash_bytes(hash_bytes(HASH_SEED, "foo", 3), "bar", 3) == 0x85944171f73967e8ULL);
 }
 
+static void assert_escapes(const char *text, const char *expected, size_t size)
+{
+        char buffer[64];
+
+        assert_true(text_copy(buffer, sizeof buffer, text));
+        text_escape(buffer, size);
+        assert_string_equal(buffer, expected);
+}
+
+static void what_a_terminal_would_not_show_is_escaped(void **state)
+{
+        (void)state;
+        assert_escapes("/data \\ ~", "/data \\ ~", 64);
+        assert_escapes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 64);
+        assert_escapes("a\x1b[2J\n\x7f", "a\\u001b[2J\\u000a\\u007f", 64);
+        assert_escapes("\xc2\x9b"
+                       "31m\xc2\xa0",
+                       "\\u009b31m\xc2\xa0", 64);
+        assert_escapes("\xe2\x80\xaetxt\xe2\x81\xa6\xe2\x80\x8f\xd8\x9c\xe2\x80\xa8",
+                       "\\u202etxt\\u2066\\u200f\\u061c\\u2028", 64);
+        assert_escapes("\x9b\xff\xe2\x80", "\\x9b\\xff\\xe2\\x80", 64);
+        assert_escapes("\xe0\x82\x9b\xf8\x80", "\\xe0\\x82\\x9b\\xf8\\x80", 64); /* too long; no such byte */
+}
+
+static void what_is_escaped_is_cut_between_characters(void **state)
+{
+        (void)state;
+        assert_escapes("a\n\n", "a\\u000a", 13);
+        assert_escapes("a\n\n", "a\\u000a\\u000a", 14);
+        assert_escapes("\n\n\n", "", 6);
+        assert_escapes("\n\n\n", "\\u000a", 7);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -131,6 +164,8 @@ int main(void)
                 cmocka_unit_test(numbers_are_whole_decimal_and_bounded),
                 cmocka_unit_test(a_path_lies_in_a_directory_by_whole_components),
                 cmocka_unit_test(dot_dot_is_seen_as_a_component_only),
+                cmocka_unit_test(what_a_terminal_would_not_show_is_escaped),
+                cmocka_unit_test(what_is_escaped_is_cut_between_characters),
                 cmocka_unit_test(normal_paths_have_single_slashes_and_no_dots),
                 cmocka_unit_test(control_characters_become_question_marks),
                 cmocka_unit_test(words_are_found_whole),

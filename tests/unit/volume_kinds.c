@@ -136,6 +136,43 @@ static void kata_wraps_kinds_with_a_device(void **state)
         volume_request_release(&request);
 }
 
+static void a_hint_is_one_of_the_kind_of_a_pool_or_of_all(void **state)
+{
+        static const struct {
+                const char *json;
+                const char *operation;
+                int errnum;
+                const char *hint; /* a part of it; NULL: none */
+        } cases[] = {
+                { "{\"name\": \"a\", \"type\": \"nfs\"}", "fsconfig", EACCES, "exports(5)" },
+                { "{\"name\": \"a\", \"server\": \"nas\", \"share\": \"/x\"}", "fsconfig", EACCES, "exports(5)" },
+                { "{\"name\": \"a\", \"type\": \"loop\"}", "fsconfig", EACCES, NULL },
+                { "{\"name\": \"a\", \"type\": \"block\"}", "find device", ENOENT, "lsblk" },
+                { "{\"name\": \"a\", \"type\": \"tmpfs\"}", "find device", ENOENT, NULL },
+                { "{\"name\": \"a\", \"source\": \"/x\"}", "find device", ENOENT, "lsblk" },
+                { "{\"name\": \"a\", \"type\": \"loop\"}", "open pool", ENODEV, ".flexgraft-pool" },
+                { "{\"name\": \"a\", \"type\": \"lvm\"}", "find volume group", ENOENT, "vgs" },
+                { "{\"name\": \"a\", \"type\": \"pmem\"}", "find region", ENODEV, "ndctl" },
+                { "{\"name\": \"a\", \"type\": \"tmpfs\"}", "check policy", EACCES, "policy.json" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct error error = { .operation = "", .errnum = cases[i].errnum };
+                struct volume_request request;
+                const char *hint;
+
+                (void)snprintf(error.operation, sizeof error.operation, "%s", cases[i].operation);
+                parse(cases[i].json, &request);
+                hint = volume_kind_hint(&request, &error);
+                if (cases[i].hint == NULL)
+                        assert_null(hint);
+                else
+                        assert_true(hint != NULL && strstr(hint, cases[i].hint) != NULL);
+                volume_request_release(&request);
+        }
+}
+
 static void numbers_and_booleans_are_texts(void **state)
 {
         static const char *const expected[][2] = {
@@ -165,6 +202,7 @@ int main(void)
                 cmocka_unit_test(only_a_volume_of_a_pool_is_ephemeral),
                 cmocka_unit_test(options_imply_a_kind),
                 cmocka_unit_test(kata_wraps_kinds_with_a_device),
+                cmocka_unit_test(a_hint_is_one_of_the_kind_of_a_pool_or_of_all),
                 cmocka_unit_test(numbers_and_booleans_are_texts),
         };
 

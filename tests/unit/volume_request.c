@@ -35,6 +35,28 @@ static void kubelets_options_are_read(void **state)
         volume_request_release(&request);
 }
 
+static void kubelets_name_and_filesystem_override_those_of_the_volume(void **state)
+{
+        struct volume_request request;
+        struct error error;
+
+        (void)state;
+        assert_int_equal(parse(VERB_GETVOLUMENAME,
+                               "{\"name\": \"own\", \"fsType\": \"xfs\", " NAME ", \"kubernetes.io/fsType\": \"ext4\"}",
+                               NULL, &request, &error),
+                         0);
+        assert_string_equal(request.name, "pvc-1");
+        assert_string_equal(request.fs_type, "ext4");
+        volume_request_release(&request);
+        assert_int_equal(parse(VERB_GETVOLUMENAME,
+                               "{\"kubernetes.io/fsType\": \"\", \"fsType\": \"xfs\", \"name\": \"own\"}", NULL,
+                               &request, &error),
+                         0);
+        assert_string_equal(request.name, "own");
+        assert_string_equal(request.fs_type, "xfs");
+        volume_request_release(&request);
+}
+
 /* Secrets are dropped before anything can see them, and no message quotes what broken JSON holds. */
 static void secrets_are_in_no_request_and_no_message(void **state)
 {
@@ -83,6 +105,8 @@ static void wrong_values_are_refused_by_key(void **state)
                 const char *key;
         } cases[] = {
                 { "{" NAME ", \"kubernetes.io/readwrite\": \"maybe\"}", "readwrite" },
+                { "{" NAME ", \"readOnly\": \"yes\"}", "readOnly: must be true or false" },
+                { "{" NAME ", \"fsType\": \"ext4/../x\"}", "fsType" },
                 { "{" NAME ", \"kubernetes.io/fsType\": \"ext4/../x\"}", "fsType" },
                 { "{" NAME ", \"kubernetes.io/fsType\": [\"ext4\"]}", "fsType" },
                 { "{" NAME ", \"mountOptions\": \"a\\u0000b\"}", "mountOptions" },
@@ -144,6 +168,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(kubelets_options_are_read),
+                cmocka_unit_test(kubelets_name_and_filesystem_override_those_of_the_volume),
                 cmocka_unit_test(secrets_are_in_no_request_and_no_message),
                 cmocka_unit_test(a_volume_needs_a_name),
                 cmocka_unit_test(wrong_values_are_refused_by_key),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - the monotonic clock, for deadlines.
+ * clock.h - the monotonic clock, for deadlines; the time of day, for people; short waits.
  */
 #ifndef FLEXGRAFT_BASE_CLOCK_H
 #define FLEXGRAFT_BASE_CLOCK_H
 
+#include <poll.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -15,6 +16,32 @@ static inline int64_t clock_now_ms(void)
 
         (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* clock_seconds() - since 1970, for people. */
+static inline uint64_t clock_seconds(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* likewise */
+        return (uint64_t)now.tv_sec;
+}
+
+/* clock_real_ns() - nanoseconds since 1970. */
+static inline uint64_t clock_real_ns(void)
+{
+        struct timespec now;
+
+        (void)clock_gettime(CLOCK_REALTIME, &now); /* likewise */
+        return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* clock_pause_ms() - wait so long, or until a signal; by ppoll(), which every program may call. */
+static inline void clock_pause_ms(unsigned milliseconds)
+{
+        const struct timespec pause = { .tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L };
+
+        (void)ppoll(NULL, 0, &pause, NULL);
 }
 
 #endif

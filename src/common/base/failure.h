@@ -1,20 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failure.h - a struct error, in words -> the reply {"status":"Failure", ...}, with a hint from the one table of hints.
+ * failure.h - a struct error, in words -> the reply {"status":"Failure", ...}, with a hint: of its kind's row, or for
+ * all kinds.
  */
 #ifndef FLEXGRAFT_BASE_FAILURE_H
 #define FLEXGRAFT_BASE_FAILURE_H
+
+#include <jansson.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
 /* What begins the message of every OPERATION_PARSE, in every program. */
 #define FAILURE_NOT_UNDERSTOOD "the request cannot be understood: "
 
-/* failure_say() - print the reply. message: what could not be done, and why. Returns the program's exit status. */
-int failure_say(const char *message, const struct error *error);
+/*
+ * What to do about failures of an operation, one sentence. Lists end with a row of zeroes; the first that matches
+ * counts.
+ */
+struct hint {
+        const char *operation;
+        int errnum; /* 0: any */
+        const char *text;
+};
 
-/* failure_hint() - what to do about it, one sentence; NULL where the message is enough. */
-const char *failure_hint(const struct error *error);
+/*
+ * failure_say() - print the reply. message: what could not be done, and why; hint: by failure_hint(), or NULL. Returns
+ * the program's exit status.
+ */
+int failure_say(const char *message, const struct error *error, const char *hint);
+
+/* failure_detail() - its "error": what was tried, on what, and errno, for programs. A new reference; NULL: no memory. */
+json_t *failure_detail(const struct error *error, const char *hint);
+
+/*
+ * failure_complain() - print a line on standard error in its place, where standard output is not for JSON: at once, and
+ * with nothing that a terminal or a log would take for more than text. Changes the line, of so many bytes, which may be
+ * cut. Returns the program's exit status.
+ */
+int failure_complain(char *line, size_t size, const struct error *error);
+
+/* failure_hint() - of the kind's hints, then of those for all kinds; NULL where the message is enough. */
+const char *failure_hint(const struct error *error, const struct hint *of_kind);
+
+/* failure_hint_among() - of one list alone. */
+const char *failure_hint_among(const struct hint *list, const struct error *error);
 
 /* failure_exit_status() - EXIT_FAILED, or EXIT_NOT_UNDERSTOOD for a request that cannot be understood. */
 int failure_exit_status(const struct error *error);

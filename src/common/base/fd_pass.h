@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-#define FD_PASS_MAX 4
+#define FD_PASS_MAX 5
 
 /* fd_pass_send() - send a descriptor (borrowed), or, with fd < 0, the error. Returns 0 or negative errno. */
 int fd_pass_send(int socket_fd, int fd, const struct error *error);

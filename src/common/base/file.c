@@ -5,11 +5,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+
+#define LEASE_TRIES 100 /* each a millisecond */
 
 ssize_t file_read_fd(int fd, char *buffer, size_t size)
 {
@@ -40,6 +46,41 @@ ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size)
         return file_read_fd(fd, buffer, size);
 }
 
+int file_ensure(int dirfd, const char *path)
+{
+        int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+                return -errno;
+        fd_close(&fd);
+        return 0;
+}
+
+DIR *file_list(int dirfd, const char *path)
+{
+        cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+        if (list != NULL)
+                (void)fd_take(&fd); /* the stream's now */
+        return list;
+}
+
+int file_directory_is_empty(int dir_fd)
+{
+        DIR *list = file_list(dir_fd, ".");
+        const struct dirent *entry;
+        int r = 1;
+
+        if (list == NULL)
+                return -errno;
+        while (r > 0 && (entry = readdir(list)) != NULL)
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        r = 0;
+        (void)closedir(list); /* only read from */
+        return r;
+}
+
 int file_write_all(int fd, const char *bytes, size_t size)
 {
         while (size > 0) {
@@ -66,14 +107,23 @@ static int sync_fd(int fd)
 }
 
 /*
- * Whether the filesystem writes a file's data before a rename that replaces another file with it: ext4 (auto_da_alloc)
- * and btrfs do, xfs does not. Their journals keep the order of renames.
+ * What has to be synced for the durability that is asked for. A filesystem with one journal keeps the order of renames;
+ * others recover each file for itself (f2fs). Before a rename that replaces another file ext4 also writes the new one's
+ * data (auto_da_alloc), not so where the name is new, and xfs and btrfs are told to.
  */
-static bool orders_renames(int dirfd)
+static void choose_syncs(int dirfd, const char *name, enum file_durability durability, bool *ret_file, bool *ret_dir)
 {
         struct statfs fs;
+        struct stat st;
 
-        return fstatfs(dirfd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC;
+        *ret_file = *ret_dir = durability == FILE_DURABLE;
+        if (durability != FILE_ORDERED)
+                return;
+        if (fstatfs(dirfd, &fs) < 0 ||
+            (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC))
+                *ret_file = *ret_dir = true;
+        else
+                *ret_file = fs.f_type != EXT4_SUPER_MAGIC || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
 static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool sync)
@@ -105,17 +155,39 @@ void file_remove_temporary(int dirfd, const char *name)
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability)
 {
         char temporary[NAME_MAX + 1];
+        bool sync_file;
+        bool sync_dir;
         int r;
 
         if (temporary_name(name, temporary) < 0)
                 return -ENAMETOOLONG;
-        r = write_temporary(dirfd, temporary, bytes, size,
-                            durability == FILE_DURABLE || (durability == FILE_ORDERED && !orders_renames(dirfd)));
+        choose_syncs(dirfd, name, durability, &sync_file, &sync_dir);
+        r = write_temporary(dirfd, temporary, bytes, size, sync_file);
         if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)
                 r = -errno;
         if (r < 0) {
                 (void)unlinkat(dirfd, temporary, 0); /* the first failure is reported */
                 return r;
         }
-        return durability == FILE_DURABLE ? sync_fd(dirfd) : 0;
+        return sync_dir ? sync_fd(dirfd) : 0;
+}
+
+int file_open_leased(int dirfd, const char *path, int flags, mode_t mode)
+{
+        int fd;
+
+        for (int i = 0; (fd = openat(dirfd, path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode)) < 0 &&
+                        errno == EAGAIN && i < LEASE_TRIES;
+             i++)
+                clock_pause_ms(1);
+        return fd < 0 ? -errno : fd;
+}
+
+int file_is_open_once(int fd)
+{
+        /* who opens it meanwhile waits for the next call, and the signal for that is one that does nothing */
+        bool alone = fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
+
+        /* a loop device would keep the lease */
+        return alone && fcntl(fd, F_SETLEASE, F_UNLCK) < 0 ? -errno : alone;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - whole small files: read at once, replaced at once.
+ * file.h - whole small files: read at once, replaced at once; empty ones; and the names in a directory.
  */
 #ifndef FLEXGRAFT_BASE_FILE_H
 #define FLEXGRAFT_BASE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -38,7 +39,36 @@ int file_replace(int dirfd, const char *name, const char *bytes, size_t size, en
 /* file_remove_temporary() - remove what a process left that was killed in file_replace(). */
 void file_remove_temporary(int dirfd, const char *name);
 
+/* file_ensure() - ensure that there is a file; a new one is empty, and root's alone. Returns 0 or negative errno. */
+int file_ensure(int dirfd, const char *path);
+
+/*
+ * file_list() - all names of a directory beneath dirfd, "." among them, for readdir(); NULL with errno. A symbolic link
+ * is not followed. Closed by the caller (closedir).
+ */
+DIR *file_list(int dirfd, const char *path);
+
+/* file_directory_is_empty() - whether a directory is: 1 or 0, or negative errno. */
+int file_directory_is_empty(int dir_fd);
+
 /* file_write_all() - write every byte, however many calls it takes. Returns 0 or negative errno. */
 int file_write_all(int fd, const char *bytes, size_t size);
+
+/*
+ * file_open_leased() - open a file that may be a lease's for a moment, as file_is_open_once() takes it; O_NONBLOCK,
+ * O_NOCTTY and O_CLOEXEC are added to flags. Returns a descriptor, owned by the caller; or negative errno: EAGAIN the
+ * lease was not given back for a tenth of a second.
+ */
+int file_open_leased(int dirfd, const char *path, int flags, mode_t mode);
+
+/*
+ * file_is_open_once() - whether fd is the only descriptor of its file on the node, loop devices' included: the kernel
+ * gives a lease for writing then, and only then (docs/KERNEL.md#block-devices).
+ *
+ * Needs:   the file's owner, or CAP_LEASE.
+ * Returns: 1; 0 it is not, or the kernel does not tell (NFS, no regular file, a file of another user); or negative
+ *          errno: the lease, which others would wait for, could not be given back.
+ */
+int file_is_open_once(int fd);
 
 #endif

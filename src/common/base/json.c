@@ -16,12 +16,42 @@
 #include "base/json_value.h"
 #include "base/text.h"
 
+/*
+ * Without memory jansson fails without a message, or drops bytes of what it reads: so its allocations are watched, and
+ * one that failed is no fault of the text.
+ */
+static bool allocation_failed;
+
+static void *allocate(size_t size)
+{
+        void *memory = malloc(size);
+
+        allocation_failed = allocation_failed || memory == NULL;
+        return memory;
+}
+
+/* NULL, and ret_errnum: ENOMEM, or EINVAL and parse says why. */
+static json_t *load(const char *text, size_t length, size_t flags, json_error_t *parse, int *ret_errnum)
+{
+        json_t *value;
+
+        json_set_alloc_funcs(allocate, free);
+        allocation_failed = false;
+        value = json_loadb(text, length, JSON_REJECT_DUPLICATES | flags, parse);
+        if (allocation_failed) {
+                json_decref(value);
+                value = NULL;
+        }
+        *ret_errnum = allocation_failed ? ENOMEM : EINVAL;
+        return value;
+}
+
 #define INVALID "invalid JSON at line "
 #define WORDS_SIZE (JSON_ERROR_TEXT_LENGTH + 64)
 
 /*
- * jansson's message. It may quote up to 20 bytes of the input. Of a request they could be a secret: unless quotes is set
- * only a single character is kept, a misplaced bracket or comma. What is not printable ASCII becomes '?'.
+ * jansson's message. It may quote up to 20 bytes of the input. Of a request they could be a secret: unless quotes is
+ * set only a single character is kept, a misplaced bracket or comma. What is not printable ASCII becomes '?'.
  */
 static void put_words(const json_error_t *parse, bool quotes, char *ret_words)
 {
@@ -98,6 +128,7 @@ static int parse_text(const char *text, size_t length, const char *source, json_
         uint32_t seed = 0;
         size_t blank = 0;
         json_t *value;
+        int errnum;
         int r;
 
         while (blank < length && memchr(" \t\r\n", text[blank], 4) != NULL)
@@ -108,9 +139,9 @@ static int parse_text(const char *text, size_t length, const char *source, json_
         /* unpredictable, against chosen keys that collide; jansson itself would open /dev/urandom */
         if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
                 json_object_seed(seed | 1); /* 0: jansson would choose */
-        value = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &parse);
+        value = load(text, length, JSON_ALLOW_NUL, &parse, &errnum);
         if (value == NULL)
-                return fail_text(&parse, error);
+                return errnum == ENOMEM ? fail(error, errnum, "read", source) : fail_text(&parse, error);
         if ((r = check_depth(value, error)) < 0) {
                 json_decref(value);
                 return r;
@@ -145,6 +176,20 @@ int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *erro
         return r;
 }
 
+json_t *json_strings(const char *const *texts)
+{
+        json_t *list = json_array();
+
+        for (; *texts != NULL; texts++)
+                (void)json_array_append_new(list, json_string(*texts));
+        return list;
+}
+
+char *json_text_make(const json_t *value)
+{
+        return value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+}
+
 void json_text_hide(struct error *error)
 {
         if (text_starts(error->reason, INVALID))
@@ -154,15 +199,20 @@ void json_text_hide(struct error *error)
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error)
 {
         cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+        return fd < 0 ? fail(error, errno, "open", path) : json_file_load_fd(fd, path, type, ret_value, error);
+}
+
+int json_file_load_fd(int fd, const char *path, json_type type, json_t **ret_value, struct error *error)
+{
         char words[WORDS_SIZE];
         json_error_t parse;
         struct stat st;
         json_t *value;
         char *text;
+        int errnum;
         ssize_t n;
 
-        if (fd < 0)
-                return fail(error, errno, "open", path);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", path);
         if (!S_ISREG(st.st_mode))
@@ -177,8 +227,10 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
                 free(text);
                 return fail(error, (int)-n, "read", path);
         }
-        value = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &parse);
+        value = load(text, (size_t)n, /* flags= */ 0, &parse, &errnum);
         free(text);
+        if (value == NULL && errnum == ENOMEM)
+                return fail(error, errnum, "read", path);
         if (value == NULL) {
                 put_words(&parse, /* quotes= */ true, words);
                 return fail_because(error, EBADMSG, "parse", path, "%s", words);
@@ -194,7 +246,7 @@ int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_val
 
 int json_file_replace(int dirfd, const char *name, const json_t *value, enum file_durability durability)
 {
-        char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+        char *text = json_text_make(value);
         int r = text != NULL ? file_replace(dirfd, name, text, strlen(text), durability) : -ENOMEM;
 
         free(text);

@@ -28,6 +28,12 @@ int json_text_parse(const char *text, size_t length, json_t **ret_value, struct 
 /* json_text_parse_stdin() - the same for standard input, which may have at most maximum bytes (whole MiB). */
 int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error);
 
+/* json_strings() - an array of these texts; NULL ends the list. The caller owns it; NULL: no memory. */
+json_t *json_strings(const char *const *texts);
+
+/* json_text_make() - a value as text on one line, owned by the caller; NULL: no memory, or no value. */
+char *json_text_make(const json_t *value);
+
 /*
  * json_text_hide() - remove from the error of a parser above what it quotes from the text: in a text that is not JSON,
  * this can be a secret. Line and column stay.
@@ -41,6 +47,9 @@ void json_text_hide(struct error *error);
  * type (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
  */
 int json_file_load(int dirfd, const char *path, json_type type, json_t **ret_value, struct error *error);
+
+/* json_file_load_fd() - the same of a file that is open, borrowed; path: its name, in messages. */
+int json_file_load_fd(int fd, const char *path, json_type type, json_t **ret_value, struct error *error);
 
 /*
  * json_file_replace() - replace the content of name in dirfd, all or nothing (file_replace()). Returns 0 or negative

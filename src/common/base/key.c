@@ -174,18 +174,17 @@ int key_take_all(const struct key_table *table, unsigned programs, void *object,
         return 0;
 }
 
-int key_read_request(int argc, char **argv, bool optional, json_t **ret_request, struct error *error)
+int key_read_request(int argc, char **argv, json_t **ret_request, struct error *error)
 {
-        int r = 0;
+        int r;
 
         *ret_request = NULL;
-        if (argc > 2 || (argc < 2 && !optional))
+        if (argc != 2)
                 return fail_because(error, EINVAL, OPERATION_PARSE, THE_REQUEST,
                                     "one argument is needed: a JSON object, or - for standard input");
-        if (argc == 2)
-                r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(REQUEST_MAX_BYTES, ret_request, error)
-                                              : json_text_parse(argv[1], strlen(argv[1]), ret_request, error);
-        if (r == 0 && *ret_request != NULL && !json_is_object(*ret_request)) {
+        r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(REQUEST_MAX_BYTES, ret_request, error)
+                                      : json_text_parse(argv[1], strlen(argv[1]), ret_request, error);
+        if (r == 0 && !json_is_object(*ret_request)) {
                 json_decref(*ret_request);
                 *ret_request = NULL;
                 return fail_because(error, EINVAL, OPERATION_PARSE, THE_REQUEST, "it must be a JSON object");

@@ -33,6 +33,16 @@ enum key_type {
         KEY_COUNT,      /* of a reply: a whole number from 0 */
 };
 
+/* How words say a value that has a form of its own (base/words). */
+enum key_spelling {
+        SPELLED_BY_TYPE, /* KEY_OWN: a string */
+        SPELLED_LIST,    /* an array of strings: once for each */
+        SPELLED_OBJECTS, /* an array of JSON objects: once for each */
+        SPELLED_COMMAS,  /* a string of parts between commas: once or several times */
+        SPELLED_MEMBERS, /* a string, or an object of these members: --container.unit */
+        SPELLED_SIDE,    /* the same, and CONTAINER:/PATH is an object */
+};
+
 struct key_table {
         const struct key *rows;
         size_t count;
@@ -54,7 +64,9 @@ struct key {
         /* NULL: as the type has it; table: the one that the row is of */
         json_t *(*schema)(const struct key_table *table, unsigned programs);
         const struct key_table *members; /* of an object, or of an array's items; NULL: an array of strings */
-        const char *preset;              /* the default, as it would be written; NULL: none, or false */
+        unsigned placed;                 /* a bit for each program that takes it as a word, in the order of the rows */
+        enum key_spelling spelling;
+        const char *preset; /* the default, as it would be written; NULL: none, or false */
         const char *help;
 };
 
@@ -88,12 +100,12 @@ int key_refuse_word(const char *const *words, const char *name, struct error *er
 int key_word(const char *const *words, const char *name, const json_t *value, size_t *ret_index, struct error *error);
 
 /*
- * key_read_request() - the one argument of a program: a JSON object, or - to read it from standard input.
+ * key_read_request() - the one argument of a program: a JSON object, or - to read it from standard input. Words are one
+ * by now (process/program).
  *
- * Takes:  optional: the argument may be left out; *ret_request is NULL then.
  * Gives:  ret_request, owned by the caller.
  * Errors: OPERATION_PARSE.
  */
-int key_read_request(int argc, char **argv, bool optional, json_t **ret_request, struct error *error);
+int key_read_request(int argc, char **argv, json_t **ret_request, struct error *error);
 
 #endif

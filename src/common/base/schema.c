@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/json_value.h"
+#include "base/words_form.h"
 
 #define DRAFT "https://json-schema.org/draft/2020-12/schema"
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
@@ -48,11 +50,7 @@ static json_t *of_string(size_t maximum, const char *pattern)
 
 static json_t *of_words(const char *const *words)
 {
-        json_t *list = json_array();
-
-        for (; *words != NULL; words++)
-                (void)json_array_append_new(list, json_string(*words));
-        return json_pack("{s:o}", "enum", list);
+        return json_pack("{s:o}", "enum", json_strings(words));
 }
 
 static json_t *of_size(const char *pattern)
@@ -177,6 +175,11 @@ const struct key_table *schema_request(const struct schema *schema)
         return schema->request_of != NULL ? schema->request_of() : schema->request;
 }
 
+bool schema_has_words(const struct schema *schema)
+{
+        return schema != NULL && !schema->texts && schema->programs != 0 && schema_request(schema) != NULL;
+}
+
 json_t *schema_of_program(const char *name, const struct schema *schema)
 {
         json_t *definitions = json_object();
@@ -189,5 +192,10 @@ json_t *schema_of_program(const char *name, const struct schema *schema)
                                           schema_of_keys(schema_request(schema), schema->programs, schema->texts));
         if (schema->replies != NULL)
                 (void)json_object_set_new(definitions, "reply", replies_of(schema));
+        if (schema_has_words(schema)) {
+                const struct words words = { name, schema_request(schema), schema->programs, NULL };
+
+                (void)json_object_set_new(definitions, "words", words_describe(&words));
+        }
         return json_pack("{s:s, s:s, s:o}", "$schema", DRAFT, "title", name, "$defs", definitions);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/key.h"
+#include "base/people.h"
 
 /* A reply that a program may give: one shape of several. */
 struct schema_form {
@@ -27,6 +28,7 @@ struct schema {
         bool texts;                                 /* values are strings, as Kubernetes hands them over */
         unsigned reply_programs;                    /* 0: as programs */
         const struct schema_form *replies;          /* NULL members end them */
+        const struct people_form *people;           /* the same replies on a terminal; NULL: JSON there, too */
 };
 
 /* schema_of_keys() - an object with these keys and no others. The caller owns the result; NULL: no memory. */
@@ -35,7 +37,10 @@ json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool te
 /* schema_request() - the table of what a program takes; NULL: it takes no object. */
 const struct key_table *schema_request(const struct schema *schema);
 
-/* schema_of_program() - one document; request and reply are in its "$defs". */
+/* schema_has_words() - whether the request can be said in words, too (base/words). */
+bool schema_has_words(const struct schema *schema);
+
+/* schema_of_program() - one document; request and reply are in its "$defs", and "words": words_describe(). */
 json_t *schema_of_program(const char *name, const struct schema *schema);
 
 /* The failure that every program replies with (base/failure.h), the last of its forms. */

@@ -2,7 +2,7 @@
 /*
  * syscalls.h - system calls and constants that Debian 12's glibc and kernel headers lack.
  *
- * Wrappers add nothing: they return -1 with errno, and a kernel without the call answers ENOSYS.
+ * docs/KERNEL.md#versions has what they are for. Wrappers add nothing: they return -1 with errno, and a kernel without the call answers ENOSYS.
  * Everything else the project calls (fsopen, open_tree, move_mount, mount_setattr, pidfd_open) is in glibc 2.36.
  */
 #ifndef FLEXGRAFT_BASE_SYSCALLS_H
@@ -25,6 +25,12 @@
 #define NS_GET_MNTNS_ID _IOR(0xb7, 0x5, uint64_t)
 #endif
 
+#ifndef PIDFD_GET_MNT_NAMESPACE /* Linux 6.11: a namespace of a process, by ioctl on its pidfd */
+#define PIDFD_GET_MNT_NAMESPACE _IO(0xff, 3)
+#define PIDFD_GET_PID_NAMESPACE _IO(0xff, 5)
+#define PIDFD_GET_USER_NAMESPACE _IO(0xff, 9)
+#endif
+
 #ifndef MOVE_MOUNT_BENEATH /* Linux 6.5: under the mount that is at the target, not over it */
 #define MOVE_MOUNT_BENEATH 0x00000200
 #endif
@@ -37,7 +43,15 @@
 #define SYS_statmount 457
 #endif
 
-/* The request of statmount(2) in its second published form, which carries the mount namespace. */
+#ifndef SYS_listmount /* Linux 6.8 */
+#define SYS_listmount 458
+#endif
+
+#ifndef LSMT_ROOT
+#define LSMT_ROOT UINT64_MAX
+#endif
+
+/* The request of statmount(2) and listmount(2) in its second published form, which carries the mount namespace. */
 struct mnt_id_request {
         uint32_t size;
         uint32_t spare;
@@ -73,6 +87,11 @@ static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint6
 static inline int sys_statmount(const struct mnt_id_request *request, void *buffer, size_t size)
 {
         return (int)syscall(SYS_statmount, request, buffer, size, 0U);
+}
+
+static inline int sys_listmount(const struct mnt_id_request *request, uint64_t *ret_ids, size_t count)
+{
+        return (int)syscall(SYS_listmount, request, ret_ids, count, 0U);
 }
 
 static inline int sys_open_tree_attr(int dirfd, const char *path, unsigned flags, const void *attr, size_t size)

@@ -36,6 +36,24 @@ bool text_climbs(const char *path);
 /* text_make_printable() - replace control characters (C0, DEL, C1) in UTF-8 text by question marks. */
 void text_make_printable(char *text);
 
+/*
+ * text_escape() - for a terminal: make what a text hides or does visible, in place: control characters (C0, DEL, C1),
+ * those that change the direction of writing, line and paragraph separators ("\u202e"), and bytes that are no UTF-8
+ * ("\x9b"). It is cut where it does not fit. size: of the buffer.
+ */
+void text_escape(char *text, size_t size);
+
+/*
+ * text_end_line() - make a text a line for people: escaped, and with a newline in place of its '\0', before which it
+ * is cut if need be. size: of the buffer. Returns the line's length.
+ */
+size_t text_end_line(char *text, size_t size);
+
+#define TEXT_BYTES_SIZE 32 /* of text_of_bytes()'s answer */
+
+/* text_of_bytes() - "10G", "1.5M": as people read sizes, in powers of 1024. */
+void text_of_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE]);
+
 /* text_count() - how often a character is in a text. */
 size_t text_count(const char *text, char character);
 

@@ -15,10 +15,13 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/node_path.h"
+#include "base/progress.h"
 #include "base/text.h"
+#include "block/content.h"
+#include "block/loop_guard.h"
 
-#define TYPE_SIZE 64
 #define BLANK_BYTES (1024 * 1024)
 #define ERASE_STEP_BYTES ((uint64_t)256 * 1024 * 1024)
 #define XFS_INPROGRESS 126 /* offset of sb_inprogress in struct xfs_dsb */
@@ -26,36 +29,26 @@
 /* Tags that can name a source. */
 static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
 
+const struct hint block_hints[] = {
+        { "find device", ENOTBLK,
+          "mount-image mounts the filesystem in an image file; for a directory use mount-bind" },
+        { "find device", EBUSY, "findmnt, lsblk and lsof show what uses it; \"readOnly\": true allows sharing it" },
+        { "find device", EROFS, "\"readOnly\": true mounts it read-only" },
+        { "find device", ENOENT, "lsblk -f lists devices, labels and UUIDs" },
+        { "probe", ENODATA, "create a filesystem first (mkfs), or name its type with \"fsType\"" },
+        { "fsconfig", EBUSY,
+          "findmnt and lsof show what uses the device; two mounts of it must have the same \"readOnly\"" },
+        { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
+        { "allow device", 0,
+          "see the container's line in /proc/PID/cgroup; bpftool cgroup tree lists the device programs there" },
+        {},
+};
+
 static void probe_drop(blkid_probe *probe)
 {
         blkid_free_probe(*probe);
 }
 #define cleanup_probe __attribute__((cleanup(probe_drop)))
-
-/*
- * Probe for content of some usage (BLKID_USAGE_*): 1 found, 0 nothing, -ENOTUNIQ several, or another negative errno.
- * ret_type holds TYPE_SIZE bytes. Usages are probed one after the other, to keep few of libblkid's buffers in memory.
- */
-static int probe_for(int fd, int filter, int usage, char *ret_type)
-{
-        cleanup_probe blkid_probe probe = blkid_new_probe();
-        const char *type = NULL;
-        int r;
-
-        if (probe == NULL)
-                return -ENOMEM;
-        if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
-            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
-            blkid_probe_filter_superblocks_usage(probe, filter, usage) < 0)
-                return -EIO;
-        r = blkid_do_safeprobe(probe);
-        if (r != 0)
-                return r > 0 ? 0 : r == -2 ? -ENOTUNIQ : -EIO;
-        if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
-                return 0;
-        (void)text_copy(ret_type, TYPE_SIZE, type);
-        return 1;
-}
 
 static int open_device(const char *path, struct error *error)
 {
@@ -86,6 +79,8 @@ static int scan_for_tag(const char *source, const char *tag, const char *value, 
         (void)blkid_dev_set_search(iterate, (char *)tag, (char *)value);
         while (blkid_dev_next(iterate, &device) == 0) {
                 if (!blkid_dev_has_tag(device, tag, value)) /* the iterator does not filter by itself */
+                        continue;
+                if (loop_guard_is_part(blkid_dev_devname(device))) /* another view of a device that has the tag */
                         continue;
                 pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") &&
                        blkid_dev_has_tag(device, "UUID_SUB", NULL);
@@ -130,6 +125,12 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
         if (!S_ISBLK(st.st_mode))
                 return fail_because(error, ENOTBLK, "find device", source, "it is not a block device");
         ret_device->number = st.st_rdev;
+        if (loop_guard_is_part(ret_device->path))
+                return fail_because(error, EACCES, "find device", source,
+                                    "loop devices from number %d on are for raw devices of containers, whose "
+                                    "processes can change what they hold; name the device behind it, or attach its "
+                                    "file again: losetup --find --show FILE",
+                                    LOOP_GUARD_FIRST);
 
         cleanup_close int fd = open_device(ret_device->path, error);
         if (fd < 0)
@@ -160,6 +161,27 @@ int block_device_attribute(uint64_t number, const char *name, char *ret_text, si
         return 0;
 }
 
+/* A partition has the number of its disk. */
+uint64_t block_device_disk(uint64_t number)
+{
+        uint64_t sequence = 0;
+        char text[24];
+
+        if (block_device_attribute(number, "diskseq", text, sizeof text) < 0 &&
+            block_device_attribute(number, "../diskseq", text, sizeof text) < 0)
+                return 0;
+        return text_number(text, UINT64_MAX, &sequence) ? sequence : 0;
+}
+
+enum block_device_state block_device_state(uint64_t number, uint64_t sequence)
+{
+        char text[24];
+
+        if (block_device_attribute(number, "dev", text, sizeof text) < 0)
+                return BLOCK_DEVICE_GONE;
+        return sequence == 0 || block_device_disk(number) == sequence ? BLOCK_DEVICE_PRESENT : BLOCK_DEVICE_REPLACED;
+}
+
 bool block_device_is_dax(const struct block_device *device)
 {
         char text[8];
@@ -179,27 +201,17 @@ int block_device_sequence(const struct block_device *device, uint64_t *ret_seque
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error)
 {
         cleanup_close int fd = open_device(device->path, error);
-        char other[TYPE_SIZE];
-        int r;
 
-        if (fd < 0)
-                return fd;
-        /* First RAID, LVM, encryption: a filesystem signature on these is part of something larger. */
-        r = probe_for(fd, BLKID_FLTR_NOTIN, BLKID_USAGE_FILESYSTEM, other);
-        if (r > 0)
-                return fail_because(error, ENODATA, "probe", device->path, "it holds no filesystem but %s", other);
-        if (r == 0)
-                r = probe_for(fd, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM, ret_fs_type);
-        if (r == -ENOTUNIQ)
-                return fail_because(error, ENOTUNIQ, "probe", device->path,
-                                    "it has signatures of several filesystems; choose one with \"fsType\"");
-        if (r < 0)
-                return fail(error, -r, "probe", device->path);
-        if (r == 0)
-                return fail_because(
-                        error, ENODATA, "probe", device->path,
-                        "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
-        return 0;
+        return fd < 0 ? fd : content_fs_type(fd, 0, 0, device->path, ret_fs_type, error);
+}
+
+int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error)
+{
+        cleanup_close int fd = open_device(device->path, error);
+        char label[CONTENT_LABEL_SIZE];
+        int r = fd < 0 ? fd : content_tags(fd, 0, 0, label, ret_uuid);
+
+        return fd >= 0 && r < 0 ? fail(error, -r, "probe", device->path) : r;
 }
 
 int block_device_is_unfinished(const struct block_device *device, struct error *error)
@@ -257,7 +269,7 @@ int block_device_is_blank(const struct block_device *device, char *ret_what, str
                 if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0 &&
                     blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL) < 0)
                         type = "a signature";
-                (void)text_copy(ret_what, TYPE_SIZE, type);
+                (void)text_copy(ret_what, CONTENT_TYPE_SIZE, type);
                 return 0;
         }
         if ((r = read_blank(fd, &blank)) < 0)
@@ -291,7 +303,7 @@ int block_device_wipe(const struct block_device *device, struct error *error)
 }
 
 /* The device at the path, checked to be the one that was found there. */
-static int open_same(const struct block_device *device, int flags, struct error *error)
+int block_device_open(const struct block_device *device, int flags, struct error *error)
 {
         const char *path = device->path;
         cleanup_close int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -309,8 +321,9 @@ static int open_same(const struct block_device *device, int flags, struct error 
 int block_device_erase(const struct block_device *device, struct error *error)
 {
         const char *path = device->path;
-        cleanup_close int fd = open_same(device, O_RDWR | O_EXCL, error);
+        cleanup_close int fd = block_device_open(device, O_RDWR | O_EXCL, error);
         uint64_t size_bytes;
+        int r;
 
         if (fd < 0)
                 return fd;
@@ -320,15 +333,19 @@ int block_device_erase(const struct block_device *device, struct error *error)
                 uint64_t left = size_bytes - at;
                 uint64_t range[2] = { at, left < ERASE_STEP_BYTES ? left : ERASE_STEP_BYTES };
 
+                if ((r = interrupt_check("erase", path, error)) < 0)
+                        return r;
+                progress_of("erase", path, at, size_bytes);
                 if (ioctl(fd, BLKZEROOUT, range) < 0)
                         return fail(error, errno, "erase", path);
         }
+        progress_of("erase", path, size_bytes, size_bytes);
         return fsync(fd) < 0 ? fail(error, errno, "fsync", path) : 0;
 }
 
 int block_device_is_zeroed(const struct block_device *device, struct error *error)
 {
-        cleanup_close int fd = open_same(device, O_RDONLY, error);
+        cleanup_close int fd = block_device_open(device, O_RDONLY, error);
         static char bytes[65536];
         ssize_t n;
 

@@ -11,12 +11,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/failure.h"
 
 struct block_device {
-        char path[PATH_MAX]; /* the device node, symbolic links resolved */
         uint64_t number;     /* makedev() */
         bool read_only;      /* the device itself */
+        char path[PATH_MAX]; /* the device node, symbolic links resolved */
 };
+
+/* block_hints - for failures of this file, of mounting what is on a device, and of giving a container the device itself. */
+extern const struct hint block_hints[];
 
 /*
  * block_device_find() - source is a path, or UUID=, LABEL=, PARTUUID=, PARTLABEL= as in fstab(5).
@@ -26,11 +30,25 @@ struct block_device {
  */
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error);
 
+/*
+ * block_device_open() - with flags of open(). Returns: its descriptor, owned by the caller. Errors: ESTALE its path leads
+ * to another device by now.
+ */
+int block_device_open(const struct block_device *device, int flags, struct error *error);
+
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
 
 /* block_device_attribute() - a line from its directory in sysfs, for example "dm/name". Returns 0 or negative errno. */
 int block_device_attribute(uint64_t number, const char *name, char *ret_text, size_t size);
+
+/*
+ * block_device_state() - whether a device number still is the disk that had this sequence number: without opening it.
+ * sequence: of block_device_disk(), which gives 0 before Linux 5.15; 0: any disk.
+ */
+enum block_device_state { BLOCK_DEVICE_PRESENT, BLOCK_DEVICE_REPLACED, BLOCK_DEVICE_GONE };
+enum block_device_state block_device_state(uint64_t number, uint64_t sequence);
+uint64_t block_device_disk(uint64_t number);
 
 /* block_device_is_dax() - whether files on it can be mapped directly (DAX); false: no, or unknown. */
 bool block_device_is_dax(const struct block_device *device);
@@ -44,6 +62,9 @@ int block_device_sequence(const struct block_device *device, uint64_t *ret_seque
  * Errors:  ENODATA it is blank, or holds something else (named in the error); ENOTUNIQ it has several signatures.
  */
 int block_device_fs_type(const struct block_device *device, char *ret_fs_type, struct error *error);
+
+/* block_device_uuid() - of the filesystem on it, of CONTENT_UUID_SIZE bytes (block/content.h); "" it has none. */
+int block_device_uuid(const struct block_device *device, char *ret_uuid, struct error *error);
 
 /*
  * block_device_is_unfinished() - whether it holds an xfs that mkfs.xfs has not finished: 1 or 0. mkfs.xfs writes the

@@ -19,12 +19,14 @@ static const struct {
         enum fs_tool grow;
         bool repaired; /* by e2fsck */
         bool grown_by_directory;
+        uint64_t minimum_bytes; /* that mkfs accepts: xfsprogs 5.19 and later; 0: it says itself */
+        need_set needs;         /* what the node must have to make and mount it, as host-check says */
 } filesystems[] = {
-        { "ext4", TOOL_MKFS_EXT4, TOOL_RESIZE2FS, true, false },
-        { "ext3", TOOLS, TOOL_RESIZE2FS, true, false },
-        { "ext2", TOOLS, TOOL_RESIZE2FS, true, false },
-        { "xfs", TOOL_MKFS_XFS, TOOL_XFS_GROWFS, false, true },
-        { "btrfs", TOOL_MKFS_BTRFS, TOOL_BTRFS_GROW, false, true },
+        { "ext4", TOOL_MKFS_EXT4, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) | NEED(MKFS_EXT4) },
+        { "ext3", TOOLS, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) },
+        { "ext2", TOOLS, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) },
+        { "xfs", TOOL_MKFS_XFS, TOOL_XFS_GROWFS, false, true, (uint64_t)300 << 20, NEED(XFS) | NEED(MKFS_XFS) },
+        { "btrfs", TOOL_MKFS_BTRFS, TOOL_BTRFS_GROW, false, true, 0, NEED(BTRFS) | NEED(MKFS_BTRFS) },
 };
 #define FILESYSTEMS (sizeof filesystems / sizeof filesystems[0])
 
@@ -35,6 +37,24 @@ static size_t index_of(const char *type)
         while (i < FILESYSTEMS && strcmp(filesystems[i].type, type) != 0)
                 i++;
         return i;
+}
+
+need_set filesystem_needs(const char *type)
+{
+        size_t i = index_of(type[0] != '\0' ? type : DEFAULT_TYPE);
+
+        return i < FILESYSTEMS ? filesystems[i].needs : 0;
+}
+
+int filesystem_check_size(const char *type, uint64_t size_bytes, const char *volume, struct error *error)
+{
+        size_t i = index_of(type);
+
+        if (i == FILESYSTEMS || size_bytes >= filesystems[i].minimum_bytes)
+                return 0;
+        return fail_because(error, EINVAL, "make filesystem", volume,
+                            "a filesystem of type %s needs at least %llu MiB, and this is of %llu bytes", type,
+                            (unsigned long long)(filesystems[i].minimum_bytes >> 20), (unsigned long long)size_bytes);
 }
 
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
@@ -75,7 +95,12 @@ static int make(enum fs_tool tool, const struct block_device *device, const char
                 unsigned timeout_seconds, struct error *error)
 {
         char output[TOOL_OUTPUT_SIZE];
-        int r = fs_tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
+        uint64_t size_bytes;
+        int r = block_device_size(device, &size_bytes, error);
+
+        if (r < 0 || (r = filesystem_check_size(type, size_bytes, device->path, error)) < 0)
+                return r;
+        r = fs_tool_run(tool, device->path, keep_blocks, timeout_seconds, output, error);
 
         if (r > 0)
                 return fail_because(error, EIO, "make filesystem", device->path, "mkfs.%s failed (%d): %s", type, r,

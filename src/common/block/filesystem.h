@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/need.h"
 #include "block/device.h"
 
 #define FILESYSTEM_TYPE_SIZE 64
@@ -24,6 +25,15 @@ int filesystem_find(const struct block_device *device, const char *asked, char *
 
 /* filesystem_choose() - the type to create on a device that is blank. Returns 0, or EINVAL. */
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
+
+/* filesystem_needs() - what the node must have to make and mount one of this type ("" the default). */
+need_set filesystem_needs(const char *type);
+
+/*
+ * filesystem_check_size() - whether such a filesystem ("" any) can be made in so many bytes; volume names what has them.
+ * Errors: EINVAL it cannot.
+ */
+int filesystem_check_size(const char *type, uint64_t size_bytes, const char *volume, struct error *error);
 
 /*
  * filesystem_make() - run mkfs on a blank device. Errors: those of fs_tool_run(); EIO mkfs failed, with its output.
@@ -57,6 +67,12 @@ int filesystem_repair(const struct block_device *device, const char *type, unsig
  * Errors: EBADMSG another type of filesystem; those of filesystem_repair(); ENOENT debugfs is not installed.
  */
 int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error);
+
+/*
+ * filesystem_grow_mounted() - the same, wherever it is mounted: dir_fd is of any directory of it.
+ * Needs: CAP_SYS_ADMIN; CAP_SYS_RESOURCE for ext4. Errors: EOPNOTSUPP another type; those of the kernel.
+ */
+int filesystem_grow_mounted(const struct block_device *device, const char *type, int dir_fd, struct error *error);
 
 /* filesystem_grow() - grow it to the size of its device, while it is mounted at dir. */
 int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,

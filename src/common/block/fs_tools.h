@@ -38,10 +38,13 @@ int fs_tool_begin(int argc, char **argv, struct error *error);
 /*
  * fs_tool_run() - run one, on a device or a directory of the node.
  *
- * Takes:   keep_blocks, for mkfs: do not discard, so that allocated blocks of an image stay allocated.
- * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the end of its output, printable.
+ * Takes:   keep_blocks, for mkfs: do not discard, nor leave it to the kernel: allocated blocks of an image stay allocated.
+ * Gives:   ret_output, of TOOL_OUTPUT_SIZE bytes: the first and the last part of its output, printable.
  * Returns: its exit status.
- * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED a signal killed it.
+ * Errors:  ENOENT it is not installed; ETIMEDOUT it was killed after so many seconds; ECANCELED a signal killed it, or
+ *          it is a mkfs and the process was asked to end (base/interrupt). It has ended, whatever is returned.
+ *
+ * How far a mkfs is, base/progress tells: how many bytes were written to the device, or discarded on it.
  */
 int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
                 struct error *error);

@@ -8,13 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "block/device.h"
+#include "block/loop_guard.h"
 
 #define TAG "flexgraft:"
+#define BLOCK_LEAST 512U
+#define BLOCK_MAX 65536U
 #define TRIES_MAX 1000 /* each time that another process took the free device */
 
 static unsigned hash_of(const char *text)
@@ -57,6 +64,13 @@ bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret
         return true;
 }
 
+bool loop_device_is_volume(const char *tag)
+{
+        uint64_t numbers[3];
+
+        return read_tag(tag, numbers);
+}
+
 bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key)
 {
         uint64_t numbers[3];
@@ -88,6 +102,9 @@ static int look_at(int fd, const char *path, struct loop_device *ret_device, str
                 .number = st.st_rdev,
                 .file_device = info.lo_device,
                 .file_inode = info.lo_inode,
+                .file_number = info.lo_rdevice,
+                .offset_bytes = info.lo_offset,
+                .size_bytes = info.lo_sizelimit,
                 .read_only = (info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
                 .ending = (info.lo_flags & LO_FLAGS_AUTOCLEAR) != 0,
         };
@@ -104,6 +121,28 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
         return fd < 0 ? fd : look_at(fd, path, ret_device, error);
 }
 
+bool loop_device_path(uint64_t number, char *ret_path)
+{
+        char path[64];
+        char link[128];
+        uint64_t index;
+        const char *name;
+        ssize_t n;
+
+        /* by its name: the minor numbers can be multiples of what loop devices count by */
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(number), minor(number));
+        n = readlink(path, link, sizeof link - 1);
+        if (n < 0)
+                return false;
+        link[n] = '\0';
+        name = strrchr(link, '/');
+        if (name == NULL || !text_starts(name, "/loop") || !text_number(name + strlen("/loop"), 1U << 20, &index) ||
+            loop_guard_reserves((unsigned)index))
+                return false;
+        (void)snprintf(ret_path, 32, "/dev/loop%u", (unsigned)index);
+        return true;
+}
+
 int loop_device_each(loop_device_function *function, void *argument, struct error *error)
 {
         DIR *list = opendir("/sys/block");
@@ -118,7 +157,9 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
                 char path[64];
                 char backing[64];
 
-                if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number))
+                /* A guard is over a device, or over a file of its container's, whose filesystem need not answer. */
+                if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number) ||
+                    loop_guard_reserves((unsigned)number))
                         continue;
                 /* sysfs first: opening a device could create it */
                 (void)snprintf(backing, sizeof backing, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
@@ -139,16 +180,49 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
         return r;
 }
 
-static int configure(const char *path, int image_fd, const char *image, const char *tag, bool read_only,
-                     uint64_t offset_bytes, struct loop_device *ret_device, struct error *error)
+int loop_device_each_over(int fd, loop_device_function *function, void *argument, struct error *error)
 {
-        struct loop_config config = { .fd = (unsigned)image_fd, .info.lo_offset = offset_bytes };
-        cleanup_close int fd = open_loop(path, read_only ? O_RDONLY : O_RDWR, error);
+        int r = file_is_open_once(fd);
+
+        if (r < 0)
+                return fail(error, -r, "fcntl", "image");
+        return r > 0 ? 0 : loop_device_each(function, argument, error);
+}
+
+/*
+ * The size of its blocks is that of the disk below the image. Left to the kernel, it would be larger once the image
+ * shares blocks with another, and what was formatted before could not be mounted (docs/KERNEL.md#loop-devices).
+ */
+static unsigned block_size_for(int image_fd)
+{
+        static const char *const names[] = { "queue/logical_block_size", "../queue/logical_block_size" };
+        char text[32];
+        uint64_t size;
+        struct stat st;
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0] && fstat(image_fd, &st) == 0; i++)
+                if (block_device_attribute(st.st_dev, names[i], text, sizeof text) == 0 &&
+                    text_number(text, BLOCK_MAX, &size) && size >= BLOCK_LEAST)
+                        return (unsigned)size;
+        return BLOCK_LEAST;
+}
+
+/* Returns a descriptor of the device, owned by the caller. */
+static int configure(const char *path, int image_fd, const char *image, const char *tag, const struct loop_form *form,
+                     struct loop_device *ret_device, struct error *error)
+{
+        struct loop_config config = { .fd = (unsigned)image_fd,
+                                      .block_size =
+                                              form->sector_bytes != 0 ? form->sector_bytes : block_size_for(image_fd),
+                                      .info = { .lo_offset = form->offset_bytes, .lo_sizelimit = form->size_bytes } };
+        cleanup_close int fd = open_loop(path, form->read_only ? O_RDONLY : O_RDWR, error);
+        int writable = 0;
         int r;
 
         if (fd < 0)
                 return fd;
-        config.info.lo_flags = LO_FLAGS_DIRECT_IO | (read_only ? LO_FLAGS_READ_ONLY : 0);
+        config.info.lo_flags = LO_FLAGS_DIRECT_IO | (form->read_only ? LO_FLAGS_READ_ONLY : 0U) |
+                               (form->ends ? LO_FLAGS_AUTOCLEAR : 0U);
         (void)text_copy((char *)config.info.lo_file_name, sizeof config.info.lo_file_name, tag);
         r = ioctl(fd, LOOP_CONFIGURE, &config);
         if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O */
@@ -157,28 +231,33 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         }
         if (r < 0)
                 return fail(error, errno, "attach loop device", image);
-        r = look_at(fd, path, ret_device, error);
+        /* what an earlier user of this number said with BLKROSET outlives its file */
+        r = form->read_only || ioctl(fd, BLKROSET, &writable) == 0 ? look_at(fd, path, ret_device, error)
+                                                                   : fail(error, errno, "make writable", path);
         if (r < 0)
                 (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is reported */
-        return r;
+        return r < 0 ? r : fd_take(&fd);
 }
 
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, uint64_t offset_bytes,
+int loop_device_attach(int image_fd, const char *image, const char *tag, const struct loop_form *form,
                        struct loop_device *ret_device, struct error *error)
 {
-        cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+        cleanup_close int control_fd = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
         int r = -EBUSY;
 
         if (control_fd < 0)
-                return fail(error, errno, "open", "/dev/loop-control");
+                return fail(error, errno, "open", LOOP_CONTROL);
         for (int i = 0; r == -EBUSY && i < TRIES_MAX; i++) {
                 char path[32];
                 int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
 
+                /* a guard's number is not for others, even if it has ended: its container may have it open */
+                if (number >= 0 && loop_guard_reserves((unsigned)number))
+                        number = ioctl(control_fd, LOOP_CTL_ADD, -1L);
                 if (number < 0)
-                        return fail(error, errno, "ioctl", "/dev/loop-control");
+                        return fail(error, errno, "ioctl", LOOP_CONTROL);
                 (void)snprintf(path, sizeof path, "/dev/loop%d", number);
-                r = configure(path, image_fd, image, tag, read_only, offset_bytes, ret_device, error);
+                r = configure(path, image_fd, image, tag, form, ret_device, error);
         }
         return r;
 }
@@ -187,6 +266,23 @@ static bool is_same(const struct loop_device *one, const struct loop_device *oth
 {
         return strcmp(one->tag, other->tag) == 0 && one->file_device == other->file_device &&
                one->file_inode == other->file_inode;
+}
+
+int loop_device_hold(const struct loop_device *device, struct error *error)
+{
+        cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
+        struct loop_device now = {};
+        int r;
+
+        if (fd < 0)
+                return fd;
+        /* its number may have been reused; while it is open here, it cannot be */
+        if ((r = look_at(fd, device->path, &now, error)) < 0)
+                return r;
+        if (!is_same(&now, device) || now.offset_bytes != device->offset_bytes ||
+            now.size_bytes != device->size_bytes || now.read_only != device->read_only)
+                return fail(error, ENXIO, "ioctl", device->path);
+        return fd_take(&fd);
 }
 
 int loop_device_keep(const struct loop_device *device, struct error *error)

@@ -23,6 +23,9 @@ struct loop_device {
         char tag[LOOP_TAG_SIZE];
         uint64_t file_device; /* of the image file */
         uint64_t file_inode;
+        uint64_t file_number;  /* makedev(), where the file is a block device; 0 */
+        uint64_t offset_bytes; /* what of the file it shows */
+        uint64_t size_bytes;   /* 0: up to the file's end */
         bool read_only;
         bool ending; /* the kernel detaches it after its last use (autoclear) */
 };
@@ -36,11 +39,17 @@ void loop_device_tag(const char *state_dir, const char *driver, uint64_t key, co
 /* loop_device_tagged_by() - whether a tag names this state directory; ret_key: the lock of its volume. */
 bool loop_device_tagged_by(const char *tag, const char *state_dir, uint64_t *ret_key);
 
+/* loop_device_is_volume() - whether a tag is that of a volume, of whatever state directory. */
+bool loop_device_is_volume(const char *tag);
+
 /* loop_device_tagged_for() - whether a tag names this volume; an empty driver, in either, matches any. */
 bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *driver, uint64_t key);
 
 /* loop_device_look() - the state of a loop device. Errors: ENXIO no file is attached; ENOENT no such device. */
 int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error);
+
+/* loop_device_path() - the path of a loop device, 32 bytes, by makedev(); false: it is none, or a guard's. */
+bool loop_device_path(uint64_t number, char *ret_path);
 
 /*
  * loop_device_each() - call function() for every attached device, until it returns other than 0, which is the result.
@@ -50,14 +59,39 @@ typedef int loop_device_function(const struct loop_device *device, void *argumen
 int loop_device_each(loop_device_function *function, void *argument, struct error *error);
 
 /*
+ * loop_device_each_over() - loop_device_each() for a caller that only wants the devices over one file, which costs the
+ * same however many the node has where the kernel tells that the file is nobody else's (file_is_open_once()); else
+ * function() is called for all, as there.
+ *
+ * Takes:  fd, the caller's only descriptor of the file, O_PATH ones not counted; borrowed.
+ */
+int loop_device_each_over(int fd, loop_device_function *function, void *argument, struct error *error);
+
+/* What of a file a loop device shows, and how. */
+struct loop_form {
+        bool read_only;
+        bool ends; /* the kernel detaches it after its last use (autoclear) */
+        uint64_t offset_bytes;
+        uint64_t size_bytes;   /* 0: up to the file's end */
+        unsigned sector_bytes; /* 0: as the disk below the file has them */
+};
+
+/*
  * loop_device_attach() - attach a file to a free loop device, in one call (LOOP_CONFIGURE, Linux 5.8), with direct I/O
  * if the file's filesystem supports it.
  *
- * Needs: CAP_SYS_ADMIN.
- * Takes: image_fd, open for writing unless read_only; borrowed.
+ * Needs:   CAP_SYS_ADMIN.
+ * Takes:   image_fd, open for writing unless read_only; borrowed.
+ * Returns: a descriptor of the device, owned by the caller; one that ends is not detached while it is open.
  */
-int loop_device_attach(int image_fd, const char *image, const char *tag, bool read_only, uint64_t offset_bytes,
+int loop_device_attach(int image_fd, const char *image, const char *tag, const struct loop_form *form,
                        struct loop_device *ret_device, struct error *error);
+
+/*
+ * loop_device_hold() - hold an attached device open, so that it is not detached meanwhile.
+ * Returns: a descriptor, owned by the caller. Errors: ENXIO it shows something else by now, or nothing.
+ */
+int loop_device_hold(const struct loop_device *device, struct error *error);
 
 /*
  * loop_device_keep() - undo loop_device_detach() of a device that is in use: clear its autoclear flag.

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "block/lvm_targets.h"
 #include "process/exec_json.h"
 
 #define WORDS_MAX 40
@@ -30,9 +31,25 @@ static const char *const *configuration(void)
         return access("/run/udev/control", F_OK) == 0 ? usual : alone;
 }
 
-static const char *const known[] = { "lvs",      "vgs",      "pvs",      "lvcreate", "lvremove",
-                                     "lvchange", "lvextend", "vgcreate", "vgextend", NULL };
-static const struct exec_json program = { .name = "lvm", .known = known, .extra = configuration };
+static const char *const known[] = { "lvs",      "fullreport", "vgs",      "pvs",      "lvcreate",
+                                     "lvremove", "lvchange",   "lvextend", "lvrename", "lvconvert",
+                                     "vgcreate", "vgextend",   NULL };
+
+#define NEEDS "needs:" /* no argument of lvm begins so, nor as the next */
+#define RESUMES "resumes:"
+
+static bool take_needs(const char *word)
+{
+        if (text_starts(word, NEEDS))
+                lvm_targets_load(word + strlen(NEEDS));
+        else if (text_starts(word, RESUMES))
+                lvm_targets_resume(word + strlen(RESUMES));
+        else
+                return false;
+        return true;
+}
+
+static const struct exec_json program = { .name = "lvm", .known = known, .extra = configuration, .take = take_needs };
 
 static void run_orders(int fd)
 {
@@ -57,8 +74,39 @@ void lvm_end(void)
         exec_helper_end(&helper);
 }
 
+bool lvm_end_ordered(void)
+{
+        return exec_helper_end_ordered(&helper);
+}
+
+/* What is known of a group while lvm_hold() says that nobody else changes it. */
+static struct {
+        unsigned holders;
+        char group[LVM_NAME_MAX];
+        json_t *report; /* owned; NULL: nothing */
+} known_group;
+
+void lvm_outdate(void)
+{
+        json_decref(known_group.report);
+        known_group.report = NULL;
+}
+
+void lvm_hold(void)
+{
+        known_group.holders++;
+}
+
+void lvm_release(void)
+{
+        if (known_group.holders > 0 && --known_group.holders == 0)
+                lvm_outdate();
+}
+
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
+        if (ret_report == NULL) /* it changes something, perhaps also where it fails */
+                lvm_outdate();
         return exec_json_run(&helper, &program, words, ret_report, error);
 }
 
@@ -107,18 +155,65 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
         return 0;
 }
 
+/* The device mapper's uuid is "LVM-", the group's and the volume's, 32 characters each, without hyphens. */
+int lvm_device_uuid(const struct block_device *device, char *ret_uuid)
+{
+        static const int parts[] = { 6, 4, 4, 4, 4, 4, 6 };
+        char found[160];
+        const char *from = found + 36;
+        int r = block_device_attribute(device->number, "dm/uuid", found, sizeof found);
+
+        if (r < 0)
+                return r;
+        if (!text_starts(found, "LVM-") || strlen(found) != 68)
+                return -ENODATA; /* a part of a volume has a suffix */
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+                ret_uuid += snprintf(ret_uuid, 8, "%s%.*s", i > 0 ? "-" : "", parts[i], from);
+                from += parts[i];
+        }
+        return 0;
+}
+
 #define REPORT "--reportformat", "json", "--units", "b", "--nosuffix"
+static const char group_fields[] = "vg_name,vg_size,vg_free,vg_extent_size,vg_tags";
+static const char volume_fields[] =
+        "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,data_copies,stripes,"
+        "data_stripes,zero,lv_uuid,lv_modules,origin,origin_size,lv_snapshot_invalid";
+
+/* What words report of a group; while it is held, all is asked for at once, and remembered. */
+static int ask(const char *group, const char *const *words, json_t **ret_report, struct error *error)
+{
+        static const char *const all_words[] = {
+                "fullreport", REPORT,    "--configreport", "vg",    "-o",      group_fields,     "--configreport",
+                "pv",         "-O",      "-pv_free",       "-o",    "pv_free", "--configreport", "lv",
+                "-o",         "lv_name", "--configreport", "pvseg", "-o",      "pvseg_start",    "--configreport",
+                "seg",        "-o",      volume_fields,    NULL
+        };
+        cleanup_json json_t *all = NULL;
+        int r;
+
+        if (known_group.holders == 0)
+                return run(words, ret_report, error);
+        if (known_group.report == NULL || strcmp(known_group.group, group) != 0) {
+                if ((r = run(all_words, &all, error)) < 0)
+                        return r;
+                lvm_outdate();
+                (void)text_copy(known_group.group, sizeof known_group.group, group); /* it is a name */
+                known_group.report = lvm_report_part(all, group);
+        }
+        *ret_report = json_incref(known_group.report);
+        return *ret_report != NULL ? 0 : fail(error, ENOMEM, "run command", "lvm");
+}
 
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error)
 {
         char selected[LVM_NAME_MAX + 16];
-        const char *const words[] = { "vgs", REPORT,   "-o", "vg_size,vg_free,vg_extent_size,vg_tags",
-                                      "-S",  selected, NULL };
+        const char *const words[] = { "vgs", REPORT, "-o", group_fields, "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
         int r;
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
-        if ((r = run(words, &report, error)) < 0)
+        if ((r = ask(group, words, &report, error)) < 0)
                 return r;
         if (!lvm_report_group(report, ret_group))
                 return fail_because(error, ENOENT, "find volume group", group, "there is no volume group \"%s\"",
@@ -164,18 +259,17 @@ int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct err
         int r;
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
-        if ((r = run(words, &report, error)) < 0)
+        if ((r = ask(group, words, &report, error)) < 0)
                 return r;
         return lvm_report_free_bytes(report, ret_bytes, count);
 }
 
-static int each_selected(const char *selected, lvm_function *function, void *argument, struct error *error)
+static int each_selected(const char *group, const char *selected, lvm_function *function, void *argument,
+                         struct error *error)
 {
-        static const char fields[] = "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,"
-                                     "data_copies,stripes,data_stripes,zero,lv_uuid";
-        const char *const words[] = { "lvs", REPORT, "-o", fields, "-S", selected, NULL };
+        const char *const words[] = { "lvs", REPORT, "-o", volume_fields, "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
-        int r = run(words, &report, error);
+        int r = ask(group, words, &report, error);
 
         return r < 0 ? r : lvm_report_each(report, function, argument, error);
 }
@@ -185,67 +279,131 @@ int lvm_each(const char *group, lvm_function *function, void *argument, struct e
         char selected[LVM_NAME_MAX + 16];
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s", group);
-        return each_selected(selected, function, argument, error);
+        return each_selected(group, selected, function, argument, error);
 }
 
-static int take_first(const struct lvm_volume *volume, void *argument, struct error *error)
+struct search {
+        const char *name;
+        struct lvm_volume *ret_volume;
+};
+
+static int take_named(const struct lvm_volume *volume, void *argument, struct error *error)
 {
+        const struct search *search = argument;
+
         (void)error;
-        *(struct lvm_volume *)argument = *volume;
+        if (strcmp(volume->name, search->name) != 0)
+                return 0;
+        *search->ret_volume = *volume;
         return 1;
 }
 
 int lvm_find(const char *group, const char *volume, struct lvm_volume *ret_volume, struct error *error)
 {
+        struct search search = { .name = volume, .ret_volume = ret_volume };
         char selected[2 * LVM_NAME_MAX + 32];
         int r;
 
         (void)snprintf(selected, sizeof selected, "vg_name=%s && lv_name=%s", group, volume);
-        r = each_selected(selected, take_first, ret_volume, error);
+        r = each_selected(group, selected, take_named, &search, error);
         return r == 0 ? -ENOENT : r < 0 ? r : 0;
 }
 
-int lvm_create(const char *group, const char *volume, const char *const *words, struct error *error)
+int lvm_create(const char *group, const char *volume, const char *type, const char *const *words, struct error *error)
 {
-        const char *all[WORDS_MAX] = { "lvcreate", "-q", "-y",  "--wipesignatures", "y", "--addtag",
-                                       LVM_TAG,    "-n", volume };
-        int count = 9;
+        char needs[sizeof NEEDS + LVM_MODULES_MAX];
+        const char *all[WORDS_MAX] = { "lvcreate", "-q",   "-y",  "--wipesignatures", "y", "--addtag", LVM_TAG,
+                                       "-n",       volume, needs, "--type",           type };
+        int count = 12;
 
+        (void)snprintf(needs, sizeof needs, NEEDS "%s", type);
         while (*words != NULL && count < WORDS_MAX - 2)
                 all[count++] = *words++;
         all[count] = group;
         return run(all, NULL, error);
 }
 
-static int run_on(const char *group, const char *volume, const char *const *words, struct error *error)
+/* What the volume needs is loaded before. */
+static int run_on(const char *group, const struct lvm_volume *volume, const char *const *words, struct error *error)
 {
         char name[2 * LVM_NAME_MAX + 2];
+        char needs[sizeof NEEDS + LVM_MODULES_MAX];
         const char *all[WORDS_MAX] = {};
         int count = 0;
 
-        (void)snprintf(name, sizeof name, "%s/%s", group, volume);
-        while (*words != NULL && count < WORDS_MAX - 2)
+        (void)snprintf(name, sizeof name, "%s/%s", group, volume->name);
+        (void)snprintf(needs, sizeof needs, NEEDS "%s", volume->modules);
+        while (*words != NULL && count < WORDS_MAX - 3)
                 all[count++] = *words++;
+        all[count++] = needs;
         all[count] = name;
         return run(all, NULL, error);
 }
 
-int lvm_remove(const char *group, const char *volume, struct error *error)
+int lvm_remove(const char *group, const struct lvm_volume *volume, struct error *error)
 {
         return run_on(group, volume, (const char *const[]){ "lvremove", "-q", "-f", NULL }, error);
 }
 
-int lvm_activate(const char *group, const char *volume, bool active, struct error *error)
+int lvm_activate(const char *group, const struct lvm_volume *volume, struct error *error)
 {
         /* -K: also volumes that are skipped by automatic activation */
-        return run_on(group, volume, (const char *const[]){ "lvchange", "-q", active ? "-ay" : "-an", "-K", NULL },
-                      error);
+        return run_on(group, volume, (const char *const[]){ "lvchange", "-q", "-ay", "-K", NULL }, error);
 }
 
-int lvm_extend(const char *group, const char *volume, uint64_t size_bytes, struct error *error)
+/* Its own device is on top of "-real" while it has snapshots, or is about to. */
+int lvm_resume(const char *group, const struct lvm_volume *volume, struct error *error)
+{
+        char word[sizeof RESUMES + (4 * LVM_NAME_MAX) + sizeof "-real"] = RESUMES;
+        char *end = put_doubled(word + strlen(RESUMES), group);
+
+        *end++ = '-';
+        (void)memcpy(put_doubled(end, volume->name), "-real", sizeof "-real");
+        return run_on(group, volume, (const char *const[]){ "lvchange", "-q", "-ay", "-K", word, NULL }, error);
+}
+
+int lvm_refresh(const char *group, const struct lvm_volume *volume, struct error *error)
+{
+        return run_on(group, volume, (const char *const[]){ "lvchange", "-q", "--refresh", NULL }, error);
+}
+
+int lvm_deactivate(const char *group, const char *volume, struct error *error)
+{
+        struct lvm_volume named = {}; /* nothing is loaded for it */
+
+        (void)text_copy(named.name, sizeof named.name, volume);
+        return run_on(group, &named, (const char *const[]){ "lvchange", "-q", "-an", "-K", NULL }, error);
+}
+
+int lvm_extend(const char *group, const struct lvm_volume *volume, uint64_t size_bytes, struct error *error)
 {
         char size[32];
 
         (void)snprintf(size, sizeof size, "%llub", (unsigned long long)size_bytes);
         return run_on(group, volume, (const char *const[]){ "lvextend", "-q", "-L", size, NULL }, error);
+}
+
+int lvm_snapshot(const char *group, const struct lvm_volume *origin, const char *name, const char *const *words,
+                 struct error *error)
+{
+        struct lvm_volume needed = *origin;
+        const char *all[WORDS_MAX] = { "lvcreate", "-q", "-y", "--addtag", LVM_TAG, "-n", name, "-s" };
+        int count = 8;
+
+        /* lvcreate -s asks for this one even where it does not need it */
+        (void)snprintf(needed.modules, sizeof needed.modules, "%.100s,snapshot", origin->modules);
+        while (*words != NULL && count < WORDS_MAX - 3)
+                all[count++] = *words++;
+        return run_on(group, &needed, all, error);
+}
+
+int lvm_split(const char *group, const struct lvm_volume *snapshot, struct error *error)
+{
+        return run_on(group, snapshot, (const char *const[]){ "lvconvert", "-q", "-y", "--splitsnapshot", NULL },
+                      error);
+}
+
+int lvm_rename(const char *group, const char *volume, const char *name, struct error *error)
+{
+        return run((const char *const[]){ "lvrename", "-q", group, volume, name, NULL }, NULL, error);
 }

@@ -21,11 +21,17 @@
  */
 int lvm_find_device(const char *group, const char *volume, struct block_device *ret_device, struct error *error);
 
+/* lvm_device_uuid() - the uuid of an active volume, as lvm writes it; LVM_UUID_SIZE bytes. Returns 0 or negative errno. */
+int lvm_device_uuid(const struct block_device *device, char *ret_uuid);
+
 /* lvm_begin() - start the helper, before privileges_drop(). It ends with this process. */
 int lvm_begin(int argc, char **argv, struct error *error);
 
 /* lvm_end() - kill the helper and the command that it runs; nothing if there is no helper. */
 void lvm_end(void);
+
+/* lvm_end_ordered() - the same, only if a command is under way: whoever gave the order was killed. Returns whether one was. */
+bool lvm_end_ordered(void);
 
 /* lvm_name_is_valid() - whether a volume group or a volume may have this name. */
 bool lvm_name_is_valid(const char *name);
@@ -36,6 +42,14 @@ void lvm_path(const char *group, const char *volume, char *ret_path);
 /*
  * The following need the helper. Errors, besides their own: those of exec_json_run().
  */
+
+/*
+ * lvm_hold() - until lvm_release(), what is asked of a group is asked of lvm once: the caller has a lock. What a command
+ * changes is asked for anew, and so is what lvm_outdate() says. Each lvm_hold() needs a lvm_release().
+ */
+void lvm_hold(void);
+void lvm_release(void);
+void lvm_outdate(void);
 
 /* lvm_find_group() - Errors: ENOENT no such volume group. */
 int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error *error);
@@ -60,12 +74,38 @@ int lvm_each(const char *group, lvm_function *function, void *argument, struct e
 int lvm_find(const char *group, const char *volume, struct lvm_volume *ret_volume, struct error *error);
 
 /*
- * lvm_create() - words: options of lvcreate(8), besides name, tag and group. It is active then; signatures are wiped.
+ * The following have the kernel load what the volume needs (block/lvm_targets.h); volume: from lvm_find().
+ *
+ * lvm_create() - type: of lvcreate(8); words: its other options, besides name, tag and group. The volume is active then;
+ * signatures are wiped.
  */
-int lvm_create(const char *group, const char *volume, const char *const *words, struct error *error);
+int lvm_create(const char *group, const char *volume, const char *type, const char *const *words, struct error *error);
 
-int lvm_remove(const char *group, const char *volume, struct error *error);
-int lvm_activate(const char *group, const char *volume, bool active, struct error *error);
-int lvm_extend(const char *group, const char *volume, uint64_t size_bytes, struct error *error);
+int lvm_remove(const char *group, const struct lvm_volume *volume, struct error *error);
+int lvm_activate(const char *group, const struct lvm_volume *volume, struct error *error);
+
+/*
+ * lvm_resume() - an active volume that lvm left suspended when it was killed goes on, perhaps still with parts of what
+ * was to be done.
+ * lvm_refresh() - it is as the group says.
+ */
+int lvm_resume(const char *group, const struct lvm_volume *volume, struct error *error);
+int lvm_refresh(const char *group, const struct lvm_volume *volume, struct error *error);
+
+int lvm_extend(const char *group, const struct lvm_volume *volume, uint64_t size_bytes, struct error *error);
+
+/*
+ * lvm_snapshot() - a snapshot of a volume, with LVM_TAG; the device mapper freezes a filesystem that is mounted
+ * meanwhile. words: other options of lvcreate(8). One of a thin volume is a thin volume, and needs no size.
+ */
+int lvm_snapshot(const char *group, const struct lvm_volume *origin, const char *name, const char *const *words,
+                 struct error *error);
+
+/* lvm_split() - a snapshot that is not thin becomes a volume of its own: its room for changes, with what is in it. */
+int lvm_split(const char *group, const struct lvm_volume *snapshot, struct error *error);
+
+/* lvm_rename() - needs nothing, and so does lvm_deactivate(). */
+int lvm_rename(const char *group, const char *volume, const char *name, struct error *error);
+int lvm_deactivate(const char *group, const char *volume, struct error *error);
 
 #endif

@@ -34,6 +34,21 @@ static bool is_ours(const char *tags)
         return false;
 }
 
+json_t *lvm_report_part(const json_t *all, const char *group)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach (json_object_get(all, "report"), i, one) {
+                const json_t *name = json_object_get(json_array_get(json_object_get(one, "vg"), 0), "vg_name");
+
+                if (json_is_string(name) && strcmp(json_string_value(name), group) == 0)
+                        return json_pack("{s:[{s:O?, s:O?, s:O?}]}", "report", "vg", json_object_get(one, "vg"), "pv",
+                                         json_object_get(one, "pv"), "lv", json_object_get(one, "seg"));
+        }
+        return json_pack("{s:[]}", "report");
+}
+
 bool lvm_report_group(const json_t *report, struct lvm_group *ret_group)
 {
         const json_t *row = json_array_get(rows_of(report, "vg"), 0);
@@ -71,18 +86,24 @@ static void take_row(const json_t *row, struct lvm_volume *ret_volume)
                                            .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
                                            .public = strstr(role, "public") != NULL,
                                            .has_snapshots = strstr(role, "thickorigin") != NULL,
+                                           .is_snapshot = strstr(role, "thicksnapshot") != NULL,
+                                           .invalid = text_starts(text_of(row, "lv_snapshot_invalid"), "snapshot"),
+                                           .origin_bytes = number_of(row, "origin_size"),
                                            .stripes = (unsigned)number_of(row, "stripes"),
                                            .data_stripes = (unsigned)number_of(row, "data_stripes"),
                                            .copies = (unsigned)number_of(row, "data_copies"),
                                            .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
         (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
+        (void)text_copy(ret_volume->origin, sizeof ret_volume->origin, text_of(row, "origin"));
         (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
         (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
+        (void)text_copy(ret_volume->modules, sizeof ret_volume->modules, text_of(row, "lv_modules"));
         (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
 }
 
 int lvm_report_each(const json_t *report, lvm_function *function, void *argument, struct error *error)
 {
+        const char *last = "";
         const json_t *row;
         size_t i;
 
@@ -90,6 +111,9 @@ int lvm_report_each(const json_t *report, lvm_function *function, void *argument
                 struct lvm_volume volume;
                 int r;
 
+                if (strcmp(text_of(row, "lv_name"), last) == 0)
+                        continue; /* a volume has a row for each of its segments, all with its whole size */
+                last = text_of(row, "lv_name");
                 take_row(row, &volume);
                 if ((r = function(&volume, argument, error)) != 0)
                         return r;

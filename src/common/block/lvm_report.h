@@ -14,6 +14,8 @@
 
 #define LVM_NAME_MAX 128 /* terminated; lvm(8), "VALID NAMES" */
 #define LVM_TAG "flexgraft"
+#define LVM_UUID_SIZE 40    /* terminated */
+#define LVM_MODULES_MAX 128 /* terminated */
 
 struct lvm_group {
         uint64_t size_bytes;
@@ -29,15 +31,23 @@ struct lvm_volume {
         bool active;                  /* it has a device */
         bool open;                    /* the device is in use */
         bool public;                  /* not an internal part of another volume */
-        bool has_snapshots;           /* which are removed with it */
+        bool has_snapshots;           /* which are removed with it: classic ones, not thin ones */
+        bool is_snapshot;             /* such a one; its size is the room that it has for changes */
+        bool invalid;                 /* a snapshot that had no room for a change; false: not, or not active */
+        char origin[LVM_NAME_MAX];    /* what it is a snapshot of; "" */
+        uint64_t origin_bytes;        /* size of what a snapshot shows */
         char type[32];                /* "linear", "raid1", "thin", "thin-pool", ... */
         char thin_pool[LVM_NAME_MAX]; /* its thin pool; "" */
         unsigned stripes;             /* disks or images that it is spread over */
         unsigned data_stripes;        /* without parity */
         unsigned copies;              /* of its data */
         bool zeroes;                  /* a thin pool that zeroes new blocks */
-        char uuid[40];
+        char uuid[LVM_UUID_SIZE];
+        char modules[LVM_MODULES_MAX]; /* targets of the device mapper that it needs, with commas; "" */
 };
+
+/* lvm_report_part() - of a report of fullreport, what vgs, pvs and lvs say of one group; owned by the caller. */
+json_t *lvm_report_part(const json_t *all, const char *group);
 
 /* lvm_report_group() - the first volume group of a report of vgs; false: it has none. */
 bool lvm_report_group(const json_t *report, struct lvm_group *ret_group);

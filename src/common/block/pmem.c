@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 #include "privileges/pmem.h"
 
@@ -16,7 +15,7 @@
 #include "base/text.h"
 #include "process/exec_json.h"
 
-#define RETRY_NS (50L * 1000 * 1000)
+#define RETRY_MS 50
 
 static const char *const known[] = { "list", "create", "destroy", "lay-open", "tidy", NULL };
 static const struct exec_json program = { .name = "pmem-namespaces", .own = true, .known = known };
@@ -42,6 +41,11 @@ void pmem_end(void)
         exec_helper_end(&helper);
 }
 
+bool pmem_end_ordered(void)
+{
+        return exec_helper_end_ordered(&helper);
+}
+
 static uint64_t number_of(const json_t *object, const char *key)
 {
         return (uint64_t)json_integer_value(json_object_get(object, key));
@@ -55,6 +59,8 @@ static const char *text_of(const json_t *object, const char *key)
 /* ret_report owns ret_region. */
 static int find(const char *name, json_t **ret_report, const json_t **ret_region, struct error *error)
 {
+        const bool by_identity = text_starts(name, "0x");
+        const char *key = by_identity ? "identity" : "region";
         const json_t *region;
         size_t i;
         int r = exec_json_run(&helper, &program, (const char *const[]){ "list", NULL }, ret_report, error);
@@ -62,11 +68,12 @@ static int find(const char *name, json_t **ret_report, const json_t **ret_region
         if (r < 0)
                 return r;
         json_array_foreach (json_object_get(*ret_report, "regions"), i, region)
-                if (strcmp(text_of(region, "region"), name) == 0) {
+                if (strcmp(text_of(region, key), name) == 0) {
                         *ret_region = region;
                         return 0;
                 }
-        return fail_because(error, ENODEV, "find region", name, "there is no region \"%.64s\" of persistent memory",
+        return fail_because(error, ENODEV, "find region", name,
+                            "there is no region of persistent memory with the %s %s", by_identity ? "iset_id" : "name",
                             name);
 }
 
@@ -75,10 +82,13 @@ static int take_region(const json_t *found, const char *name, struct pmem_region
         const json_t *extent;
         size_t i;
 
-        *ret_region = (struct pmem_region){ .size_bytes = number_of(found, "size"),
+        *ret_region = (struct pmem_region){ .has_labels = json_is_true(json_object_get(found, "labels")),
+                                            .can_have_labels = json_is_true(json_object_get(found, "labelArea")),
+                                            .size_bytes = number_of(found, "size"),
                                             .available_bytes = number_of(found, "available"),
                                             .largest_bytes = number_of(found, "largest"),
                                             .align_bytes = number_of(found, "align") };
+        (void)text_copy(ret_region->identity, sizeof ret_region->identity, text_of(found, "identity")); /* shorter */
         json_array_foreach (json_object_get(found, "extents"), i, extent)
                 if (ret_region->extents_count < PMEM_EXTENTS_MAX)
                         ret_region->extents[ret_region->extents_count++] = (uint64_t)json_integer_value(extent);
@@ -94,7 +104,8 @@ int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function 
         size_t i;
         int r = find(region, &report, &found, error);
 
-        if (r < 0 || (ret_region != NULL && (r = take_region(found, region, ret_region, error)) < 0))
+        if (r < 0 || (ret_region != NULL && (r = take_region(found, region, ret_region, error)) < 0) ||
+            function == NULL)
                 return r;
         json_array_foreach (json_object_get(found, "namespaces"), i, item) {
                 struct pmem_namespace namespace = { .size_bytes = number_of(item, "size") };
@@ -143,7 +154,6 @@ int pmem_find(const char *region, const char *name, struct pmem_namespace *ret_n
 int pmem_wait_for(const struct pmem_namespace *namespace, unsigned timeout_seconds, struct block_device *ret_device,
                   struct error *error)
 {
-        static const struct timespec pause = { .tv_nsec = RETRY_NS };
         int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
         int r;
 
@@ -152,7 +162,7 @@ int pmem_wait_for(const struct pmem_namespace *namespace, unsigned timeout_secon
                         return fail_because(error, -r, "find device", namespace->device,
                                             "the device %s did not appear within %u seconds", namespace->device,
                                             timeout_seconds);
-                (void)nanosleep(&pause, NULL);
+                clock_pause_ms(RETRY_MS);
         }
         return r;
 }

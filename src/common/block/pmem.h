@@ -22,7 +22,12 @@
 #define PMEM_DISK "flexgraft"          /* the name of namespaces that are disks of a volume group */
 #define PMEM_MAKING "flexgraft-making" /* the name of a namespace until it is complete */
 
+#define PMEM_IDENTITY_MAX 19 /* terminated */
+
 struct pmem_region {
+        char identity[PMEM_IDENTITY_MAX]; /* "0x2468ac00123456": it keeps it when it is renumbered; "" it has none */
+        bool has_labels;                  /* without them it is one namespace, and no other can be made */
+        bool can_have_labels;             /* its modules have room for them */
         uint64_t size_bytes;
         uint64_t available_bytes;
         uint64_t largest_bytes;             /* in one piece */
@@ -46,12 +51,14 @@ bool pmem_is_reserved(const char *name);
 /* pmem_begin(), pmem_end() - start the helper, before privileges_drop(); kill it. */
 int pmem_begin(int argc, char **argv, struct error *error);
 void pmem_end(void);
+bool pmem_end_ordered(void); /* as lvm_end_ordered() */
 
 /* The following need the helper. Errors, besides their own: those of exec_json_run(). */
 
 /*
- * pmem_look() - a region, unless ret_region is NULL, and function() for each of its namespaces, until it returns other
- * than 0, which is the result. Errors: ENODEV the region does not exist or is disabled; so for the following functions.
+ * pmem_look() - a region, unless ret_region is NULL, and function(), unless that is, for each of its namespaces, until it
+ * returns other than 0, which is the result. A region is named by its device, "region0", or by its identity. Errors:
+ * ENODEV the region does not exist or is disabled; so for the following functions.
  */
 typedef int pmem_function(const struct pmem_namespace *namespace, void *argument, struct error *error);
 int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function *function, void *argument,
@@ -62,8 +69,8 @@ int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function 
 int pmem_find(const char *region, const char *name, struct pmem_namespace *ret_namespace, struct error *error);
 
 /*
- * pmem_usable_bytes() - the size of the device of an fsdax namespace. The kernel reserves 64 bytes per page and 8 KiB
- * at the beginning, rounded up to huge pages (drivers/nvdimm/pfn_devs.c, nd_pfn_init()).
+ * pmem_usable_bytes() - the size of the device of an fsdax namespace: less than the namespace
+ * (docs/KERNEL.md#persistent-memory).
  */
 uint64_t pmem_usable_bytes(uint64_t size_bytes);
 

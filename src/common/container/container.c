@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "container/container.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -19,6 +18,8 @@
 #include "base/syscalls.h"
 #include "base/text.h"
 #include "container/lookup.h"
+#include "container/unit.h"
+#include "container/user_namespace.h"
 #include "process/id_ranges.h"
 #include "process/proc.h"
 
@@ -36,14 +37,18 @@ int container_alive(const struct container *container, struct error *error)
         struct pollfd wait = { .fd = container->pidfd, .events = POLLIN };
         uint64_t start_time;
         pid_t pid;
-        bool alive;
+        int r;
 
         if (container->pidfd >= 0)
-                alive = ppoll(&wait, 1, &(struct timespec){}, NULL) ==
-                        0; /* a pidfd becomes readable when its process ends */
+                r = ppoll(&wait, 1, &(struct timespec){}, NULL) ==
+                                    0 /* a pidfd becomes readable when its process ends */
+                            ? 0
+                            : -ESRCH;
         else
-                alive = proc_start_time(container->proc_fd, &start_time, &pid) == 0;
-        return alive ? 0 : fail_gone(container, error);
+                r = proc_start_time(container->proc_fd, &start_time, &pid);
+        if (r < 0 && r != -ESRCH)
+                return container_fail(container, -r, "read", "stat", error);
+        return r == 0 ? 0 : fail_gone(container, error);
 }
 
 void container_wait_end(const struct container *container, int timeout_ms)
@@ -91,17 +96,15 @@ static int open_process(struct container *container, const struct container_refe
         if (r < 0 && reference->proc_dir != NULL && r != -ESRCH)
                 return fail_because(error, EINVAL, "pin container", path, "procDir is not a process's directory");
         if (r < 0)
-                return fail_gone(container, error);
+                return r == -ESRCH ? fail_gone(container, error) : fail(error, -r, "read", path);
         container->pidfd = pidfd_open(container->pid, 0);
         if (container->pidfd < 0 && reference->proc_dir == NULL)
                 return errno == ESRCH ? fail_gone(container, error) : fail(error, errno, "pidfd_open", container->name);
         if (reference->proc_dir != NULL && container->pidfd >= 0) {
                 /* the pid is from another procfs: is it the same process here? */
-                cleanup_close int here_fd = -EBADF;
+                cleanup_close int here_fd = proc_open(container->pid);
                 uint64_t here = 0;
 
-                (void)snprintf(path, sizeof path, "/proc/%d", container->pid);
-                here_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
                 if (here_fd < 0 || proc_start_time(here_fd, &here, &pid) < 0 || here != container->start_time)
                         fd_close(&container->pidfd);
         }
@@ -111,29 +114,30 @@ static int open_process(struct container *container, const struct container_refe
         return 0;
 }
 
-/* Whether the namespace of fd is the one of this process (a path in /proc): 1, 0, or negative errno. */
-static int is_ours(int fd, const char *link, struct stat *ret_st)
+/* Whether the namespace of fd is this process's: 1, 0, or negative errno. */
+static int is_ours(int fd, enum own_namespace which, struct stat *ret_st)
 {
         struct stat ours;
+        int r = proc_own_namespace(which, &ours);
 
-        if (fstat(fd, ret_st) < 0 || stat(link, &ours) < 0)
-                return -errno;
+        if (r < 0 || fstat(fd, ret_st) < 0)
+                return r < 0 ? r : -errno;
         return ret_st->st_ino == ours.st_ino && ret_st->st_dev == ours.st_dev;
 }
 
 static int open_namespaces(struct container *container, struct error *error)
 {
-        struct stat ns;
+        struct stat ns = {};
         int r;
 
         if ((r = open_link(container, "root", O_PATH | O_DIRECTORY, &container->root_fd, error)) < 0 ||
             (r = open_link(container, "ns/mnt", O_RDONLY, &container->mnt_ns_fd, error)) < 0 ||
             (r = open_link(container, "ns/user", O_RDONLY, &container->user_ns_fd, error)) < 0)
                 return r;
-        r = is_ours(container->user_ns_fd, "/proc/self/ns/user", &ns);
-        container->own_user_ns = r == 0;
-        if (r >= 0)
-                r = is_ours(container->mnt_ns_fd, "/proc/self/ns/mnt", &ns);
+        r = user_namespace_outermost(&container->user_ns_fd, &container->own_user_ns, &container->map_owner);
+        container->foreign_user_ns = r == -EPERM;
+        if (r == 0 || r == -EPERM)
+                r = is_ours(container->mnt_ns_fd, OWN_MOUNTS, &ns);
         if (r < 0)
                 return fail(error, -r, "stat", "/proc/self/ns");
         container->mnt_ns.inode = ns.st_ino;
@@ -148,28 +152,85 @@ static int open_namespaces(struct container *container, struct error *error)
         return 0;
 }
 
+/* Whether a control group's path has the full id of any container. */
+static bool names_container(const char *groups)
+{
+        size_t length;
+
+        for (; *groups != '\0'; groups += length > 0 ? length : 1) {
+                length = strspn(groups, "0123456789abcdef");
+                if (length == CONTAINER_ID_FULL)
+                        return true;
+        }
+        return false;
+}
+
 /*
  * For a runtime that recorded a pid without a start time: is it still the same process? Yes, if its control group's
- * path contains the container's full id, or if it started before the pid was recorded.
+ * path contains the container's full id, or if it started before the pid was recorded. If it started later, the clock
+ * may have been set forward since: only a pid that was recorded before this boot, or a process of another container,
+ * is surely not the one.
  */
 static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
 {
-        char groups[16384];
+        char groups[16384] = "";
+        ssize_t n = file_read(container->proc_fd, "cgroup", groups, sizeof groups);
         struct timespec now;
         struct timespec up;
-        int64_t started_s;
-        ssize_t n;
+        int64_t booted_s;
 
-        n = known->full_id[0] == '\0' ? 0 : file_read(container->proc_fd, "cgroup", groups, sizeof groups);
-        if (n > 0 && strstr(groups, known->full_id) != NULL)
+        if (n < 0 && n != -EFBIG)
+                return n == -ESRCH || n == -ENOENT ? fail_gone(container, error)
+                                                   : container_fail(container, (int)-n, "read", "cgroup", error);
+        groups[n < 0 ? 0 : n] = '\0'; /* longer: it tells nothing */
+        if (known->full_id[0] != '\0' && strstr(groups, known->full_id) != NULL)
                 return 0;
         (void)clock_gettime(CLOCK_REALTIME, &now); /* neither can fail for these clocks */
         (void)clock_gettime(CLOCK_BOOTTIME, &up);
-        started_s = now.tv_sec - up.tv_sec + (int64_t)(container->start_time / USER_HZ);
-        if (started_s <= known->written_s + 2) /* both are rounded */
+        booted_s = now.tv_sec - up.tv_sec - 2; /* both are rounded */
+        if (booted_s + (int64_t)(container->start_time / USER_HZ) <= known->written_s ||
+            (booted_s <= known->written_s && !names_container(groups)))
                 return 0;
         return fail_because(error, ESRCH, "pin container", container->name,
                             "the container is gone: pid %d is a process that started after it", container->pid);
+}
+
+/*
+ * A user may write any process id into the state files of the own containers: it counts only if this user created the
+ * user namespace that the process is in, whatever is nested in it, and the one that its mounts belong to: a process may
+ * have entered a user namespace alone.
+ */
+static int check_owner(const struct container *container, const struct container_process *known, struct error *error)
+{
+        if (known->owner == 0 ||
+            (container->own_user_ns && !container->foreign_user_ns && container->map_owner == known->owner &&
+             user_namespace_owns(known->owner, container->mnt_ns_fd)))
+                return 0;
+        return fail_because(error, EPERM, "pin container", container->name,
+                            "the state of user %u's container names process %d, which is not in namespaces of this "
+                            "user's",
+                            known->owner, container->pid);
+}
+
+static int look_up(const struct container_reference *reference, struct container_process *ret_process,
+                   struct error *error)
+{
+        const struct container_lookup where = {
+                .runtime = reference->runtime,
+                .user = reference->user,
+                .directories = reference->directories,
+                /* any name of a container that is gone, as "db", may be the beginning of a stranger's id */
+                .prefix_minimum = reference->runtime != NULL && !reference->whole_id ? 1 : CONTAINER_ID_SHORT_LENGTH,
+        };
+        char name_space[64];
+
+        if (reference->unit != NULL)
+                return unit_find(reference->unit, ret_process, error);
+        if (reference->pod == NULL)
+                return container_lookup_find(reference->id, &where, ret_process, error);
+        (void)snprintf(name_space, sizeof name_space, "%.*s", (int)strcspn(reference->pod, "/"), reference->pod);
+        return container_lookup_pod(name_space, strchr(reference->pod, '/') + 1, reference->in_pod, &where, ret_process,
+                                    error);
 }
 
 int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)
@@ -179,26 +240,31 @@ int container_pin(const struct container_reference *reference, struct container 
         struct container_process known = {};
         int r;
 
-        if (reference->id != NULL) {
-                (void)text_copy(container.id, sizeof container.id, reference->id);
-                (void)text_copy(container.name, sizeof container.name, reference->id);
-                r = container_lookup_find(reference->id, reference->runtime, &known, error);
-                if (r < 0)
-                        return r;
-                process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
-        } else if (reference->proc_dir != NULL)
+        container_reference_name(reference, container.id, sizeof container.id);
+        if (container.id[0] != '\0')
+                (void)text_copy(container.name, sizeof container.name, container.id);
+        else if (reference->proc_dir != NULL)
                 (void)text_copy(container.name, sizeof container.name, reference->proc_dir);
         else
                 (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
-        if (reference->known_as != NULL) {
-                (void)text_copy(container.id, sizeof container.id, reference->known_as);
-                (void)text_copy(container.name, sizeof container.name, reference->known_as);
+        if (container_reference_is_named(reference)) {
+                r = look_up(reference, &known, error);
+                if (r == -ENOENT && reference->or_pid > 0) {
+                        process = (struct container_reference){ .pid = reference->or_pid };
+                        return container_pin(&process, ret_container, error);
+                }
+                if (r < 0)
+                        return r;
+                process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
         }
 
         if ((r = open_process(&container, &process, error)) < 0 ||
-            (reference->id != NULL && known.start_time == 0 && (r = check_unsure(&container, &known, error)) < 0) ||
-            (r = open_namespaces(&container, error)) < 0 || (r = container_alive(&container, error)) < 0)
+            (container_reference_is_named(reference) && known.start_time == 0 &&
+             (r = check_unsure(&container, &known, error)) < 0) ||
+            (r = open_namespaces(&container, error)) < 0 || (r = check_owner(&container, &known, error)) < 0 ||
+            (r = container_alive(&container, error)) < 0)
                 return r;
+        container_identity_make(reference, &known, container.identity);
         *ret_container = container;
         container = (struct container)CONTAINER_NONE;
         return 0;
@@ -209,74 +275,19 @@ bool container_same_namespace(const struct namespace_identity *one, const struct
         return one->inode == other->inode && one->id == other->id;
 }
 
-/* Pin a process if it is in this mount namespace; with whole, only if its root directory is that of the namespace. */
-static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_identity *mnt_ns, bool whole,
-                         struct container *ret_container, struct error *error)
-{
-        const struct container_reference reference = { .pid = (pid_t)pid };
-        char path[64];
-        char root[2];
-        struct stat st;
-        int r;
-
-        (void)snprintf(path, sizeof path, "%llu/ns/mnt", (unsigned long long)pid);
-        if (fstatat(proc_fd, path, &st, 0) < 0 || st.st_ino != mnt_ns->inode)
-                return -ESRCH;
-        (void)snprintf(path, sizeof path, "%llu/root", (unsigned long long)pid);
-        if (whole && (readlinkat(proc_fd, path, root, sizeof root) != 1 || root[0] != '/'))
-                return -ESRCH;
-        r = container_pin(&reference, ret_container, error);
-        if (r == 0 &&
-            !container_same_namespace(&ret_container->mnt_ns, mnt_ns)) { /* a new one with the same inode number */
-                container_release(ret_container);
-                r = -ESRCH;
-        }
-        return r;
-}
-
-int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
-                            struct error *error)
-{
-        DIR *proc = opendir("/proc");
-        const struct dirent *entry;
-        int r = -ESRCH;
-
-        if (proc == NULL)
-                return fail(error, errno, "open", "/proc");
-        /* prefer a process without a chroot */
-        for (int whole = 1; r < 0 && whole >= 0; whole--) {
-                rewinddir(proc);
-                while (r < 0 && (entry = readdir(proc)) != NULL) {
-                        uint64_t pid;
-
-                        if (text_number(entry->d_name, INT32_MAX, &pid))
-                                r = pin_if_member(dirfd(proc), pid, mnt_ns, whole, ret_container, error);
-                }
-        }
-        (void)closedir(proc);
-        if (r < 0)
-                return fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running");
-        return 0;
-}
-
 /*
  * Map an id in place with a process's uid_map or gid_map: inside to outside, or with inside false the inverse. Returns
- * 0, -EINVAL: not mapped, or another negative errno.
+ * 0, -EINVAL: not mapped, or another negative errno. The process may have nested another user namespace in the
+ * container's: its ids on the node are some of the container's all the same.
  */
 static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
 {
         struct id_range ranges[ID_RANGES_MAX];
         int count = id_ranges_read(proc_fd, map, ranges);
 
-        for (int i = 0; i < count; i++) {
-                uint32_t first = inside ? ranges[i].inside : ranges[i].outside;
-
-                if (*id < first || *id - first >= ranges[i].count)
-                        continue;
-                *id = (inside ? ranges[i].outside : ranges[i].inside) + (*id - first);
-                return 0;
-        }
-        return count < 0 ? count : -EINVAL;
+        if (count < 0)
+                return count;
+        return id_ranges_map(ranges, count, inside, id) ? 0 : -EINVAL;
 }
 
 int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
@@ -296,9 +307,17 @@ int container_node_id(const struct container *container, const char *map, uint32
         return r < 0 ? fail_gone(container, error) : 0;
 }
 
-int container_inside_id(const struct container *container, const char *map, uint32_t *id)
+int container_read_map(const struct container *container, const char *map, struct id_range *ret_ranges,
+                       struct error *error)
 {
-        return container->own_user_ns ? ask_map(container->proc_fd, map, /* inside= */ false, id) : 0;
+        int count;
+
+        if (!container->own_user_ns) {
+                ret_ranges[0] = (struct id_range){ .inside = 0, .outside = 0, .count = UINT32_MAX };
+                return 1;
+        }
+        count = user_namespace_read(container->user_ns_fd, container->proc_fd, map, container->name, ret_ranges, error);
+        return count < 0 ? error_where(error, container->name) : count;
 }
 
 bool container_same_user_ns(const struct container *one, const struct container *other)
@@ -342,4 +361,6 @@ void container_release(struct container *container)
         fd_close(&container->root_fd);
         fd_close(&container->mnt_ns_fd);
         fd_close(&container->user_ns_fd);
+        free(container->root_prefix);
+        container->root_prefix = NULL;
 }

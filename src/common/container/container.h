@@ -13,9 +13,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "container/identity.h"
 #include "container/reference.h"
-
-#define CONTAINER_NAME_MAX 129 /* an id, terminated */
+#include "process/id_ranges.h"
 
 /* A mount namespace. Its inode number is reused after its end, its id (Linux 6.11) never. */
 struct namespace_identity {
@@ -25,18 +25,21 @@ struct namespace_identity {
 
 struct container {
         pid_t pid;
-        char name[CONTAINER_NAME_MAX]; /* for messages: its id, or "pid 4711" */
-        char id[CONTAINER_NAME_MAX];   /* "" when the request has a pid */
-        uint64_t start_time;           /* clock ticks since boot */
-        int proc_fd;                   /* its directory in procfs */
-        int pidfd;                     /* -EBADF when procDir belongs to another pid namespace: proc_fd is enough */
-        int root_fd;                   /* O_PATH on its root directory; targets are resolved beneath it */
+        char name[CONTAINER_NAME_MAX];         /* for messages: its id, or "pid 4711" */
+        char id[CONTAINER_NAME_MAX];           /* "" when the request has a pid */
+        char identity[CONTAINER_IDENTITY_MAX]; /* container/identity.h; "" it has none */
+        uint64_t start_time;                   /* clock ticks since boot */
+        int proc_fd;                           /* its directory in procfs */
+        int pidfd;   /* -EBADF when procDir belongs to another pid namespace: proc_fd is enough */
+        int root_fd; /* O_PATH on its root directory; targets are resolved beneath it */
         int mnt_ns_fd;
-        int user_ns_fd;
+        int user_ns_fd; /* the one that the runtime created; the process may be in another, nested in it */
         struct namespace_identity mnt_ns;
-        char root_prefix[PATH_MAX]; /* the path of root_fd in its mount namespace; "" except in hooks that run
-                                       before pivot_root */
-        bool own_user_ns;           /* false: it is in the node's user namespace, and ids need no mapping */
+        char *root_prefix;    /* the path of root_fd in its mount namespace; NULL except in hooks that run before
+                                 pivot_root */
+        bool own_user_ns;     /* false: it is in the node's user namespace, and ids need no mapping */
+        bool foreign_user_ns; /* its user namespace is not below this process's own */
+        uid_t map_owner;      /* the user on the node who created user_ns_fd, and so chose its map */
 };
 
 #define CONTAINER_NONE                                                                                                 \
@@ -57,12 +60,21 @@ int container_pin(const struct container_reference *reference, struct container 
 
 /*
  * container_pin_namespace() - pin any process of this mount namespace, when the recorded one has ended: it need not
- * have been the container's first. Searches /proc.
+ * have been the container's first. Searches /proc, at most once a second for those that are not there.
  *
  * Errors:  ESRCH no process is in it.
  */
 int container_pin_namespace(const struct namespace_identity *mnt_ns, struct container *ret_container,
                             struct error *error);
+
+/*
+ * container_namespace_gone() - whether a mount namespace is gone that another pid namespace's processes were in. In the
+ * node's pid namespace those are all in /proc. Elsewhere the kernel says so from Linux 6.11 (listmount), to a program
+ * that has CAP_SYS_ADMIN in the node's user namespace.
+ *
+ * Returns: false, too, where it cannot be known.
+ */
+bool container_namespace_gone(const struct namespace_identity *mnt_ns);
 
 bool container_same_namespace(const struct namespace_identity *one, const struct namespace_identity *other);
 
@@ -80,17 +92,23 @@ int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t 
 void container_wait_end(const struct container *container, int timeout_ms);
 
 /*
- * container_node_id() - what a user or group id of the container is on the node.
+ * container_node_id() - what a user or group id, as the container's process sees it, is on the node.
  *
  * Takes:   map, "uid_map" or "gid_map". Errors: EINVAL it is not mapped; ESRCH.
  */
 int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
                       struct error *error);
 
-/* container_inside_id() - the inverse, in place. 0; -EINVAL it is not mapped; negative errno. */
-int container_inside_id(const struct container *container, const char *map, uint32_t *id);
+/*
+ * container_read_map() - the map, "uid_map" or "gid_map", of the user namespace that the runtime created: which ids of
+ * a disk or a server are the container's. One range of all ids in the node's user namespace.
+ *
+ * Returns: the number of ranges, at most ID_RANGES_MAX, or negative errno.
+ */
+int container_read_map(const struct container *container, const char *map, struct id_range *ret_ranges,
+                       struct error *error);
 
-/* container_same_user_ns() - whether two containers have the same user namespace, and so the same ids. */
+/* container_same_user_ns() - whether the runtimes gave two containers the same user namespace, and so the same ids. */
 bool container_same_user_ns(const struct container *one, const struct container *other);
 
 /*

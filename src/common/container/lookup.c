@@ -2,330 +2,318 @@
 #include "container/lookup.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-
-#define SHORT_ID_LENGTH CONTAINER_ID_SHORT_LENGTH
-#define FULL_ID_LENGTH CONTAINER_ID_FULL
-
-/* Each finder returns 1: found, 0: unknown to this runtime, or negative errno. */
-typedef int finder(const char *id, struct container_process *ret_process, struct error *error);
-
-typedef int parser(const json_t *state, struct container_process *ret_process);
-
-/* A runtime's JSON state file. */
-static int read_state(const char *path, parser *parse, struct container_process *ret_process, struct error *error)
-{
-        cleanup_json json_t *state = NULL;
-        int r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &state, error);
-
-        if (r == -ENOENT || r == -ENOTDIR)
-                return 0;
-        if (r < 0)
-                return r;
-        if (parse(state, ret_process) < 0)
-                return fail_because(error, EBADMSG, "read container state", path, "it names no process");
-        return 1;
-}
-
-/* A pid without a start time: record what else tells whether it still names the same process. */
-static void add_age(const char *path, const char *full_id, struct container_process *process)
-{
-        struct stat st;
-
-        if (stat(path, &st) == 0)
-                process->written_s = st.st_mtim.tv_sec;
-        (void)text_copy(process->full_id, sizeof process->full_id, strlen(full_id) == FULL_ID_LENGTH ? full_id : "");
-}
-
-/* A file that holds a pid and nothing else. */
-static int read_pid_file(const char *path, const char *full_id, struct container_process *ret_process,
-                         struct error *error)
-{
-        char text[32];
-        ssize_t n = file_read(AT_FDCWD, path, text, sizeof text);
-
-        if (n == -ENOENT || n == -ENOTDIR)
-                return 0;
-        if (n < 0)
-                return fail(error, (int)-n, "read container state", path);
-        if (state_file_pid(text, ret_process) < 0)
-                return fail_because(error, EBADMSG, "read container state", path, "it holds no pid");
-        add_age(path, full_id, ret_process);
-        return 1;
-}
-
-static int find_crun(const char *id, struct container_process *ret_process, struct error *error)
-{
-        char path[PATH_MAX];
-
-        (void)snprintf(path, sizeof path, "/run/crun/%s/status", id);
-        return read_state(path, state_file_crun, ret_process, error);
-}
-
-static int read_runc_state(const char *root, const char *id, struct container_process *ret_process, struct error *error)
-{
-        char path[PATH_MAX];
-
-        (void)snprintf(path, sizeof path, "%s/%s/state.json", root, id);
-        return read_state(path, state_file_runc, ret_process, error);
-}
-
-static int find_runc(const char *id, struct container_process *ret_process, struct error *error)
-{
-        return read_runc_state("/run/runc", id, ret_process, error);
-}
-
-/*
- * Find the only full id in a directory that begins with a short one: 1 and ret_id (FULL_ID_LENGTH + 1 bytes), 0, or
- * ENOTUNIQ. A full id, or a text that is too short, is returned unchanged.
- */
-static int complete_id(const char *directory, const char *id, char *ret_id, struct error *error)
-{
-        size_t length = strlen(id);
-        struct dirent *entry;
-        int found = 0;
-        DIR *dir;
-
-        if (length < SHORT_ID_LENGTH || length >= FULL_ID_LENGTH)
-                return text_copy(ret_id, FULL_ID_LENGTH + 1, id) ? 1 : 0;
-        dir = opendir(directory);
-        if (dir == NULL)
-                return 0;
-        while (found <= 1 && (entry = readdir(dir)) != NULL)
-                if (strcmp(entry->d_name, id) == 0) { /* a complete id of this length */
-                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, id);
-                        found = 1;
-                        break;
-                } else if (strlen(entry->d_name) == FULL_ID_LENGTH && text_starts(entry->d_name, id)) {
-                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, entry->d_name);
-                        found++;
-                }
-        (void)closedir(dir);
-        if (found > 1)
-                return fail_because(error, ENOTUNIQ, "find container", id, "several container ids in %s begin with it",
-                                    directory);
-        return found;
-}
-
-/* In one namespace of containerd: runc's state, if the runc shim keeps it, else the shim's pid file. */
-static int find_containerd_in(const char *ns, const char *id, struct container_process *ret_process,
-                              struct error *error)
-{
-        char directory[64];
-        char root[64];
-        char path[PATH_MAX];
-        char full[FULL_ID_LENGTH + 1];
-        int r;
-
-        (void)snprintf(directory, sizeof directory, "/run/containerd/io.containerd.runtime.v2.task/%s", ns);
-        r = complete_id(directory, id, full, error);
-        if (r <= 0)
-                return r;
-        (void)snprintf(root, sizeof root, "/run/containerd/runc/%s", ns);
-        r = read_runc_state(root, full, ret_process, error);
-        if (r != 0)
-                return r;
-        (void)snprintf(path, sizeof path, "%s/%s/init.pid", directory, full);
-        return read_pid_file(path, full, ret_process, error);
-}
-
-static int find_containerd(const char *id, struct container_process *ret_process, struct error *error)
-{
-        static const char *const namespaces[] = { "k8s.io", "default", "moby" };
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < sizeof namespaces / sizeof namespaces[0]; i++)
-                r = find_containerd_in(namespaces[i], id, ret_process, error);
-        return r;
-}
-
-/* The full id of Docker's container with this name. */
-static int docker_id_of_name(const char *name, char *ret_id)
-{
-        DIR *dir = opendir("/var/lib/docker/containers");
-        struct dirent *entry;
-        int found = 0;
-
-        if (dir == NULL)
-                return 0;
-        while (found == 0 && (entry = readdir(dir)) != NULL) {
-                cleanup_json json_t *config = NULL;
-                struct error ignored; /* ignore broken files of other containers */
-                char path[PATH_MAX];
-                const char *has;
-
-                if (strlen(entry->d_name) != FULL_ID_LENGTH)
-                        continue;
-                (void)snprintf(path, sizeof path, "%s/config.v2.json", entry->d_name);
-                if (json_file_load(dirfd(dir), path, JSON_OBJECT, &config, &ignored) < 0)
-                        continue;
-                has = json_string_value(json_object_get(config, "Name"));
-                if (has != NULL && strcmp(has[0] == '/' ? has + 1 : has, name) == 0) {
-                        (void)text_copy(ret_id, FULL_ID_LENGTH + 1, entry->d_name);
-                        found = 1;
-                }
-        }
-        (void)closedir(dir);
-        return found;
-}
-
-static int find_docker(const char *id, struct container_process *ret_process, struct error *error)
-{
-        cleanup_json json_t *config = NULL;
-        char full[FULL_ID_LENGTH + 1];
-        char path[PATH_MAX];
-        int r = docker_id_of_name(id, full);
-
-        if (r == 0 && strlen(id) >= SHORT_ID_LENGTH)
-                r = complete_id("/var/lib/docker/containers", id, full, error);
-        if (r <= 0)
-                return r;
-        r = read_runc_state("/run/docker/runtime-runc/moby", full, ret_process, error);
-        if (r == 0)
-                r = find_containerd_in("moby", full, ret_process, error);
-        if (r != 0)
-                return r;
-        (void)snprintf(path, sizeof path, "/var/lib/docker/containers/%s/config.v2.json", full);
-        r = json_file_load(AT_FDCWD, path, JSON_OBJECT, &config, error);
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
-        if (state_file_docker(config, ret_process) < 0)
-                return fail_because(error, EBADMSG, "read container state", path, "it has no \"State\".\"Pid\"");
-        add_age(path, full, ret_process);
-        return 1;
-}
-
-/* containers/storage has one array of ids and names per storage driver. */
-static int podman_id_in(const char *path, const char *id, char *ret_id, struct error *error)
-{
-        cleanup_json json_t *containers = NULL;
-        int found;
-        int r = json_file_load(AT_FDCWD, path, JSON_ARRAY, &containers, error);
-
-        if (r < 0)
-                return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-        found = state_file_podman(containers, id, ret_id);
-        if (found > 1)
-                return fail_because(error, ENOTUNIQ, "find container", id, "several of podman's containers match");
-        return found;
-}
-
-static int find_podman(const char *id, struct container_process *ret_process, struct error *error)
-{
-        static const char *const drivers[] = { "overlay", "vfs", "btrfs", "zfs" };
-        char full[FULL_ID_LENGTH + 1];
-        char path[PATH_MAX];
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < sizeof drivers / sizeof drivers[0]; i++) {
-                (void)snprintf(path, sizeof path, "/var/lib/containers/storage/%s-containers/containers.json",
-                               drivers[i]);
-                r = podman_id_in(path, id, full, error);
-                if (r == 0) { /* containers of "podman run --rm" since containers/storage 1.42 */
-                        (void)snprintf(path, sizeof path,
-                                       "/run/containers/storage/%s-containers/volatile-containers.json", drivers[i]);
-                        r = podman_id_in(path, id, full, error);
-                }
-                if (r == 0)
-                        continue;
-                if (r < 0 || (r = find_crun(full, ret_process, error)) != 0 ||
-                    (r = find_runc(full, ret_process, error)) != 0)
-                        return r;
-                (void)snprintf(path, sizeof path, "/run/containers/storage/%s-containers/%s/userdata/pidfile",
-                               drivers[i], full);
-                r = read_pid_file(path, full, ret_process, error);
-        }
-        return r;
-}
-
-static int find_machined(const char *id, struct container_process *ret_process, struct error *error)
-{
-        char path[PATH_MAX];
-        char text[8192];
-        ssize_t n;
-
-        (void)snprintf(path, sizeof path, "/run/systemd/machines/%s", id);
-        n = file_read(AT_FDCWD, path, text, sizeof text);
-        if (n == -ENOENT || n == -ENOTDIR)
-                return 0;
-        if (n < 0)
-                return fail(error, (int)-n, "read container state", path);
-        if (state_file_machined(text, ret_process) < 0)
-                return fail_because(error, EBADMSG, "read container state", path, "it names no LEADER");
-        add_age(path, "", ret_process);
-        return 1;
-}
-
-static const struct {
-        const char *name;
-        finder *find;
-} runtimes[] = {
-        { "crun", find_crun },     { "runc", find_runc },     { "containerd", find_containerd },
-        { "docker", find_docker }, { "podman", find_podman }, { "machined", find_machined },
-};
-
-#define RUNTIME_COUNT (sizeof runtimes / sizeof runtimes[0])
+#include "container/runtimes.h"
 
 const char *container_lookup_runtimes(void)
 {
-        return "crun, runc, containerd, docker, podman, machined";
+        static char names[256];
+
+        size_t end = strlen(names);
+
+        if (end == 0)
+                for (const struct runtime *runtime = runtimes; runtime->name != NULL; runtime++)
+                        end += (size_t)snprintf(names + end, sizeof names - end, "%s%s", end > 0 ? ", " : "",
+                                                runtime->name);
+        return names;
 }
 
-bool container_lookup_runtime_known(const char *runtime)
+bool container_lookup_runtime_known(const char *name)
 {
-        for (size_t i = 0; i < RUNTIME_COUNT; i++)
-                if (strcmp(runtime, runtimes[i].name) == 0)
+        for (const struct runtime *runtime = runtimes; runtime->name != NULL; runtime++)
+                if (strcmp(name, runtime->name) == 0)
                         return true;
         return false;
 }
 
-int container_lookup_find(const char *id, const char *runtime, struct container_process *ret_process,
-                          struct error *error)
+/* What was found so far. */
+struct search {
+        const struct container_lookup *where;
+        const char *subject; /* what is looked for, in messages */
+        const struct runtime_wanted *wanted;
+        const char *name_space; /* of a pod's container */
+        const char *pod;
+        const char *container;
+        const char *id; /* the one of the pod's containers that may have it */
+        struct container_process found;
+        const struct runtime *runtime; /* that has it */
+        char full[CONTAINER_ID_FULL + 1];
+        bool known; /* a runtime has it, running or not */
+};
+
+/* Two runtimes may have the same process: an engine, and the runtime that it runs. */
+static int add(struct search *search, const struct runtime *runtime, const char *full,
+               const struct container_process *process, struct error *error)
 {
-        struct container_process found = {};
-        const char *finder_name = NULL;
-        bool known = false;
-
-        assert(strchr(id, '/') == NULL && id[0] != '.');
-        for (size_t i = 0; i < RUNTIME_COUNT; i++) {
-                struct container_process process;
-                int r;
-
-                if (runtime != NULL && strcmp(runtime, runtimes[i].name) != 0)
-                        continue;
-                r = runtimes[i].find(id, &process, error);
-                if (r < 0)
-                        return r;
-                if (r == 0)
-                        continue;
-                known = true;
-                if (process.pid <= 0)
-                        continue; /* stopped */
-                if (found.pid > 0 && found.pid != process.pid)
-                        return fail_because(error, ENOTUNIQ, "find container", id,
-                                            "%s and %s both run a container of this name; choose one with \"runtime\"",
-                                            finder_name, runtimes[i].name);
-                if (found.pid <= 0 || found.start_time == 0) {
-                        found = process;
-                        finder_name = runtimes[i].name;
-                }
+        search->known = true;
+        if (process->pid <= 0)
+                return 0; /* stopped */
+        if (search->found.pid > 0 && search->found.pid != process->pid && search->wanted != NULL &&
+            !search->wanted->prefix)
+                return fail_because(error, ENOTUNIQ, "find container", search->subject,
+                                    "%s and %s both run a container of this name; choose one with \"runtime\"",
+                                    search->runtime->name, runtime->name);
+        if (search->found.pid > 0 && search->found.pid != process->pid)
+                return fail_because(error, ENOTUNIQ, "find container", search->subject,
+                                    "two containers match: %s (%s) and %s (%s)", search->full, search->runtime->name,
+                                    full, runtime->name);
+        if (search->found.pid <= 0 || search->found.start_time == 0) {
+                search->found = *process;
+                search->runtime = runtime;
+                (void)text_copy(search->full, sizeof search->full, full);
         }
-        if (found.pid > 0) {
-                *ret_process = found;
+        return 0;
+}
+
+/* Called for every space of every state directory of a runtime. */
+typedef int visitor(struct search *search, const struct runtime *runtime, const struct runtime_dir *dir,
+                    const char *space, struct error *error);
+
+struct spaces {
+        size_t count;
+        char names[RUNTIME_SPACES_MAX][RUNTIME_SPACE_MAX];
+};
+
+static int add_space(const char *name, void *argument, struct error *error)
+{
+        struct spaces *spaces = argument;
+
+        if (spaces->count == RUNTIME_SPACES_MAX)
+                return fail_because(error, E2BIG, "find container", name, "containerd has more than %d namespaces",
+                                    RUNTIME_SPACES_MAX);
+        if (text_copy(spaces->names[spaces->count], RUNTIME_SPACE_MAX, name))
+                spaces->count++;
+        return 0;
+}
+
+static int visit_directory(struct search *search, const struct runtime *runtime, const char *path, visitor *visit,
+                           struct error *error)
+{
+        cleanup_runtime_dir struct runtime_dir dir = { .fd = -EBADF };
+        struct spaces spaces = {};
+        int r = runtime_dir_open(path, search->where->user, &dir, error);
+
+        if (r <= 0)
+                return r;
+        if (runtime->list_spaces != NULL) {
+                r = runtime_dir_each(&dir, runtime->list_spaces, add_space, &spaces, error);
+                for (size_t i = 0; r == 0 && i < spaces.count; i++)
+                        r = visit(search, runtime, &dir, spaces.names[i], error);
+                return r;
+        }
+        if (runtime->spaces == NULL)
+                return visit(search, runtime, &dir, "", error);
+        r = 0;
+        for (size_t i = 0; r == 0 && runtime->spaces[i] != NULL; i++)
+                r = visit(search, runtime, &dir, runtime->spaces[i], error);
+        return r;
+}
+
+/* The usual directories, then those of the configuration. */
+static int visit_runtime(struct search *search, const struct runtime *runtime, visitor *visit, struct error *error)
+{
+        const json_t *more = json_object_get(search->where->directories, runtime->name);
+        char path[PATH_MAX];
+        const json_t *item;
+        size_t i;
+        int r = 0;
+
+        for (i = 0; r == 0 && search->where->user == 0 && runtime->directories[i] != NULL; i++)
+                r = visit_directory(search, runtime, runtime->directories[i], visit, error);
+        if (search->where->user != 0 && runtime->of_user != NULL) {
+                (void)snprintf(path, sizeof path, "/run/user/%u/%s", search->where->user, runtime->of_user);
+                r = visit_directory(search, runtime, path, visit, error);
+        }
+        json_array_foreach (more, i, item)
+                if (r == 0 && text_path_normal(json_string_value(item), path) == 0) /* it was checked */
+                        r = visit_directory(search, runtime, path, visit, error);
+        return r;
+}
+
+static int visit_all(struct search *search, visitor *visit, struct error *error)
+{
+        int r = 0;
+
+        for (const struct runtime *runtime = runtimes; r == 0 && runtime->name != NULL; runtime++)
+                if (search->where->runtime == NULL || strcmp(search->where->runtime, runtime->name) == 0)
+                        r = visit_runtime(search, runtime, visit, error);
+        return r;
+}
+
+static int find_in(struct search *search, const struct runtime *runtime, const struct runtime_dir *dir,
+                   const char *space, struct error *error)
+{
+        struct container_process process = {};
+        char full[CONTAINER_ID_FULL + 1] = "";
+        int r;
+
+        if (search->wanted->prefix && !runtime->prefixes)
+                return 0;
+        r = runtime->find(dir, space, search->wanted, full, &process, error);
+        if (r <= 0)
+                return r;
+        process.owner = dir->owner;
+        return add(search, runtime, full, &process, error);
+}
+
+static int conclude(const struct search *search, struct container_process *ret_process, struct error *error)
+{
+        if (search->found.pid > 0) {
+                *ret_process = search->found;
+                (void)text_copy(ret_process->id, sizeof ret_process->id, search->full);
+                if (!search->runtime->own_bundles)
+                        ret_process->bundle[0] = '\0';
                 return 0;
         }
-        if (known)
-                return fail_because(error, ESRCH, "find container", id, "the container is not running");
-        return fail_because(error, ENOENT, "find container", id, "no container of this name or id in %s",
-                            runtime != NULL ? runtime : container_lookup_runtimes());
+        if (search->known)
+                return fail_because(error, ESRCH, "find container", search->subject, "the container is not running");
+        return fail_because(error, ENOENT, "find container", search->subject, "no %s in %s",
+                            search->pod != NULL ? "such container of a pod" : "container of this name or id",
+                            search->where->runtime != NULL ? search->where->runtime : container_lookup_runtimes());
+}
+
+int container_lookup_find(const char *id, const struct container_lookup *where, struct container_process *ret_process,
+                          struct error *error)
+{
+        struct runtime_wanted wanted = { .id = id };
+        struct search search = { .where = where, .subject = id, .wanted = &wanted };
+        int r;
+
+        assert(strchr(id, '/') == NULL && id[0] != '.');
+        r = visit_all(&search, find_in, error);
+        if (r == 0 && !search.known && strlen(id) >= where->prefix_minimum && strlen(id) < CONTAINER_ID_FULL &&
+            strspn(id, "0123456789abcdef") == strlen(id)) {
+                wanted.prefix = true;
+                r = visit_all(&search, find_in, error);
+        }
+        return r < 0 ? r : conclude(&search, ret_process, error);
+}
+
+/* The object of a path of members, "Config.Labels". */
+static const json_t *descend(const json_t *object, const char *path)
+{
+        while (*path != '\0') {
+                size_t length = strcspn(path, ".");
+
+                object = json_object_getn(object, path, length);
+                path += length + (path[length] == '.');
+        }
+        return object;
+}
+
+/*
+ * Whether a container of a runtime of Kubernetes is the pod's: then its process is added. any: one of all that there
+ * are; if its labels cannot be read, it is not the one.
+ */
+static int check_labels(struct search *search, const struct runtime *runtime, const struct runtime_dir *dir,
+                        const char *space, const char *id, bool any, struct error *error)
+{
+        const struct runtime_wanted wanted = { .id = id };
+        struct container_process process = {};
+        cleanup_json json_t *file = NULL;
+        char full[CONTAINER_ID_FULL + 1] = "";
+        struct error ignored;
+        char path[PATH_MAX];
+        int r;
+
+        (void)snprintf(path, sizeof path, "%s%s%s/%s/%s", runtime->pod_ids[0], space, runtime->pod_ids[1], id,
+                       runtime->pod_labels);
+        r = runtime_dir_json(dir, path, JSON_OBJECT, &file, /* ret_written_s= */ NULL, any ? &ignored : error);
+        if (r < 0 && any)
+                return 0;
+        if (r <= 0 ||
+            !state_file_is_of_pod(descend(file, runtime->pod_object), runtime->pod_keys, search->name_space,
+                                  search->pod, search->container) ||
+            (runtime->is_of_pod != NULL &&
+             !runtime->is_of_pod(file, search->name_space, search->pod, search->container)))
+                return r < 0 ? r : 0;
+        r = runtime->find(dir, space, &wanted, full, &process, error);
+        return r <= 0 ? r : add(search, runtime, full, &process, error);
+}
+
+static bool has_pods(const struct runtime *runtime, const char *space)
+{
+        return runtime->pod_keys != NULL && (runtime->pod_space == NULL || strcmp(runtime->pod_space, space) == 0);
+}
+
+static int check_id(struct search *search, const struct runtime *runtime, const struct runtime_dir *dir,
+                    const char *space, struct error *error)
+{
+        return has_pods(runtime, space) ? check_labels(search, runtime, dir, space, search->id, /* any= */ false, error)
+                                        : 0;
+}
+
+struct listed {
+        struct search *search;
+        const struct runtime *runtime;
+        const struct runtime_dir *dir;
+        const char *space;
+};
+
+static int check_listed(const char *name, void *argument, struct error *error)
+{
+        const struct listed *listed = argument;
+
+        if (strlen(name) != CONTAINER_ID_FULL)
+                return 0;
+        return check_labels(listed->search, listed->runtime, listed->dir, listed->space, name, /* any= */ true, error);
+}
+
+static int check_every(struct search *search, const struct runtime *runtime, const struct runtime_dir *dir,
+                       const char *space, struct error *error)
+{
+        struct listed listed = { .search = search, .runtime = runtime, .dir = dir, .space = space };
+        char path[PATH_MAX];
+
+        if (!has_pods(runtime, space))
+                return 0;
+        (void)snprintf(path, sizeof path, "%s%s%s", runtime->pod_ids[0], space, runtime->pod_ids[1]);
+        return runtime_dir_each(dir, path, check_listed, &listed, error);
+}
+
+/* POD_NAMESPACE_CONTAINER-ID.log, cut to 255 bytes: then the id is not whole, and the link is of no use. */
+static int check_link(const char *name, void *argument, struct error *error)
+{
+        struct search *search = argument;
+        char id[CONTAINER_ID_FULL + 1];
+        char begin[512];
+        size_t length = strlen(name);
+        size_t end;
+
+        (void)snprintf(begin, sizeof begin, "%s_%s_%s%s", search->pod, search->name_space,
+                       search->container != NULL ? search->container : "", search->container != NULL ? "-" : "");
+        if (!text_starts(name, begin) || !text_ends(name, ".log") || length < CONTAINER_ID_FULL + 5)
+                return 0;
+        end = length - 4;
+        if (name[end - CONTAINER_ID_FULL - 1] != '-')
+                return 0;
+        (void)snprintf(id, sizeof id, "%s", name + end - CONTAINER_ID_FULL);
+        if (strspn(id, "0123456789abcdef") != CONTAINER_ID_FULL)
+                return 0;
+        search->id = id;
+        return visit_all(search, check_id, error);
+}
+
+int container_lookup_pod(const char *name_space, const char *pod, const char *name,
+                         const struct container_lookup *where, struct container_process *ret_process,
+                         struct error *error)
+{
+        cleanup_runtime_dir struct runtime_dir links = { .fd = -EBADF };
+        struct search search = {
+                .where = where, .subject = pod, .name_space = name_space, .pod = pod, .container = name
+        };
+        struct error ignored; /* the links only make it cheaper */
+        int r = 0;
+
+        if (runtime_dir_open("/var/log/containers", /* owner= */ 0, &links, &ignored) > 0)
+                r = runtime_dir_each(&links, ".", check_link, &search, error);
+        if (r == 0 && search.found.pid == 0)
+                r = visit_all(&search, check_every, error);
+        return r < 0 ? r : conclude(&search, ret_process, error);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -30,14 +31,58 @@ static int take(const json_t *state, const char *pid_member, const char *start_m
         return 0;
 }
 
+static void take_bundle(const char *bundle, struct container_process *ret_process)
+{
+        if (bundle == NULL || !text_copy(ret_process->bundle, sizeof ret_process->bundle, bundle))
+                ret_process->bundle[0] = '\0';
+}
+
 int state_file_crun(const json_t *state, struct container_process *ret_process)
 {
-        return take(state, "pid", "process-start-time", ret_process);
+        int r = take(state, "pid", "process-start-time", ret_process);
+
+        if (r == 0)
+                take_bundle(json_string_value(json_object_get(state, "bundle")), ret_process);
+        return r;
 }
 
 int state_file_runc(const json_t *state, struct container_process *ret_process)
 {
-        return take(state, "init_process_pid", "init_process_start", ret_process);
+        const json_t *labels = json_object_get(json_object_get(state, "config"), "labels");
+        int r = take(state, "init_process_pid", "init_process_start", ret_process);
+        const json_t *label;
+        size_t i;
+
+        json_array_foreach (labels, i, label)
+                if (r == 0 && json_is_string(label) && text_starts(json_string_value(label), "bundle="))
+                        take_bundle(json_string_value(label) + strlen("bundle="), ret_process);
+        return r;
+}
+
+/*
+ * pid is of the state that the OCI runtime gave last, and 0 or absent when the container has ended; initPid stays. The
+ * start time is a string of clock ticks; older versions have a number of seconds instead, of another clock.
+ */
+int state_file_crio(const json_t *state, struct container_process *ret_process)
+{
+        const char *start = json_string_value(json_object_get(state, "initStartTime"));
+        uint64_t start_time = 0;
+        uint64_t init = 0;
+        uint64_t pid = 0;
+
+        if (!json_is_string(json_object_get(state, "id")))
+                return -EBADMSG;
+        if (json_object_get(state, "pid") != NULL && (number_member(state, "pid", &pid) < 0 || pid > INT32_MAX))
+                return -EBADMSG;
+        if (json_object_get(state, "initPid") != NULL &&
+            (number_member(state, "initPid", &init) < 0 || init > INT32_MAX))
+                return -EBADMSG;
+        if (start != NULL && !text_number(start, INT64_MAX, &start_time))
+                return -EBADMSG;
+        if (pid != 0 && init != 0)
+                pid = init;
+        *ret_process = (struct container_process){ .pid = (pid_t)pid, .start_time = start_time };
+        return 0;
 }
 
 int state_file_docker(const json_t *config, struct container_process *ret_process)
@@ -87,7 +132,7 @@ int state_file_machined(const char *text, struct container_process *ret_process)
         return -EBADMSG;
 }
 
-int state_file_podman(const json_t *containers, const char *id, char *ret_id)
+int state_file_podman(const json_t *containers, const char *id, bool prefix, char *ret_id, char *ret_other)
 {
         json_t *container;
         int found = 0;
@@ -99,15 +144,43 @@ int state_file_podman(const json_t *containers, const char *id, char *ret_id)
                 size_t j;
                 bool same;
 
-                if (full == NULL || strlen(full) > CONTAINER_ID_FULL || strchr(full, '/') != NULL)
+                if (full == NULL || full[0] == '.' || strlen(full) > CONTAINER_ID_FULL || strchr(full, '/') != NULL)
                         continue;
-                same = strcmp(full, id) == 0 || (strlen(id) >= CONTAINER_ID_SHORT_LENGTH && text_starts(full, id));
-                json_array_foreach (json_object_get(container, "names"), j, name)
-                        same = same || (json_is_string(name) && strcmp(json_string_value(name), id) == 0);
-                if (same) {
-                        (void)text_copy(ret_id, CONTAINER_ID_FULL + 1, full);
-                        found++;
-                }
+                same = prefix ? text_starts(full, id) : strcmp(full, id) == 0;
+                if (!prefix)
+                        json_array_foreach (json_object_get(container, "names"), j, name)
+                                same = same || (json_is_string(name) && strcmp(json_string_value(name), id) == 0);
+                if (same)
+                        (void)text_copy(found++ == 0 ? ret_id : ret_other, CONTAINER_ID_FULL + 1, full);
         }
         return found;
+}
+
+static bool has_label(const json_t *labels, const char *key, const char *value)
+{
+        return text_same(json_string_value(json_object_get(labels, key)), value);
+}
+
+bool state_file_is_of_pod(const json_t *labels, const struct state_file_pod_keys *keys, const char *name_space,
+                          const char *pod, const char *name)
+{
+        return has_label(labels, keys->type, "container") && has_label(labels, keys->name_space, name_space) &&
+               has_label(labels, keys->pod, pod) && (name == NULL || has_label(labels, keys->container, name));
+}
+
+/* "/k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT": none of them has a "_". */
+bool state_file_docker_of_pod(const json_t *config, const char *name_space, const char *pod, const char *name)
+{
+        static const char begin[] = "/k8s_";
+        const char *part = json_string_value(json_object_get(config, "Name"));
+        char rest[512];
+        size_t length;
+
+        if (part == NULL || !text_starts(part, begin))
+                return false;
+        part += strlen(begin);
+        length = strcspn(part, "_");
+        (void)snprintf(rest, sizeof rest, "_%s_%s_", pod, name_space);
+        return (name == NULL || (strlen(name) == length && strncmp(part, name, length) == 0)) &&
+               text_starts(part + length, rest);
 }

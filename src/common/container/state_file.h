@@ -9,6 +9,8 @@
 #define FLEXGRAFT_CONTAINER_STATE_FILE_H
 
 #include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +22,9 @@ struct container_process {
         uint64_t start_time; /* clock ticks since boot, as the runtime recorded it; 0: it did not, but then there are */
         int64_t written_s;   /* when the pid was recorded, in seconds since 1970, */
         char full_id[CONTAINER_ID_FULL + 1]; /* and the id that its control group's path may contain */
+        char id[CONTAINER_ID_FULL + 1];      /* the runtime's own; "" the one that was asked for */
+        char bundle[PATH_MAX]; /* the directory that its creator made it from, and that stays between two runs; "" */
+        uid_t owner;           /* whose files say so: if not root's, it must be in this user's user namespace */
 };
 
 /* state_file_crun() - /run/crun/ID/status. */
@@ -27,6 +32,9 @@ int state_file_crun(const json_t *state, struct container_process *ret_process);
 
 /* state_file_runc() - state.json of runc, and of those that run it. */
 int state_file_runc(const json_t *state, struct container_process *ret_process);
+
+/* state_file_crio() - overlay-containers/ID/userdata/state.json of CRI-O. */
+int state_file_crio(const json_t *state, struct container_process *ret_process);
 
 /* state_file_docker() - config.v2.json of docker. */
 int state_file_docker(const json_t *config, struct container_process *ret_process);
@@ -38,9 +46,30 @@ int state_file_pid(const char *text, struct container_process *ret_process);
 int state_file_machined(const char *text, struct container_process *ret_process);
 
 /*
- * state_file_podman() - containers.json of containers/storage: how many containers have this id, name or beginning of
- * an id (12 characters or more). ret_id (CONTAINER_ID_FULL + 1 bytes) is the full id of the last of them.
+ * state_file_podman() - containers.json of containers/storage: the container with this id or name, or, with prefix, the
+ * one whose id begins so.
+ *
+ * Gives:   ret_id, its full id, and ret_other, that of a second one (CONTAINER_ID_FULL + 1 bytes each).
+ * Returns: how many there are; above 1, ret_id and ret_other are two of them.
  */
-int state_file_podman(const json_t *containers, const char *id, char *ret_id);
+int state_file_podman(const json_t *containers, const char *id, bool prefix, char *ret_id, char *ret_other);
+
+/* The keys under which a Kubernetes runtime labels a container with its pod. */
+struct state_file_pod_keys {
+        const char *name_space;
+        const char *pod;
+        const char *container;
+        const char *type; /* "container" for what is no sandbox */
+};
+
+/*
+ * state_file_is_of_pod() - whether these labels are those of a container of this pod, and no sandbox. name: the
+ * container's; NULL: any.
+ */
+bool state_file_is_of_pod(const json_t *labels, const struct state_file_pod_keys *keys, const char *name_space,
+                          const char *pod, const char *name);
+
+/* state_file_docker_of_pod() - whether Docker's name of a container is the one that kubelet gives to such a one. */
+bool state_file_docker_of_pod(const json_t *config, const char *name_space, const char *pod, const char *name);
 
 #endif

@@ -7,15 +7,20 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
+#include "base/verbose.h"
 #include "inject/attributes.h"
 #include "inject/look.h"
 #include "inject/place.h"
 #include "inject/removal.h"
+#include "inject/want.h"
 #include "process/worker.h"
+#include "state/config.h"
 
 #define UNDO_TIMEOUT_MS 5000
 #define UNDO_LAST_MS 50
+#define FORMER_MS 10000 /* at least so long volumes that were replaced are looked at */
 
 /* The function of each step, of an injection or of a removal. */
 static const struct {
@@ -29,6 +34,9 @@ static const struct {
         [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
         [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
         [STEP_FIND_DEVICE] = { .inject = injection_open_source },
+        [STEP_FIND_VOLUME] = { .inject = injection_open_source },
+        [STEP_STAGE_VOLUME] = { .inject = injection_make_mount },
+        [STEP_FIND_IMAGE] = { .inject = injection_open_source },
         [STEP_CHECK_SERVER] = { .inject = injection_open_source },
         [STEP_MOUNT_EXPORT] = { .inject = injection_make_mount },
         [STEP_CLONE] = { .inject = injection_make_mount },
@@ -37,6 +45,7 @@ static const struct {
         [STEP_SET_ATTRIBUTES] = { .inject = attributes_set },
         [STEP_LOCK] = { .inject = attributes_lock },
         [STEP_LOOK_AGAIN] = { .inject = look_at_target },
+        [STEP_WANT] = { .inject = want_set },
         [STEP_RECORD] = { .inject = place_record },
         [STEP_MAKE_TARGET] = { .inject = place_make_target },
         [STEP_ALLOW_DEVICE] = { .inject = place_allow_device },
@@ -44,8 +53,10 @@ static const struct {
         [STEP_CONFIRM] = { .inject = place_confirm },
         [STEP_FIND_RECORD] = { .remove = removal_find_record },
         [STEP_FORBID_DEVICE] = { .remove = removal_forbid_device },
+        [STEP_UNWANT] = { .remove = want_take },
         [STEP_UNPLACE] = { .remove = removal_unplace },
         [STEP_UNMAKE_TARGET] = { .remove = removal_unmake_target },
+        [STEP_LET_GO] = { .remove = removal_let_go },
         [STEP_FORGET] = { .remove = removal_forget },
 };
 
@@ -55,6 +66,7 @@ struct run {
         struct injection *injections; /* one per plan */
         size_t count;
         bool batched;
+        const struct volume_keeper *keeper; /* for volumes that are replaced; NULL: none are */
         struct removal removal;
         size_t current; /* the current plan */
         enum step step; /* the current step */
@@ -87,10 +99,15 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         struct injection *injection = &run->injections[run->current];
         int r = 0;
 
-        for (size_t i = 0; r == 0 && !injection->already && i < plan->count; i++) {
+        for (size_t i = 0; r == 0 && i < plan->count; i++) {
+                if (injection->already && plan->steps[i] != STEP_WANT)
+                        continue; /* what was done before may still have to be wanted */
                 if (step_phase(plan->steps[i]) != phase || (run->session.dry_run && !step_looks(plan->steps[i])))
                         continue;
                 run->step = plan->steps[i];
+                if ((r = interrupt_check("wait", injection->request->target, error)) < 0)
+                        return r;
+                verbose_say(step_text(run->step));
                 r = functions[run->step].inject(injection, error);
                 if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
@@ -126,16 +143,50 @@ static int take_locks(struct run *run, struct error *error)
         return r < 0 || !both ? r : session_lock(&run->session, trees, tree_count, error);
 }
 
+/* Sorted by their sources: calls that hold several things wait for each other in one order. */
+static int hold_sources(struct run *run, struct error *error)
+{
+        static size_t order[REQUEST_ENTRIES_MAX];
+        size_t count = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < run->count; i++) {
+                size_t place = count;
+
+                if (run->injections[i].kind->hold == NULL)
+                        continue;
+                for (; place > 0 && strcmp(run->injections[order[place - 1]].request->source,
+                                           run->injections[i].request->source) > 0;
+                     place--)
+                        order[place] = order[place - 1];
+                order[place] = i;
+                count++;
+        }
+        for (size_t i = 0; r == 0 && i < count; i++) {
+                struct injection *injection = &run->injections[order[i]];
+                const struct injection *before = i > 0 ? &run->injections[order[i - 1]] : NULL;
+                bool alike = before != NULL && before->kind->hold == injection->kind->hold &&
+                             strcmp(before->request->source, injection->request->source) == 0;
+
+                run->current = order[i];
+                run->step = injection->kind->open_step;
+                r = injection->kind->hold(injection, alike ? before : NULL, error);
+        }
+        return r;
+}
+
 static int run_injections(void *argument, struct error *error)
 {
         struct run *run = argument;
         int r = run->batched ? session_save_namespace(&run->session, error) : 0;
 
-        for (int phase = PHASE_LOOK; r == 0 && phase < PHASE_COUNT; phase++) {
+        for (int phase = PHASE_PIN; r == 0 && phase < PHASE_COUNT; phase++) {
                 for (size_t i = 0; r == 0 && i < run->count; i++) {
                         run->current = i;
                         r = run_phase(run, (enum phase)phase, error);
                 }
+                if (r == 0 && phase == PHASE_PIN)
+                        r = hold_sources(run, error);
                 if (r == 0 && phase == PHASE_LOOK)
                         r = take_locks(run, error);
         }
@@ -144,7 +195,11 @@ static int run_injections(void *argument, struct error *error)
 
 static int run_undo(void *argument, struct error *error)
 {
-        return place_undo(argument, error);
+        struct injection *injection = argument;
+        int unwished = injection->wish.begun ? want_undo(injection, error) : 0;
+        int r = injection->already ? 0 : place_undo(injection, error);
+
+        return r < 0 ? r : unwished;
 }
 
 static int run_removal(void *argument, struct error *error)
@@ -156,11 +211,17 @@ static int run_removal(void *argument, struct error *error)
                 if (run->plans->request->dry_run && !step_looks(run->plans->steps[i]))
                         continue;
                 run->step = run->plans->steps[i];
+                verbose_say(step_text(run->step));
                 r = functions[run->step].remove(&run->removal, error);
-                if (run->removal.already && run->step == STEP_FIND_RECORD)
+                if (run->removal.already && run->step == STEP_UNWANT)
                         break; /* no record: nothing to remove */
         }
         return r;
+}
+
+static int run_give_back(void *argument, struct error *error)
+{
+        return want_give_back(argument, error);
 }
 
 static int name_hanging_step(const struct run *run, int r, struct error *error)
@@ -182,18 +243,31 @@ static void add_undo_failure(const struct injection *injection, const struct err
                        undo->operation, error_why(undo), injection->record.id);
 }
 
+/* For all; after that a short time for each. */
+static int64_t undo_ms(const struct run *run)
+{
+        int64_t ms = UNDO_TIMEOUT_MS;
+
+        for (size_t i = 0; i < run->count; i++)
+                if (run->injections[i].kind->undo_ms > ms)
+                        ms = run->injections[i].kind->undo_ms;
+        return ms;
+}
+
 /* Undoes all plans, the last first, each in its own worker, which begins in the node's namespaces. */
 static void undo_all(struct run *run, struct error *error)
 {
-        int64_t until_ms = clock_now_ms() + UNDO_TIMEOUT_MS; /* for all; after that a short time for each */
+        int64_t until_ms = clock_now_ms() + undo_ms(run);
 
+        interrupt_forget();
         for (size_t i = run->count; i-- > 0;) {
                 struct injection *injection = &run->injections[i];
                 struct error undo = {};
                 int64_t now_ms = clock_now_ms();
 
-                if (injection->already || injection->container == NULL ||
-                    !(injection->recorded || injection->placed || injection->kind->undo != NULL))
+                if (injection->container == NULL ||
+                    !(injection->wish.begun || (!injection->already && (injection->recorded || injection->placed ||
+                                                                        injection->kind->undo != NULL))))
                         continue;
                 /* report the first error, and with it what could not be undone */
                 if (worker_run(run_undo, injection, until_ms > now_ms ? until_ms : now_ms + UNDO_LAST_MS, &undo) < 0)
@@ -201,10 +275,27 @@ static void undo_all(struct run *run, struct error *error)
         }
 }
 
+/* What became of the volumes that the mount replaced, or that a call which was killed had left. */
+static const struct former *settle_former(const struct run *run, const struct injection *injection, int64_t deadline_ms)
+{
+        const struct request *request = injection->request;
+        const struct volume_keeper *keeper = run->keeper;
+        struct former *former;
+
+        if (!request->replace || !injection->kind->switches || keeper == NULL || request->dry_run ||
+            injection->record.mount_point[0] == '\0')
+                return NULL;
+        former = calloc(1, sizeof *former); /* never freed: the outcome points to it */
+        if (former != NULL)
+                former_settle(run->session.state_dir, &injection->record, keeper, deadline_ms, former);
+        return former;
+}
+
 static int apply_injections(struct run *run, struct outcome *ret_outcomes, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
         int r = worker_run(run_injections, run, deadline_ms, error);
+        int64_t least_ms;
 
         r = name_hanging_step(run, r, error);
         if (r < 0 && !run->session.dry_run)
@@ -216,23 +307,59 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
                                                     .already = injection->already,
                                                     .replaced = injection->replacing,
                                                     .atomic = injection->atomic,
+                                                    .replaced_volume = injection->replaced.volume,
                                                     .record = &injection->record };
                 injection_release(injection);
         }
         session_release(&run->session);
+        least_ms = clock_now_ms() + FORMER_MS; /* of all together */
+        for (size_t i = 0; r == 0 && i < run->count; i++)
+                ret_outcomes[i].former =
+                        settle_former(run, &run->injections[i], deadline_ms > least_ms ? deadline_ms : least_ms);
         return r;
+}
+
+/* Only a volume replaces a volume: of another mount's target there is nothing to look for. */
+static bool was_of_volume(const struct run *run)
+{
+        const struct mount_record *record = &run->removal.record;
+
+        return run->keeper != NULL && !run->plans->request->dry_run && record->boot_id[0] != '\0' &&
+               (record->id[0] == '\0' || record->volume[0] != '\0');
+}
+
+/* Volumes that were on the target before, if no process has files of them open any more. */
+static void settle_removed(struct run *run, int64_t deadline_ms)
+{
+        static struct former former; /* mount-list tells of those that stay */
+        struct error ignored;
+        int64_t least_ms = clock_now_ms() + FORMER_MS;
+
+        if (config_state_dir(run->session.state_dir, &ignored) == 0)
+                former_settle(run->session.state_dir, &run->removal.record, run->keeper,
+                              deadline_ms > least_ms ? deadline_ms : least_ms, &former);
 }
 
 static int apply_removal(struct run *run, struct outcome *ret_outcome, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
         int r = worker_run(run_removal, run, deadline_ms, error);
+        struct error ignored;
 
         r = name_hanging_step(run, r, error);
+        if (r < 0 && run->removal.wish.begun)
+                (void)worker_run(run_give_back, &run->removal, clock_now_ms() + UNDO_TIMEOUT_MS, &ignored);
+        if (run->removal.already && run->removal.wanted_in[0] != '\0') { /* it was wanted, and not there */
+                (void)text_copy(run->removal.record.id, sizeof run->removal.record.id, run->removal.wanted_id);
+                (void)text_copy(run->removal.record.target, sizeof run->removal.record.target, run->removal.wanted_at);
+        }
         *ret_outcome = (struct outcome){ .request = run->plans->request,
-                                         .already = run->removal.already,
+                                         .already = run->removal.already && run->removal.wish.before == NULL,
+                                         .in_use = run->removal.in_use,
                                          .record = &run->removal.record };
         removal_release(&run->removal);
+        if (r == 0 && was_of_volume(run))
+                settle_removed(run, deadline_ms);
         return r;
 }
 
@@ -243,6 +370,7 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
         static struct injection injection;
 
         run.plans = plan;
+        run.keeper = plan->request->keeper;
         if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
                 removal_begin(&run.removal, plan->request);
                 return apply_removal(&run, ret_outcome, error);
@@ -266,6 +394,7 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         if (run.injections == NULL)
                 return fail(error, ENOMEM, "calloc", "mounts");
         run.plans = plans;
+        run.keeper = batch->request->keeper;
         run.count = batch->request->entry_count;
         run.batched = true;
         session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);

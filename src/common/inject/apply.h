@@ -8,16 +8,20 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "inject/former.h"
 #include "inject/injection.h"
 #include "inject/plan.h"
 #include "state/mount_record.h"
 
 struct outcome {
         const struct request *request;
+        const struct mount_record *record; /* valid until the process ends */
+        const struct former *former;       /* likewise: of volumes that were replaced; NULL: none can have been */
+        const char *replaced_volume;       /* with replaced: of which that mount was; "" none */
         bool already;                      /* an earlier call did it */
         bool replaced;                     /* it replaced another mount of flexgraft's */
         bool atomic;                       /* without a moment in which nothing was mounted on the target */
-        const struct mount_record *record; /* valid until the process ends */
+        bool in_use; /* of a removal: a process still has its raw device open, or uses its volume */
 };
 
 /*

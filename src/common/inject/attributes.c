@@ -12,12 +12,13 @@
 #include "inject/remap.h"
 #include "mount/detached.h"
 
-/* Whether all attributes are locked: with "locked", or because a policy allows the source read-only. */
+/* Whether all attributes are locked: with "locked", or because a policy or its kind says that it may only be read. */
 static bool locks_all(const struct injection *injection)
 {
         const struct request *request = injection->request;
 
-        return request->locked || (request->held && request->read_only && injection->container->own_user_ns);
+        return request->locked ||
+               ((request->held || injection->kind->shared) && request->read_only && injection->container->own_user_ns);
 }
 
 /* Whether nosuid and nodev are locked even without "locked". */
@@ -128,6 +129,8 @@ int attributes_set(struct injection *injection, struct error *error)
         const char *word = NULL;
         int r;
 
+        if (injection->locked)
+                return 0;
         if (injection->kind->maps)
                 return set_attributes(injection, /* mapped= */ false, error);
         if (injection->container->own_user_ns && request->ids == IDS_REMAP)
@@ -150,6 +153,8 @@ int attributes_set(struct injection *injection, struct error *error)
                         word = "userns";
                         r = set_on_owned(injection, error);
                 }
+                if (r < 0)
+                        injection_blame_map(injection, error);
                 if (r < 0 && error->reason[0] == '\0')
                         (void)snprintf(error->reason, sizeof error->reason,
                                        "its owners cannot be mapped for the container: %s",
@@ -161,29 +166,54 @@ int attributes_set(struct injection *injection, struct error *error)
         return 0;
 }
 
+int attributes_lock_here(struct injection *injection, int mount_fd, struct error *error)
+{
+        cleanup_close int fd = mount_fd;
+        int r;
+
+        if (!locks_some(injection) && !locks_all(injection))
+                return fd_take(&fd);
+        injection->mount_fd = fd;
+        r = set_attributes(injection, /* mapped= */ false, error);
+        injection->mount_fd = -EBADF;
+        if (r == 0)
+                r = detached_mount_lock_here(fd, error);
+        injection->locked = r >= 0;
+        return r;
+}
+
+/* The attributes that are locked: done by attributes_lock_here(), or here. */
+static int lock(struct injection *injection, struct error *error)
+{
+        int fd;
+
+        if (injection->locked)
+                return 0;
+        fd = detached_mount_lock(injection->mount_fd, injection->directory, injection->request->recursive, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->mount_fd);
+        injection->mount_fd = fd;
+        return 0;
+}
+
 int attributes_lock(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_attributes rest;
-        int fd;
+        int r;
 
         if (!injection->container->own_user_ns && !request->locked)
                 return 0; /* its root is the node's root: a lock has no effect */
         if (!injection->container->own_user_ns)
                 return fail_because(error, EINVAL, "lock attributes", request->target,
                                     "the container has no user namespace of its own, so its root could undo any lock");
-        fd = detached_mount_lock(injection->mount_fd, injection->container, injection->directory, request->recursive,
-                                 error);
-        if (fd < 0)
-                return fd;
-        fd_close(&injection->mount_fd);
-        injection->mount_fd = fd;
-        if (locks_all(injection))
-                return 0;
+        if ((r = lock(injection, error)) < 0 || locks_all(injection))
+                return r;
         rest = (struct mount_attributes){
                 .set = injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC),
                 .propagation = injection->attributes.propagation,
                 .recursive = request->recursive,
         };
-        return detached_mount_set(fd, request->source, &rest, -1, error);
+        return detached_mount_set(injection->mount_fd, request->source, &rest, -1, error);
 }

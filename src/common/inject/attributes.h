@@ -13,6 +13,14 @@ int attributes_set(struct injection *injection, struct error *error);
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*
+ * attributes_lock_here() - in the process that made the mount, in a scratch namespace (mount/scratch_namespace.h): set
+ * what is locked and lock it, where both steps would do that with one more private namespace; they then do the rest.
+ * The mount is of a directory, with its owners mapped. Takes mount_fd; returns it or the locked mount's, or negative
+ * errno.
+ */
+int attributes_lock_here(struct injection *injection, int mount_fd, struct error *error);
+
+/*
  * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set
  * yet. Sets id_mapping and the daemon's pid and key in the record.
  */

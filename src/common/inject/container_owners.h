@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "inject/injection.h"
+#include "mount/idmap.h"
 
 /*
  * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them
@@ -20,14 +21,21 @@ enum owner_ids {
         FROM_MOUNT,  /* those that the source's id-mapped mount maps from; the kernel tells the mapping */
 };
 
-/* container_owners_open() - a user namespace with the mapping; a descriptor, or negative errno. */
-int container_owners_open(const struct injection *injection, enum owner_ids ids, struct error *error);
+/*
+ * container_owners_map() - the mapping, until the next call. Errors: EOPNOTSUPP no id is in both containers; ENOSYS
+ * with FROM_MOUNT, before Linux 6.15.
+ */
+int container_owners_map(const struct injection *injection, enum owner_ids ids, const struct idmap **ret_mapping,
+                         struct error *error);
 
 /*
  * container_owners_check() - whether a clone shows the same owners to its container as the source does to its own: for
- * the source's root, and for the mounts below it. 0, or -EXDEV. An owner that neither container maps counts as the same
- * for the root; for the mounts below only if strict is false.
+ * the source's root, and for the mounts below it. An owner that neither container maps counts as the same for the root;
+ * for the mounts below only if strict is false. Errors: EXDEV.
  */
-int container_owners_check(const struct injection *injection, int clone_fd, bool strict);
+int container_owners_check(const struct injection *injection, int clone_fd, bool strict, struct error *error);
+
+/* container_owners_same() - whether the maps of the two containers are equal: then nothing has to be mapped. */
+bool container_owners_same(const struct injection *injection);
 
 #endif

@@ -12,9 +12,10 @@ int helper_main(const struct helper *helper, int argc, char **argv)
         struct outcome outcome;
         struct plan plan;
 
-        if (program_begin(&helper->program, argc, argv, &error) < 0 ||
+        if (program_begin_words(&helper->program, &argc, &argv, &error) < 0 ||
             request_parse(&request, helper->kind, helper->sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
+        request.keeper = helper->keeper;
         plan_make(&plan, &request);
         if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failure(&request, &error);

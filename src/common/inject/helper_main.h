@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_INJECT_HELPER_MAIN_H
 #define FLEXGRAFT_INJECT_HELPER_MAIN_H
 
+#include "inject/reply_people.h"
 #include "inject/reply_schema.h"
 #include "inject/request_keys.h"
 #include "inject/source.h"
@@ -14,13 +15,14 @@ struct helper {
         struct program program;
         enum request_kind kind;
         const struct source_kind *const *sources; /* its kind of mount, ended by NULL; NULL: it mounts nothing */
+        const struct volume_keeper *keeper;       /* as in struct request */
 };
 
 /* HELPER_SCHEMA(kind) - what a mount helper takes and replies. */
 #define HELPER_SCHEMA(kind)                                                                                            \
         &(const struct schema)                                                                                         \
         {                                                                                                              \
-                .request = &request_keys, .programs = (kind), .replies = inject_reply_forms                            \
+                .request = &request_keys, .programs = (kind), .replies = inject_reply_forms, .people = inject_people   \
         }
 
 /* helper_main() - one request, one mount placed or removed, one reply. Returns the program's exit status. */

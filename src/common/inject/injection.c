@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "inject/request_policy.h"
+#include "state/access.h"
 
 void injection_begin(struct injection *injection, struct session *session, const struct request *request)
 {
@@ -18,9 +19,8 @@ void injection_begin(struct injection *injection, struct session *session, const
                                                            .propagation = (uint64_t)request->options.propagation,
                                                            .recursive = request->recursive };
         injection->request = request;
-        injection->target.fd = -EBADF;
-        injection->target.base_fd = -EBADF;
-        injection->source = injection->target;
+        target_begin(&injection->target);
+        target_begin(&injection->source);
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
         injection->old_fd = -EBADF;
@@ -32,17 +32,21 @@ void injection_digest_text(struct injection *injection, const char *text)
         injection->source_digest = hash_bytes(injection->source_digest, text, strlen(text) + 1);
 }
 
+const struct policy *injection_policy(const struct injection *injection)
+{
+        return injection->request->wanted ? NULL : injection->session->policy;
+}
+
 int injection_check_policy(const struct injection *injection, struct error *error)
 {
-        const struct policy *policy = injection->session->policy;
+        const struct policy *policy = injection_policy(injection);
 
         if (policy == NULL)
                 return 0;
         return policy_check_source(policy, injection->record.origin, !injection->request->read_only, error);
 }
 
-/* How many bytes of an option a record's hash may include: not the value of an option that may hold a secret. */
-static size_t option_in_record(const char *option)
+size_t injection_option_kept(const char *option)
 {
         static const char *const secrets[] = { "pass", "secret", "cred", "key", "token", "user" };
         size_t name = strcspn(option, "=");
@@ -74,21 +78,58 @@ uint64_t injection_digest(const struct injection *injection)
         if (request->fs_type != NULL)
                 digest = hash_bytes(digest, request->fs_type, strlen(request->fs_type));
         for (size_t i = 0; i < options->fs_count; i++)
-                digest = hash_bytes(digest, options->fs_options[i], option_in_record(options->fs_options[i]));
+                digest = hash_bytes(digest, options->fs_options[i], injection_option_kept(options->fs_options[i]));
         return digest;
+}
+
+/*
+ * The map of a user namespace says which ids on a disk or a server are the container's. If a user without privileges
+ * made the namespace, that user chose the map, and may have chosen any ids.
+ */
+static int check_map(const struct injection *injection, const struct container *container, struct error *error)
+{
+        const struct request *request = injection->request;
+
+        if (container->foreign_user_ns)
+                return fail_because(error, EPERM, "map ids", container->name,
+                                    "its user namespace is not below the one that this program runs in");
+        if (!container->own_user_ns || container->map_owner == 0 || injection->kind->fresh || request->ids == IDS_HOST)
+                return 0;
+        if (injection_policy(injection) != NULL)
+                return fail_because(error, EACCES, "check policy", "ids",
+                                    "user %u of the node made the container's user namespace and chose its ids; with "
+                                    "a policy only \"ids\": \"host\" is allowed",
+                                    container->map_owner);
+        if (request->ids != IDS_AUTO)
+                return 0;
+        return fail_because(error, EACCES, "map ids", container->name,
+                            "user %u of the node made the container's user namespace and chose which ids are the "
+                            "container's",
+                            container->map_owner);
+}
+
+static int check_maps(const struct injection *injection, struct error *error)
+{
+        const struct container *from = injection->from;
+        int r;
+
+        if (from != NULL && container_same_user_ns(from, injection->container))
+                return 0; /* nothing is mapped */
+        r = check_map(injection, injection->container, error);
+        return r < 0 || from == NULL ? r : check_map(injection, from, error);
 }
 
 int injection_pin_container(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        const struct policy *policy = injection->session->policy;
+        const struct policy *policy = injection_policy(injection);
         int r = policy == NULL ? 0 : request_policy_check(policy, request, error);
 
         if (r == 0)
                 r = session_pin(injection->session, &request->container, &injection->container, error);
         if (r == 0 && injection->kind->of_container)
                 r = session_pin(injection->session, &request->from, &injection->from, error);
-        return r;
+        return r < 0 ? r : check_maps(injection, error);
 }
 
 int injection_claim(struct injection *injection, struct error *error)
@@ -102,23 +143,33 @@ int injection_claim(struct injection *injection, struct error *error)
         record->pid = injection->container->pid;
         record->start_time = injection->container->start_time;
         record->mnt_ns = injection->container->mnt_ns;
+        /* pidfd < 0: its pid is of another procfs */
+        r = injection->container->pidfd >= 0 ? proc_pid_namespace(&record->pid_ns)
+                                             : proc_pid_namespace_of(injection->container->proc_fd, &record->pid_ns);
+        if (r < 0)
+                return fail(error, -r, "read", "ns/pid");
         record->recursive = request->recursive;
+        if (injection->container->identity[0] != '\0')
+                wish_key(injection->container->identity, record->wanted);
+        else if (request->persist)
+                return fail_because(error, EINVAL, "find container", injection->container->name,
+                                    "\"persist\" needs a container that can be told from a later one of this name: one "
+                                    "of crun or runc, with its bundle on a filesystem that knows when directories were "
+                                    "made, or one with a full id of 64 digits");
         (void)text_copy(record->container_id, sizeof record->container_id, injection->container->id);
         (void)text_copy(record->source, sizeof record->source, request->source);
         (void)text_copy(record->origin, sizeof record->origin, request->source); /* until open() resolves its links */
         (void)text_copy(record->target, sizeof record->target, request->target);
         (void)text_copy(record->boot_id, sizeof record->boot_id, injection->session->boot_id);
         mount_record_default_id(&injection->container->mnt_ns, request->target, record->id);
-        /* the lock of the target, and that of the record if its id is another */
-        injection->locks[injection->lock_count++] = mount_record_key(record->id);
         if (request->id != NULL) {
                 if (mount_record_id_derived(request->id) && strcmp(request->id, record->id) != 0)
                         return fail_because(error, EINVAL, "read record", request->id,
                                             "ids of this form are derived from a container and a target, and this is "
                                             "not theirs");
                 (void)text_copy(record->id, sizeof record->id, request->id);
-                injection->locks[injection->lock_count++] = mount_record_key(record->id);
         }
+        injection->lock_count = mount_record_lock_keys(record, injection->locks);
         if (injection->from != NULL) {
                 record->from_pid = injection->from->pid;
                 (void)text_copy(record->from_id, sizeof record->from_id, injection->from->id);
@@ -131,14 +182,58 @@ int injection_fail_ids(const struct injection *injection, const char *reason, st
         return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source, "%s", reason);
 }
 
+/* What is wanted is of that source, not of another one that has its name by now. */
+static int check_wanted_source(const struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        char identity[SOURCE_IDENTITY_SIZE];
+        int r;
+
+        if (!request->wanted || injection->kind->identify == NULL)
+                return 0;
+        r = injection->kind->identify(injection, identity, error);
+        if (r < 0 || strcmp(identity, request->wanted_source) == 0)
+                return r;
+        return fail_because(
+                error, ESTALE, "find source", request->source,
+                "it is another one than the one that \"persist\" was said of; mount-remove takes the wish back");
+}
+
 int injection_open_source(struct injection *injection, struct error *error)
 {
-        return injection->kind->open(injection, error);
+        int r = injection->kind->open(injection, error);
+
+        char *uses = injection->record.uses;
+
+        if (r < 0 || (r = check_wanted_source(injection, error)) < 0)
+                return r;
+        use_keys_add_device(uses, injection->device.number);
+        injection->record.disk = injection->device.number;
+        injection->record.disk_sequence =
+                injection->device.number != 0 ? block_device_disk(injection->device.number) : 0;
+        /* before anything is written to it; again once the mount is recorded */
+        if (injection->device.number != 0 && injection->session->state.dir_fd >= 0 &&
+            (r = access_check_container(&injection->session->state, injection->session->state_dir, &injection->record,
+                                        injection->volume_file, !injection->request->read_only, error)) < 0)
+                return r;
+        use_keys_add_opened(uses, injection->layer_count == 0 ? injection->source_fd : -EBADF);
+        use_keys_add_opened(uses, injection->source.fd);
+        for (size_t i = 0; i < injection->layer_count; i++)
+                use_keys_add_opened(uses, injection->layer_fds[i]);
+        return 0;
+}
+
+void injection_blame_map(const struct injection *injection, struct error *error)
+{
+        if (injection->kind->remap == REMAP_NEVER && error->errnum == EINVAL &&
+            strcmp(error->operation, "mount_setattr") == 0)
+                (void)text_copy(error->operation, sizeof error->operation, "map owners");
 }
 
 int injection_make_mount(struct injection *injection, struct error *error)
 {
         bool owned = injection->container->own_user_ns && injection->request->ids == IDS_USERNS;
+        int r;
 
         if (owned && !injection->kind->ownable)
                 return injection_fail_ids(
@@ -147,7 +242,10 @@ int injection_make_mount(struct injection *injection, struct error *error)
             injection->kind->remap == REMAP_NEVER)
                 return injection_fail_ids(injection,
                                           "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
-        return injection->kind->make(injection, owned, error);
+        r = injection->kind->make(injection, owned, error);
+        if (r < 0)
+                injection_blame_map(injection, error);
+        return r;
 }
 
 void injection_release(struct injection *injection)
@@ -159,4 +257,6 @@ void injection_release(struct injection *injection)
         target_release(&injection->source);
         for (size_t i = 0; i < injection->layer_count; i++)
                 fd_close(&injection->layer_fds[i]);
+        if (injection->kind->release != NULL)
+                injection->kind->release(injection);
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "block/device.h"
+#include "block/image.h"
 #include "container/container.h"
 #include "inject/request.h"
 #include "inject/session.h"
@@ -16,22 +17,20 @@
 #include "mount/detached.h"
 #include "mount/target.h"
 #include "state/mount_record.h"
+#include "state/wish.h"
 
-#define INJECTION_LOCKS_MAX 2
+#define INJECTION_LOCKS_MAX MOUNT_RECORD_LOCKS_MAX
 
 struct injection {
         const struct request *request;
         const struct source_kind *kind;
-        struct session *session;     /* shared by all mounts of the call */
-        struct container *container; /* in session */
-        struct container *from;      /* in session: the source's container; or NULL */
-        struct target target;
-        struct target source; /* with from: the source in that container */
-        struct block_device device;
+        struct session *session;               /* shared by all mounts of the call */
+        struct container *container;           /* in session */
+        struct container *from;                /* in session: the source's container; or NULL */
         int layer_fds[REQUEST_LAYERS_MAX + 2]; /* overlay: lower, then upper and work */
         size_t layer_count;
-        char upper_rest[PATH_MAX]; /* overlay: path below source_fd */
-        char work_rest[PATH_MAX];
+        void *volume;            /* what the kind of volumes by name (named/) keeps; or NULL */
+        const char *volume_file; /* the record of that volume, whose lock is held; or NULL */
         int source_fd;
         int mount_fd;
         int old_fd; /* a clone of the replaced mount, to restore it on failure */
@@ -40,21 +39,35 @@ struct injection {
         uint64_t source_digest;              /* of the keys that name the source besides "source" */
         uint64_t locks[INJECTION_LOCKS_MAX]; /* keys for session_lock() */
         size_t lock_count;
-        bool already;                /* an earlier call did it: the rest of the plan is skipped */
-        bool recorded;               /* the record may have been written */
-        bool placed;                 /* the mount may be in the container */
-        bool device_allowed;         /* raw: the control group may allow the device */
-        bool replacing;              /* a mount of flexgraft's is at the target, and is replaced */
-        bool atomic;                 /* ... with no moment without a mount */
-        unsigned made_before;        /* components of the target that an earlier call created */
-        char fs_type[64];            /* for fsopen */
-        struct mount_record earlier; /* the record of that call, if made_before > 0 */
-        struct mount_record replaced;
+        struct wish_change wish; /* of what is wanted at the target */
+        bool locked;             /* the mount's attributes are set, and locked as the plan's steps would do it */
+        bool already;            /* an earlier call did it: the rest of the plan is skipped */
+        bool recorded;           /* the record may have been written */
+        bool placed;             /* the mount may be in the container */
+        bool guard_made;         /* raw: this call made its loop devices */
+        bool device_allowed;     /* raw: the control group may allow the device */
+        bool replacing;          /* a mount of flexgraft's is at the target, and is replaced */
+        bool atomic;             /* ... with no moment without a mount */
+        unsigned made_before;    /* components of the target that an earlier call created */
+        bool has_earlier;        /* the record's id is that of such a call */
+        char fs_type[64];        /* for fsopen */
+        struct image_part part;  /* image: what of it is mounted */
+        /* what is large comes last: most calls touch little of it */
+        struct target target;
+        struct target source;       /* with from: the source in that container */
         struct mount_record record; /* filled step by step; the source of the reply */
+        struct block_device device;
+        char upper_rest[PATH_MAX]; /* overlay: path below source_fd */
+        char work_rest[PATH_MAX];
+        struct mount_record earlier; /* the record of that call, if has_earlier */
+        struct mount_record replaced;
 };
 
 /* injection_begin() - set up an injection in zeroed memory. */
 void injection_begin(struct injection *injection, struct session *session, const struct request *request);
+
+/* injection_policy() - the session's, for what others ask for; NULL: root asks. */
+const struct policy *injection_policy(const struct injection *injection);
 
 /* injection_check_policy() - whether the session's policy allows record.origin as a source. Errors: EACCES. */
 int injection_check_policy(const struct injection *injection, struct error *error);
@@ -65,11 +78,20 @@ int injection_claim(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);
 int injection_make_mount(struct injection *injection, struct error *error);
 
+/*
+ * injection_blame_map() - the filesystem cannot be id-mapped, and this kind of mount has no remap: the operation of the
+ * error says so, and with it the hint.
+ */
+void injection_blame_map(const struct injection *injection, struct error *error);
+
 /* injection_fail_ids() - EOPNOTSUPP: "ids" of the request is not possible for this source. */
 int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);
 
 /* injection_digest() - a hash of everything that distinguishes two requests, their resolved sources included. */
 uint64_t injection_digest(const struct injection *injection);
+
+/* injection_option_kept() - how many bytes of an option may be kept: not the value of one that may hold a secret. */
+size_t injection_option_kept(const char *option);
 
 /* injection_digest_text() - add a text to source_digest. */
 void injection_digest_text(struct injection *injection, const char *text);

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/list_table.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/reply.h"
-#include "base/text.h"
+#include "base/table.h"
 
 enum column {
         COLUMN_CONTAINER,
         COLUMN_TARGET,
         COLUMN_STATE,
+        COLUMN_WANTED,
         COLUMN_TYPE,
         COLUMN_SOURCE,
         COLUMN_OPTIONS,
@@ -21,12 +18,13 @@ enum column {
         COLUMNS
 };
 
-/* One cell of the table, as it is printed: without anything that a terminal would take for a command. */
-static void cell(const struct listing_entry *entry, enum column column, char *ret_text, size_t size)
+static void cell(const void *argument, size_t row, size_t column, char *ret_text, size_t size)
 {
-        const struct mount_record *record = &entry->record;
+        const struct listing *listing = argument;
+        const struct listing_entry *entry = &listing->entries[row];
+        const struct mount_record *record = listing_record(entry);
 
-        switch (column) {
+        switch ((enum column)column) {
         case COLUMN_CONTAINER:
                 if (record->container_id[0] != '\0')
                         (void)snprintf(ret_text, size, "%s", record->container_id);
@@ -37,8 +35,10 @@ static void cell(const struct listing_entry *entry, enum column column, char *re
                 (void)snprintf(ret_text, size, "%s", record->target);
                 break;
         case COLUMN_STATE:
-                (void)snprintf(ret_text, size, "%s",
-                               entry->problem[0] != '\0' ? "unknown" : placement_word(entry->placement));
+                (void)snprintf(ret_text, size, "%s", listing_state(entry));
+                break;
+        case COLUMN_WANTED:
+                (void)snprintf(ret_text, size, "%s", entry->wanted ? "yes" : "no");
                 break;
         case COLUMN_TYPE:
                 (void)snprintf(ret_text, size, "%s", record->type);
@@ -57,36 +57,12 @@ static void cell(const struct listing_entry *entry, enum column column, char *re
         default:
                 (void)snprintf(ret_text, size, "%s", record->id);
         }
-        text_make_printable(ret_text);
 }
 
 int list_table_say(const struct listing *listing)
 {
-        static const char *const heads[COLUMNS] = { "CONTAINER", "TARGET", "STATE", "TYPE", "SOURCE", "OPTIONS", "ID" };
-        static char text[PATH_MAX + CONTAINER_NAME_MAX + 1];
-        static char line[2 * (PATH_MAX + CONTAINER_NAME_MAX)];
-        size_t widths[COLUMNS];
-        int r = 0;
+        static const char *const heads[COLUMNS] = { "CONTAINER", "TARGET", "STATE",   "WANTED",
+                                                    "TYPE",      "SOURCE", "OPTIONS", "ID" };
 
-        for (int column = 0; column < COLUMNS; column++) {
-                widths[column] = strlen(heads[column]);
-                for (size_t i = 0; i < listing->count; i++) {
-                        cell(&listing->entries[i], (enum column)column, text, sizeof text);
-                        if (strlen(text) > widths[column])
-                                widths[column] = strlen(text);
-                }
-        }
-        for (size_t i = 0; r == 0 && i <= listing->count; i++)
-                for (int column = 0; r == 0 && column < COLUMNS; column++) {
-                        bool last = column == COLUMNS - 1;
-
-                        if (i == 0)
-                                (void)snprintf(text, sizeof text, "%s", heads[column]);
-                        else
-                                cell(&listing->entries[i - 1], (enum column)column, text, sizeof text);
-                        (void)snprintf(line, sizeof line, "%-*s%s", last ? 0 : (int)widths[column], text,
-                                       last ? "\n" : "  ");
-                        r = file_write_all(STDOUT_FILENO, line, strlen(line));
-                }
-        return r < 0 ? EXIT_FAILED : EXIT_DONE;
+        return table_say(heads, COLUMNS, listing->count, cell, listing) < 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -10,48 +10,123 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "mount/in_container.h"
+#include "mount/options.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "state/config.h"
+#include "state/named_container.h"
+#include "state/record_flat.h"
+#include "state/wish.h"
 
 /* One container that does not answer may take this part of the timeout: 1/4. */
 #define SHARE 4
 
-struct question {
-        struct listing_entry *entry;
+/* What a worker asks the kernel: of one entry after the other, which are in the order of their containers. */
+struct questions {
+        struct listing *listing;
+        size_t next; /* the entry that it is at */
         const char *boot_id;
+        int64_t until_ms; /* with the next entry another worker begins: each has at least half of the share */
 };
 
-/* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
-static int ask_kernel(void *argument, struct error *error)
-{
-        const struct question *question = argument;
-        struct listing_entry *entry = question->entry;
-        cleanup_container struct container container = CONTAINER_NONE;
-        int r = mount_record_reach(&entry->record, question->boot_id, &container, error);
+/* The container that the worker asks; of an entry's record. */
+struct asked {
+        struct mount_record *record; /* of an entry of this container */
+        bool any;                    /* there is one yet */
+        struct container container;
+        int r; /* of mount_record_reach() */
+        struct error error;
+};
 
-        if (r == -ESRCH)
-                return 0;
-        if (r == 0)
-                r = in_container_find(&container, entry->record.mount_point, &entry->record.identity, &entry->placement,
-                                      error);
-        if (r == 0 && entry->placement == PLACEMENT_PRESENT)
-                r = in_container_options(&container, entry->record.mount_point, &entry->record.identity,
-                                         entry->record.options, sizeof entry->record.options, error);
-        return r;
+static void unpack(const struct listing_entry *entry, struct mount_record *ret_record)
+{
+        record_flat_unpack(&mount_record_table, entry->packed, ret_record);
 }
 
-/* Each in its own worker, so that one container that hangs loses only its own answer. */
-static void ask(struct listing_entry *entry, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+static bool is_of_same(const struct mount_record *one, const struct mount_record *other)
 {
-        struct question question = { .entry = entry, .boot_id = boot_id };
-        int64_t until_ms = clock_now_ms() + share_ms;
-        struct error error = {};
+        return one->pid == other->pid && one->start_time == other->start_time && one->pid_ns == other->pid_ns &&
+               container_same_namespace(&one->mnt_ns, &other->mnt_ns) && strcmp(one->boot_id, other->boot_id) == 0 &&
+               strcmp(one->container_id, other->container_id) == 0;
+}
 
-        entry->placement = PLACEMENT_GONE;
-        if (worker_run(ask_kernel, &question, until_ms < deadline_ms ? until_ms : deadline_ms, &error) < 0)
-                (void)snprintf(entry->problem, sizeof entry->problem, "%s: %s", error.operation,
-                               strerrordesc_np(error.errnum));
+static void reach(struct asked *asked, const struct listing_entry *entry, const struct mount_record *record,
+                  const char *boot_id)
+{
+        if (asked->any && is_of_same(asked->record, record))
+                return;
+        container_release(&asked->container);
+        asked->container = (struct container)CONTAINER_NONE;
+        unpack(entry, asked->record);
+        asked->any = true;
+        asked->r = mount_record_reach(record, boot_id, &asked->container, &asked->error);
+}
+
+static void put_problem(struct listing_entry *entry, const struct error *error)
+{
+        (void)snprintf(entry->problem, sizeof entry->problem, "%s: %.320s", error->operation, error_why(error));
+}
+
+/* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
+static void ask(struct asked *asked, struct listing_entry *entry, const char *boot_id)
+{
+        static struct mount_record record; /* static, for its size */
+        struct error error;
+        struct statfs fs;
+        int r;
+
+        unpack(entry, &record);
+        reach(asked, entry, &record, boot_id);
+        if (asked->r == -ESRCH)
+                return;
+        if (asked->r < 0) {
+                put_problem(entry, &asked->error);
+                return;
+        }
+        r = in_container_find_statfs(&asked->container, record.mount_point, &record.identity, &entry->placement, &fs,
+                                     &error);
+        if (r < 0)
+                put_problem(entry, &error);
+        if (r < 0 || entry->placement != PLACEMENT_PRESENT)
+                return;
+        entry->known = true;
+        entry->flags = (unsigned long)fs.f_flags;
+        fs_usage_of(&fs, &entry->usage);
+}
+
+static int ask_kernel(void *argument, struct error *error)
+{
+        static struct mount_record record; /* static, for its size */
+        struct questions *questions = argument;
+        struct listing *listing = questions->listing;
+        struct asked asked = { .record = &record, .container = CONTAINER_NONE };
+
+        (void)error;
+        do
+                ask(&asked, &listing->entries[questions->next], questions->boot_id);
+        while (++questions->next < listing->count && clock_now_ms() < questions->until_ms);
+        container_release(&asked.container);
+        return 0;
+}
+
+/*
+ * A worker for as many as answer in time: one that hangs loses only its own answer, and the next worker goes on after
+ * it.
+ */
+static void ask_all(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+{
+        struct questions questions = { .listing = listing, .boot_id = boot_id };
+
+        while (questions.next < listing->count) {
+                int64_t now_ms = clock_now_ms();
+                int64_t end_ms = now_ms + share_ms;
+                struct error error = {};
+
+                questions.until_ms = now_ms + share_ms / 2;
+                if (worker_run(ask_kernel, &questions, end_ms < deadline_ms ? end_ms : deadline_ms, &error) < 0 &&
+                    questions.next < listing->count)
+                        put_problem(&listing->entries[questions.next++], &error);
+        }
 }
 
 static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
@@ -65,15 +140,42 @@ struct collection {
         struct state *state;
         const struct container *container; /* NULL: all containers */
         const char *boot_id;
-        int64_t deadline_ms;
-        int64_t share_ms;
 };
+
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
+#endif
+/* Whether there is room for one entry more. */
+static bool make_room(struct listing *listing)
+{
+        size_t room = listing->room == 0 ? 8 : 2 * listing->room;
+        struct listing_entry *entries;
+
+        if (listing->count < listing->room)
+                return true;
+        entries = reallocarray(listing->entries, room, sizeof *entries);
+        if (entries == NULL)
+                return false;
+        listing->room = room;
+        listing->entries = entries;
+        return true;
+}
+
+static char *pack(const struct mount_record *record)
+{
+        static char packed[sizeof *record]; /* static, for its size */
+        size_t size = record_flat_pack(&mount_record_table, record, packed);
+        char *copy = malloc(size);
+
+        return copy != NULL ? memcpy(copy, packed, size) : NULL;
+}
 
 static int add_record(const struct mount_record *record, const char *id, void *argument, struct error *error)
 {
         struct collection *collection = argument;
         struct listing *listing = collection->listing;
-        struct listing_entry *entries;
+        char *packed;
 
         if (record == NULL && error->errnum == EBADMSG)
                 note(listing->set_aside, &listing->set_aside_count, id);
@@ -82,27 +184,121 @@ static int add_record(const struct mount_record *record, const char *id, void *a
         if (record == NULL ||
             (collection->container != NULL && !mount_record_is_of(record, collection->container, collection->boot_id)))
                 return 0;
-        entries = reallocarray(listing->entries, listing->count + 1, sizeof *entries);
-        if (entries == NULL)
+        packed = make_room(listing) ? pack(record) : NULL;
+        if (packed == NULL)
                 return fail(error, ENOMEM, "read record", id);
-        listing->entries = entries;
-        entries[listing->count] = (struct listing_entry){
-                .record = *record,
+        listing->entries[listing->count] = (struct listing_entry){
+                .packed = packed,
+                .container_id = record_flat_text(&mount_record_table, packed, "containerId"),
+                .target = record_flat_text(&mount_record_table, packed, "target"),
+                .wishes = record_flat_text(&mount_record_table, packed, "wanted"),
+                .pid = record->pid,
+                .placement = PLACEMENT_GONE,
+                .device = record->disk != 0 ? block_device_state(record->disk, record->disk_sequence)
+                                            : BLOCK_DEVICE_PRESENT,
                 .remap_runs = record->remap_key != 0 && mount_record_remap_lives(collection->state, record->remap_key),
         };
-        ask(&entries[listing->count++], collection->boot_id, collection->deadline_ms, collection->share_ms);
+        listing->count++;
         return 0;
+}
+#pragma GCC diagnostic pop
+
+/* A mount that is wanted and of which there is no record: what its request says of it. */
+static int add_wish(struct collection *collection, const struct wish_record *wished, const json_t *wish,
+                    const char *key, struct error *error)
+{
+        static struct mount_record record; /* static, for its size */
+        const json_t *request = json_object_get(wish, "request");
+        const char *source = json_string_value(json_object_get(request, "volume"))
+                                     ?: json_string_value(json_object_get(request, "source"))
+                                     ?: wish_entry_text(request, "type");
+        const char *called = wish_entry_text(wish, "called");
+        int r;
+
+        record = (struct mount_record){};
+        (void)text_copy(record.id, sizeof record.id, wish_entry_text(wish, "id"));
+        (void)text_copy(record.type, sizeof record.type, wish_entry_text(request, "type"));
+        (void)text_copy(record.source, sizeof record.source, source);
+        (void)text_copy(record.target, sizeof record.target, wish_entry_text(wish, "target"));
+        (void)text_copy(record.container_id, sizeof record.container_id,
+                        called[0] != '\0' ? called : wished->container);
+        (void)text_copy(record.wanted, sizeof record.wanted, key);
+        r = add_record(&record, record.id, &(struct collection){ .listing = collection->listing }, error);
+        if (r == 0)
+                collection->listing->entries[collection->listing->count - 1].wanted = true;
+        return r;
+}
+
+/* The mount on its target that is there; else one whose record is left; NULL: none. */
+static struct listing_entry *find_mount(const struct listing *listing, const char *key, const char *target)
+{
+        struct listing_entry *found = NULL;
+
+        for (size_t i = 0; i < listing->count; i++) {
+                struct listing_entry *entry = &listing->entries[i];
+
+                if (!entry->wanted && strcmp(entry->wishes, key) == 0 && strcmp(entry->target, target) == 0 &&
+                    (found == NULL || found->placement == PLACEMENT_GONE))
+                        found = entry;
+        }
+        return found;
+}
+
+static int add_wishes(void *read, const char *file, void *argument, struct error *error)
+{
+        struct collection *collection = argument;
+        const struct wish_record *wished = read;
+        char key[WISH_KEY_SIZE];
+        const json_t *wish;
+        int r = 0;
+        size_t i;
+
+        if (wished == NULL) {
+                note(collection->listing->unreadable, &collection->listing->unreadable_count, file);
+                return 0;
+        }
+        wish_key(wished->container, key);
+        json_array_foreach (wished->mounts, i, wish) {
+                struct listing_entry *entry = find_mount(collection->listing, key, wish_entry_text(wish, "target"));
+
+                if (entry != NULL)
+                        entry->wanted = true;
+                else if (r == 0)
+                        r = add_wish(collection, wished, wish, key, error);
+        }
+        return r;
+}
+
+/* What is wanted in the container, or in all of them, beside what is there. */
+static int compare_wishes(struct collection *collection, const char *state_dir, struct error *error)
+{
+        const char *identity = collection->container != NULL ? collection->container->identity : NULL;
+        cleanup_wish struct wish_record wished = {};
+        cleanup_state struct state state = STATE_NONE;
+        int r = wish_open(state_dir, /* create= */ false, &state, error);
+
+        if (r == 0 && identity == NULL)
+                return wish_each(&state, add_wishes, collection, error);
+        if (r == 0 && identity[0] != '\0' && (r = wish_read(&state, identity, &wished, error)) == 0)
+                return add_wishes(&wished, "", collection, error);
+        return r == -ENOENT ? 0 : r;
 }
 
 static int by_target(const void *one, const void *other)
 {
         const struct listing_entry *a = one;
         const struct listing_entry *b = other;
-        int r = strcmp(a->record.container_id, b->record.container_id);
+        int r = strcmp(a->container_id, b->container_id);
 
         if (r == 0)
-                r = (a->record.pid > b->record.pid) - (a->record.pid < b->record.pid);
-        return r != 0 ? r : strcmp(a->record.target, b->record.target);
+                r = (a->pid > b->pid) - (a->pid < b->pid);
+        return r != 0 ? r : strcmp(a->target, b->target);
+}
+
+static void sort(struct listing *listing)
+{
+        if (listing->count > 1)
+                qsort(listing->entries, listing->count, sizeof *listing->entries, by_target);
 }
 
 int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
@@ -112,35 +308,62 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         cleanup_container struct container container = CONTAINER_NONE;
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        struct config config;
+        struct collection collection;
+        char state_dir[PATH_MAX];
         int r = proc_boot_id(boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
-        if (request->has_container && (r = container_pin(&request->container, &container, error)) < 0)
+        if (request->has_container && (r = named_container_pin(&request->container, &container, error)) < 0)
                 return r;
-        if ((r = config_load(&config, error)) < 0)
+        if ((r = config_state_dir(state_dir, error)) < 0)
                 return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
+        r = mount_record_open(state_dir, /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r; /* no mount was ever recorded */
-        r = mount_record_each(&state, add_record,
-                              &(struct collection){
-                                      .listing = ret_listing,
-                                      .state = &state,
-                                      .container = request->has_container ? &container : NULL,
-                                      .boot_id = boot_id,
-                                      .deadline_ms = deadline_ms,
-                                      .share_ms = share_ms,
-                              },
-                              error);
-        if (r >= 0 && ret_listing->count > 0)
-                qsort(ret_listing->entries, ret_listing->count, sizeof *ret_listing->entries, by_target);
+        collection = (struct collection){
+                .listing = ret_listing,
+                .state = &state,
+                .container = request->has_container ? &container : NULL,
+                .boot_id = boot_id,
+        };
+        r = request->has_container ? mount_record_each_of(&state, &container.mnt_ns, boot_id, /* except= */ NULL,
+                                                          add_record, &collection, error)
+                                   : mount_record_each(&state, add_record, &collection, error);
+        if (r < 0)
+                return r;
+        sort(ret_listing);
+        ask_all(ret_listing, boot_id, deadline_ms, share_ms);
+        r = compare_wishes(&collection, state_dir, error);
+        sort(ret_listing);
         return r;
+}
+
+const struct mount_record *listing_record(const struct listing_entry *entry)
+{
+        static struct mount_record record; /* static, for its size */
+        static const char *unpacked;       /* which it is of: a table asks for each of its cells */
+
+        if (unpacked == entry->packed)
+                return &record;
+        unpacked = entry->packed;
+        unpack(entry, &record);
+        if (entry->known)
+                mount_options_text(entry->flags, record.options, sizeof record.options);
+        return &record;
+}
+
+const char *listing_state(const struct listing_entry *entry)
+{
+        if (entry->problem[0] != '\0')
+                return "unknown";
+        return entry->wanted && entry->placement == PLACEMENT_GONE ? "wanted" : placement_word(entry->placement);
 }
 
 void listing_release(struct listing *listing)
 {
+        for (size_t i = 0; i < listing->count; i++)
+                free(listing->entries[i].packed);
         free(listing->entries);
         listing->entries = NULL;
 }

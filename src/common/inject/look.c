@@ -5,7 +5,24 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "inject/made.h"
 #include "inject/replacement.h"
+#include "mount/in_container.h"
+
+/* A call with the id of this record was killed while it replaced a mount: 1 finished, look again; 0 nothing was left. */
+static int settle_other(struct injection *injection, struct mount_record *other, struct error *error)
+{
+        char id[MOUNT_RECORD_ID_MAX];
+        int r;
+
+        (void)text_copy(id, sizeof id, other->id);
+        mount_record_settle_id(id);
+        r = replacement_settle_pending(injection, id, error);
+        if (r == 0 && !mount_record_is_pending(other->id) && other->replaces.id != 0 &&
+            mount_identity_same(&injection->target.mount, &other->identity))
+                r = replacement_forget(injection, other, error);
+        return r;
+}
 
 /* A mount is exactly at the target. */
 static int look_at_mount(struct injection *injection, struct mount_record *known, struct error *error)
@@ -18,12 +35,17 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if ((r = replacement_forget(injection, known, error)) < 0)
                         return r;
                 r = replacement_accept(injection, known, error);
-                if (r == 0 && known->remap_key != 0 && !request->dry_run &&
-                    !mount_record_remap_lives(&injection->session->state, known->remap_key)) {
-                        injection->already = false; /* it is mounted, but remap-daemon does not run */
-                        return replacement_begin(injection, known, error);
+                if (r == 0 && known->remap_key != 0) {
+                        if (mount_record_remap_lives(&injection->session->state, known->remap_key))
+                                r = replacement_check_remap(injection, error);
+                        else if (!request->dry_run) {
+                                injection->already = false; /* it is mounted, but remap-daemon does not run */
+                                return replacement_begin(injection, known, error);
+                        }
                 }
-                return r == -EBUSY && request->replace ? replacement_begin(injection, known, error) : r;
+                return r < 0 && request->replace && replacement_would_do(error)
+                               ? replacement_begin(injection, known, error)
+                               : r;
         }
         if (request->replace && injection->session->state.dir_fd >= 0) {
                 const struct state *state = &injection->session->state;
@@ -35,6 +57,14 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if (r == -ENOENT)
                         r = mount_record_find(state, injection->container, boot_id, &injection->target.mount,
                                               /* by_root= */ true, /* except= */ NULL, &other, error);
+                if (r == 0 && !request->dry_run) {
+                        bool pending = mount_record_is_pending(other.id);
+
+                        if ((r = settle_other(injection, &other, error)) != 0)
+                                return r < 0 ? r : look_at_target(injection, error);
+                        if (pending) /* the container covered the mount that it replaces */
+                                r = -ENOENT;
+                }
                 if (r != -ENOENT)
                         return r < 0 ? r : replacement_begin(injection, &other, error);
         }
@@ -60,19 +90,53 @@ static int find_target(struct injection *injection, struct error *error)
         return r;
 }
 
+/*
+ * The record of this call's id is of a mount elsewhere in the container that is gone: the call that removed or made it
+ * was killed, or the container unmounted it. What was made for that mount is taken away before the record is replaced.
+ * 1: look again.
+ */
+static int unmake_earlier(struct injection *injection, struct mount_record *earlier, struct error *error)
+{
+        struct state *state = &injection->session->state;
+        enum placement placement;
+        bool ignored; /* this call cannot give up its locks to wait for another */
+        int r;
+
+        if (injection->request->dry_run || earlier->made == 0 || earlier->removed ||
+            strcmp(earlier->mount_point, injection->target.path) == 0)
+                return 0;
+        r = in_container_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
+        if (r < 0 || placement != PLACEMENT_GONE)
+                return r;
+        target_release(&injection->target);
+        r = state_lock(state, mount_record_tree_key(&earlier->mnt_ns), error);
+        if (r == 0) /* until then a removal may have handed more over to it */
+                r = mount_record_read(state, earlier->id, earlier, error);
+        if (r < 0 || (r = made_unmake(state, injection->container, earlier, &ignored, error)) < 0)
+                return r;
+        earlier->made = 0;
+        r = mount_record_write(state, earlier, error);
+        return r < 0 ? r : 1;
+}
+
 int look_at_target(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
-        struct mount_record earlier;
+        static struct mount_record earlier; /* static, for its size: on the stack it would spread the frames */
         bool known;
         int r;
 
         injection->replacing = false; /* a batch runs this step twice */
         injection->made_before = 0;
+        injection->has_earlier = false;
         record->replaces = (struct mount_identity){};
         record->replaces_raw = 0;
+        record->replaces_uses[0] = '\0';
         record->digest = injection_digest(injection);
+        if (injection->session->state.dir_fd >= 0 && !request->dry_run &&
+            (r = replacement_settle_pending(injection, record->id, error)) < 0)
+                return r;
         r = injection->session->state.dir_fd < 0
                     ? -ENOENT
                     : mount_record_read(&injection->session->state, record->id, &earlier, error);
@@ -82,14 +146,22 @@ int look_at_target(struct injection *injection, struct error *error)
         if (r == 0 && !known && strcmp(earlier.boot_id, record->boot_id) == 0) {
                 /* the id is in use by another container, until that one ends */
                 cleanup_container struct container alive = CONTAINER_NONE;
-                struct error ignored;
 
-                if (mount_record_reach(&earlier, record->boot_id, &alive, &ignored) == 0)
+                r = mount_record_reach(&earlier, record->boot_id, &alive, error);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+                if (r == 0)
                         return fail_because(error, EEXIST, "read record", record->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
+        /* one of a container that has ended, or of an earlier boot, says nothing about this mount */
+        if (known && earlier.volume[0] != '\0' && strcmp(earlier.volume, record->volume) != 0 &&
+            !(request->replace && injection->kind->switches))
+                return replacement_refuse_volume(injection, &earlier, error);
         if ((r = find_target(injection, error)) < 0)
                 return r;
+        if (known && (r = unmake_earlier(injection, &earlier, error)) != 0)
+                return r < 0 ? r : look_at_target(injection, error);
         if (known && injection->target.mount_root && (r = replacement_finish_swap(injection, &earlier, error)) != 0) {
                 if (r < 0 || (r = find_target(injection, error)) < 0)
                         return r;
@@ -98,6 +170,12 @@ int look_at_target(struct injection *injection, struct error *error)
             (r = replacement_finish_other(injection, error)) != 0)
                 return r < 0 ? r : look_at_target(injection, error); /* nothing is left to finish */
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
+        /* that call was killed, or the container unmounted its mount */
+        if (known && strcmp(earlier.mount_point, record->mount_point) == 0 && earlier.made > 0) {
+                injection->made_before = earlier.made;
+                injection->has_earlier = true;
+                injection->earlier = earlier; /* restored if this call fails: it says which directories were created */
+        }
         if (injection->target.mount_root) {
                 /* do not overwrite a record of this id whose mount is elsewhere, or covered here */
                 if (known && !mount_identity_same(&injection->target.mount, &earlier.identity) &&
@@ -110,9 +188,5 @@ int look_at_target(struct injection *injection, struct error *error)
                 return container_fail(injection->container, ENOENT, "find target", request->target, error);
         if (known && (r = replacement_check_earlier(injection, &earlier, error)) < 0)
                 return r;
-        if (known && strcmp(earlier.mount_point, record->mount_point) == 0)
-                injection->made_before = earlier.made; /* that call was killed, or the container unmounted its mount */
-        if (injection->made_before > 0)
-                injection->earlier = earlier; /* restored if this call fails: it says which directories were created */
         return 0;
 }

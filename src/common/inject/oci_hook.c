@@ -9,17 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "container/identity.h"
 #include "inject/apply.h"
 #include "inject/plan.h"
 #include "inject/request_batch.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
-#include "process/proc.h"
+#include "inject/want.h"
 #include "state/config.h"
-#include "state/mount_record.h"
 #include "state/policy.h"
 #include "state/state_dir.h"
 
@@ -27,7 +27,6 @@
 #define STATE_MAX_BYTES ((size_t)8 * 1024 * 1024) /* it has the annotations of all tools */
 #define ANNOTATION_MAX_BYTES ((size_t)256 * 1024)
 #define ANNOTATIONS_MAX 64
-#define DYING_MS 2000
 #define HOOK_TIMEOUT_S 20 /* runtimes have their own timeouts, perhaps long or none */
 
 bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage)
@@ -80,7 +79,53 @@ static int read_state(json_t **ret_state, struct error *error)
         return json_is_object(*ret_state) ? 0 : fail_state("state", "is no object", error);
 }
 
-int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct error *error)
+/* A device is asked for as by an annotation, and policy.json applies to it likewise. */
+static int ask_for_volume(json_t *state, const struct oci_hook_volume *volume, struct error *error)
+{
+        cleanup_json json_t *mount =
+                json_pack("{s:s, s:s, s:s}", "type", "volume", "volume", volume->name, "target", volume->target);
+        char *text = json_text_make(mount);
+        int r = text == NULL ? -ENOMEM
+                             : json_object_set_new(state, "annotations", json_pack("{s:s}", ANNOTATION, text));
+
+        free(text);
+        return r < 0 ? fail(error, ENOMEM, OPERATION_PARSE, volume->name) : 0;
+}
+
+/*
+ * What is wanted in the container: one lookup by what it is. A process that may not look into the state directory is
+ * not the node's root, as an engine of a user's; nothing that is wanted is for its containers.
+ */
+static int read_wanted(struct oci_hook *hook, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        char state_dir[PATH_MAX];
+        int r;
+
+        if (hook->id == NULL || hook->id[0] == '\0' || strlen(hook->id) >= CONTAINER_NAME_MAX ||
+            strchr(hook->id, '/') != NULL)
+                return 0; /* no container of which anything is wanted is called so */
+        r = config_state_dir(state_dir, error);
+        if (r == 0)
+                r = wish_open(state_dir, /* create= */ false, &state, error);
+        if (r < 0)
+                return r == -ENOENT || r == -EACCES ? 0 : r;
+        r = container_identity_oci(hook->id, hook->bundle != NULL ? hook->bundle : "", hook->identity);
+        if (r < 0) /* what is wanted is not known */
+                return fail(error, -r, "statx", hook->bundle);
+        if (hook->identity[0] == '\0')
+                return 0;
+        r = wish_read(&state, hook->identity, &hook->wanted, error);
+        return r == -ENOENT ? 0 : r;
+}
+
+bool oci_hook_concerns(const struct oci_hook *hook)
+{
+        return hook->asked || hook->wanted.mounts != NULL;
+}
+
+int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, const struct oci_hook_volume *volume,
+                  struct error *error)
 {
         json_t *state = NULL;
         json_t *annotations;
@@ -92,6 +137,8 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct e
         *ret_hook = (struct oci_hook){ .stage = stage };
         r = read_state(&state, error);
         ret_hook->state = state;
+        if (r == 0 && volume != NULL)
+                r = ask_for_volume(state, volume, error);
         if (r < 0)
                 return r;
         annotations = json_object_get(state, "annotations");
@@ -99,10 +146,12 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, struct e
                 if (is_ours(name))
                         ret_hook->asked = true;
         }
-        if (!ret_hook->asked)
-                return 0; /* the hook does nothing, whatever else the state has */
         ret_hook->id = json_string_value(json_object_get(state, "id"));
         ret_hook->bundle = json_string_value(json_object_get(state, "bundle"));
+        if (volume == NULL && (r = read_wanted(ret_hook, error)) < 0)
+                return r;
+        if (!oci_hook_concerns(ret_hook))
+                return 0; /* the hook does nothing, whatever else the state has */
         pid = json_integer_value(json_object_get(state, "pid")); /* absent or 0 at poststop */
         if (ret_hook->id == NULL || ret_hook->id[0] == '\0')
                 return fail_state("id", "is missing", error);
@@ -189,6 +238,14 @@ static int parse_annotation(struct oci_hook *hook, const char *name, json_t **re
         return json_array_append_new(parsed, *ret_mounts) < 0 ? fail(error, ENOMEM, OPERATION_PARSE, name) : 0;
 }
 
+static struct container_reference reference_of(const struct oci_hook *hook)
+{
+        return (struct container_reference){ .pid = hook->pid,
+                                             .known_as = hook->id,
+                                             .identity = hook->identity,
+                                             .created = hook->stage == HOOK_BEFORE };
+}
+
 /* Sets the entry's container: this one, and no other. */
 static int settle_entry(const struct oci_hook *hook, struct request *entry, const char *name, struct error *error)
 {
@@ -197,24 +254,49 @@ static int settle_entry(const struct oci_hook *hook, struct request *entry, cons
                                     "annotation %.200s: \"container\" is not allowed: a mount is for the container "
                                     "with the annotation",
                                     name);
-        entry->container = (struct container_reference){ .pid = hook->pid,
-                                                         .known_as = hook->id,
-                                                         .created = hook->stage == HOOK_BEFORE };
+        if (request_key_given(entry, "persist"))
+                return fail_because(error, EINVAL, OPERATION_PARSE, name,
+                                    "annotation %.200s: \"persist\" is not allowed: an annotation is asked each time",
+                                    name);
+        entry->container = reference_of(hook);
         entry->has_container = true;
         entry->held = true;
         return 0;
 }
 
-int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct error *error)
+/* Where something is wanted, it is what root put there: an annotation of the container gives way. */
+static void give_way(struct request *request, size_t wanted)
 {
+        size_t count = wanted;
+
+        for (size_t i = wanted; i < request->entry_count; i++) {
+                bool taken = false;
+
+                for (size_t j = 0; j < wanted; j++)
+                        taken = taken || strcmp(request->entries[i].target, request->entries[j].target) == 0;
+                if (taken)
+                        request_release(&request->entries[i]);
+                else
+                        request->entries[count++] = request->entries[i];
+        }
+        request->entry_count = count;
+}
+
+int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t *ret_asked, struct error *error)
+{
+        const struct container_reference container = reference_of(hook);
         const json_t *annotations = json_object_get(hook->state, "annotations");
         const char *names[ANNOTATIONS_MAX];
         int count = list_annotations(annotations, names, error);
+        size_t wanted;
         int r = count;
 
         request_begin(ret_request, REQUEST_MOUNT_BATCH);
         ret_request->sources = source_kinds;
         ret_request->timeout_seconds = HOOK_TIMEOUT_S;
+        if (r >= 0 && hook->wanted.mounts != NULL)
+                r = want_add(ret_request, &hook->wanted, &container, error);
+        wanted = ret_request->entry_count;
         for (int i = 0; r >= 0 && i < count; i++) {
                 size_t first = ret_request->entry_count;
                 json_t *mounts;
@@ -225,6 +307,9 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, struct 
                 for (size_t j = first; r == 0 && j < ret_request->entry_count; j++)
                         r = settle_entry(hook, &ret_request->entries[j], names[i], error);
         }
+        if (r >= 0)
+                give_way(ret_request, wanted);
+        *ret_asked = ret_request->entry_count - wanted;
         if (r >= 0 && ret_request->entry_count > 0)
                 r = request_batch_finish(ret_request, error);
         if (r >= 0 && hook->stage == HOOK_BEFORE)
@@ -239,84 +324,20 @@ int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const str
         static struct plan plans[REQUEST_ENTRIES_MAX];
         cleanup_policy struct policy policy = {};
         const struct batch batch = { .request = ret_request, .policy = &policy, .created_root = hook->root };
+        size_t asked;
         int r;
 
-        if ((r = policy_load(&policy, "annotations", error)) < 0 ||
-            (r = oci_hook_request(hook, ret_request, error)) < 0 ||
-            (r = policy_check_count(&policy, ret_request->entry_count, error)) < 0 || ret_request->entry_count == 0)
+        if ((hook->asked && (r = policy_load(&policy, "annotations", error)) < 0) ||
+            (r = oci_hook_request(hook, ret_request, &asked, error)) < 0 ||
+            (asked > 0 && (r = policy_check_count(&policy, asked, error)) < 0) || ret_request->entry_count == 0)
                 return r;
         plan_make_batch(plans, ret_request);
         return plan_apply_batch(plans, &batch, outcomes, ret_failed, error);
 }
 
-/* Whether the container of a record has ended; a runtime may run the hook while its process still exits. */
-static bool has_ended(const struct mount_record *record, const char *boot_id, int64_t until_ms)
-{
-        struct error ignored;
-
-        for (int attempt = 0; attempt < 2; attempt++) {
-                cleanup_container struct container alive = CONTAINER_NONE;
-
-                if (mount_record_reach(record, boot_id, &alive, &ignored) == -ESRCH)
-                        return true;
-                if (attempt == 0 && clock_now_ms() < until_ms)
-                        container_wait_end(&alive, (int)(until_ms - clock_now_ms()));
-        }
-        return false;
-}
-
-struct forgetting {
-        const struct oci_hook *hook;
-        struct state *state;
-        const char *boot_id;
-        int64_t until_ms; /* for all records together */
-};
-
-static bool is_of_ended(const struct forgetting *forgetting, const struct mount_record *record)
-{
-        return strcmp(record->container_id, forgetting->hook->id) == 0 &&
-               has_ended(record, forgetting->boot_id, forgetting->until_ms);
-}
-
-/* A record that cannot be read stays. */
-static int forget(const struct mount_record *record, const char *id, void *argument, struct error *error)
-{
-        static struct mount_record again;
-        const struct forgetting *forgetting = argument;
-        struct error ignored;
-
-        if (record == NULL || !is_of_ended(forgetting, record) ||
-            !state_try_lock(forgetting->state, mount_record_key(id)) || /* another call uses it */
-            mount_record_read(forgetting->state, id, &again, &ignored) < 0 ||
-            !is_of_ended(forgetting, &again)) /* again under the lock: the id may be in use again */
-                return 0;
-        return mount_record_remove(forgetting->state, id, error);
-}
-
-int oci_hook_forget(const struct oci_hook *hook, struct error *error)
-{
-        cleanup_state struct state state = STATE_NONE;
-        char boot_id[PROC_BOOT_ID_SIZE];
-        struct config config;
-        struct forgetting forgetting = {
-                .hook = hook, .state = &state, .boot_id = boot_id, .until_ms = clock_now_ms() + DYING_MS
-        };
-        int r = proc_boot_id(boot_id);
-
-        if (r < 0)
-                return fail(error, -r, "read", "boot_id");
-        if ((r = config_load(&config, error)) < 0)
-                return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ false, &state, error);
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
-        r = mount_record_each(&state, forget, &forgetting, error);
-        mount_record_tidy(&state);
-        return r;
-}
-
 void oci_hook_release(struct oci_hook *hook)
 {
         json_decref(hook->state);
+        wish_release(&hook->wanted);
         hook->state = NULL;
 }

@@ -5,10 +5,14 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "block/loop_guard.h"
+#include "inject/raw_grant.h"
 #include "inject/replacement.h"
 #include "mount/in_container.h"
+#include "state/access.h"
 
 /* Whether the mount may be placed on the target as it is now. */
 static int check_target(struct injection *injection, struct error *error)
@@ -38,6 +42,9 @@ static int describe(struct injection *injection, struct error *error)
                 return fail(error, -r, "statx", record->source);
         if (fstatfs(injection->mount_fd, &fs) < 0)
                 return fail(error, errno, "fstatfs", record->source);
+        if (injection->from != NULL)
+                use_keys_add_opened(record->uses, injection->mount_fd); /* the source may have been made only now */
+        record->since = clock_seconds();
         record->identity = seen.identity;
         record->below = record->recursive ? MOUNT_RECORD_NOT_COUNTED : 0;
         r = mount_see_short_id(injection->mount_fd, &record->identity.short_id);
@@ -48,6 +55,43 @@ static int describe(struct injection *injection, struct error *error)
         return 0;
 }
 
+/* A raw device of a record that is about to be replaced stays recorded as long as it may be in use. */
+static int keep_device(const struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        if (earlier->raw_source == 0 || earlier->raw_device == injection->record.raw_device ||
+            !loop_guard_exists(earlier->raw_device))
+                return 0;
+        return mount_record_write_removed(&injection->session->state, earlier, error);
+}
+
+/*
+ * The raw devices and the volume of the record of which this call's takes the place; also of one whose replacement was
+ * interrupted.
+ */
+static int keep_stranded(const struct injection *injection, struct error *error)
+{
+        static struct mount_record earlier; /* static, for its size */
+        const struct state *state = &injection->session->state;
+        char id[MOUNT_RECORD_ID_MAX];
+        struct error ignored; /* then there is nothing to keep */
+        int r;
+
+        if (injection->replacing && strcmp(injection->replaced.id, injection->record.id) == 0)
+                mount_record_pending_id(injection->record.id, id); /* the mount at the target has the record itself */
+        else
+                (void)text_copy(id, sizeof id, injection->record.id);
+        if (mount_record_read(state, id, &earlier, &ignored) < 0)
+                return 0;
+        if (strcmp(earlier.volume, injection->record.volume) != 0 &&
+            mount_record_is_of(&earlier, injection->container, injection->record.boot_id) &&
+            (r = mount_record_write_former(state, &earlier, error)) < 0)
+                return r;
+        r = keep_device(injection, &earlier, error);
+        earlier.raw_device = earlier.replaces_raw;
+        earlier.raw_source = earlier.replaces_raw_source;
+        return r < 0 ? r : keep_device(injection, &earlier, error);
+}
+
 int place_record(struct injection *injection, struct error *error)
 {
         struct mount_record *record = &injection->record;
@@ -56,11 +100,19 @@ int place_record(struct injection *injection, struct error *error)
 
         if (target->missing == 0 && (r = check_target(injection, error)) < 0)
                 return r;
-        if ((r = describe(injection, error)) < 0)
+        if ((r = describe(injection, error)) < 0 || (r = keep_stranded(injection, error)) < 0)
                 return r;
         record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
         injection->recorded = true; /* from here on it may exist */
-        return mount_record_write(&injection->session->state, record, error);
+        if ((r = replacement_write(injection, error)) < 0)
+                return r;
+        /* once more, now that others see the record: of two calls at once at most one goes on */
+        if (record->raw_source != 0 && (r = raw_grant_check_alone(injection->session->state_dir, record,
+                                                                  record->raw_source, record->raw_writes, error)) < 0)
+                return r;
+        return access_check_container(
+                &injection->session->state, injection->session->state_dir, record, injection->volume_file,
+                record->raw_device != 0 ? record->raw_writes : !text_starts(record->options, "ro"), error);
 }
 
 int place_make_target(struct injection *injection, struct error *error)
@@ -118,49 +170,57 @@ int place_confirm(struct injection *injection, struct error *error)
         if (request->recursive &&
             (r = in_container_count_below(injection->container, record->mount_point, &record->below, error)) < 0)
                 return r;
-        /* until the old mount's record is removed, ours refers to it */
-        if (injection->replacing && strcmp(injection->replaced.id, record->id) != 0)
-                r = mount_record_remove(&injection->session->state, injection->replaced.id, error);
-        record->replaces = (struct mount_identity){};
-        if (r == 0 && (request->recursive || injection->replacing))
-                r = mount_record_write(&injection->session->state, record, error);
-        if (r == 0 && record->replaces_raw != 0 && (r = session_restore_namespace(injection->session, error)) == 0)
-                r = replacement_settle_raw(injection, record, error);
-        return r;
+        if (injection->replacing)
+                return replacement_complete(injection, error);
+        return request->recursive ? mount_record_write(&injection->session->state, record, error) : 0;
 }
 
-/* Removes the record, or restores the one before. */
+/* Removes the record, or restores those before. */
 static int undo_record(struct injection *injection, struct error *error)
 {
         const struct state *state = &injection->session->state;
+        char pending[MOUNT_RECORD_ID_MAX];
         int r = 0;
 
         if (injection->replacing) {
-                r = mount_record_write(state, &injection->replaced, error);
-                if (r < 0 || strcmp(injection->replaced.id, injection->record.id) == 0)
-                        return r;
-        } else if (injection->made_before > 0)
-                return mount_record_write(state, &injection->earlier, error);
-        return mount_record_remove(state, injection->record.id, error);
+                mount_record_pending_id(injection->record.id, pending);
+                if ((r = mount_record_write(state, &injection->replaced, error)) < 0 ||
+                    strcmp(injection->replaced.id, injection->record.id) == 0)
+                        return r < 0 ? r : mount_record_remove(state, pending, error);
+        }
+        return injection->has_earlier ? mount_record_write(state, &injection->earlier, error)
+                                      : mount_record_remove(state, injection->record.id, error);
+}
+
+/*
+ * Where the mount was replaced with no moment without one, that is undone so, too; if the kernel cannot, what is to be
+ * restored comes after. What undoes the rest works on the node.
+ */
+static int take_back(struct injection *injection, struct error *error)
+{
+        const struct session *session = injection->session;
+        struct error ignored;
+        int r = session_save_namespace(injection->session, error);
+
+        if (r == 0 && injection->replacing && injection->atomic) {
+                (void)replacement_restore(injection, /* beneath= */ true, &ignored);
+                r = session_restore_namespace(session, error);
+        }
+        if (r < 0 || (r = in_container_take_back(injection->mount_fd, injection->container, error)) < 0 ||
+            (r = session_restore_namespace(session, error)) < 0 || !injection->replacing)
+                return r;
+        r = replacement_restore(injection, /* beneath= */ false, error);
+        return r < 0 ? r : session_restore_namespace(session, error);
 }
 
 int place_undo(struct injection *injection, struct error *error)
 {
         const struct target *target = &injection->target;
         unsigned left;
-        int r = 0;
+        int r = injection->placed ? take_back(injection, error) : 0;
 
-        if (injection->placed) {
-                r = session_save_namespace(injection->session, error);
-                if (r == 0)
-                        r = in_container_take_back(injection->mount_fd, injection->container, error);
-                if (r == 0)
-                        r = session_restore_namespace(injection->session, error);
-                if (r == 0 && injection->replacing)
-                        r = replacement_restore(injection, error);
-                if (r < 0)
-                        return r;
-        }
+        if (r < 0)
+                return r;
         fd_close(&injection->target.fd);
         if (injection->recorded) {
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,

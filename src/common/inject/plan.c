@@ -16,9 +16,12 @@ static void add(struct plan *plan, enum step step)
 static void plan_removal(struct plan *plan)
 {
         add(plan, STEP_FIND_RECORD);
+        add(plan, STEP_UNWANT);
         add(plan, STEP_UNPLACE);
         add(plan, STEP_FORBID_DEVICE);
         add(plan, STEP_UNMAKE_TARGET);
+        if (plan->request->keeper != NULL)
+                add(plan, STEP_LET_GO);
         add(plan, STEP_FORGET);
 }
 
@@ -42,6 +45,8 @@ static void plan_injection(struct plan *plan, const struct request *request, boo
                 add(plan, STEP_LOCK);
         if (batched)
                 add(plan, STEP_LOOK_AGAIN);
+        if (request->persist || request->unwanted)
+                add(plan, STEP_WANT);
         add(plan, STEP_RECORD);
         if (request->mkdir)
                 add(plan, STEP_MAKE_TARGET);

@@ -5,7 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "block/loop_guard.h"
 #include "container/device_cgroup.h"
+#include "state/uses.h"
+#include "state/uses_ended.h"
 
 /* The other records of a device in this container. */
 struct others {
@@ -21,87 +24,181 @@ static int add_other(const struct mount_record *other, const char *id, void *arg
 {
         struct others *others = argument;
 
-        (void)error; /* an unreadable record needs nothing */
-        if (other == NULL || other->raw_device != others->device ||
-            !container_same_namespace(&other->mnt_ns, &others->record->mnt_ns) ||
+        if (other == NULL)
+                return mount_record_unread(error); /* one that is damaged needs nothing */
+        if (other->raw_device != others->device || !container_same_namespace(&other->mnt_ns, &others->record->mnt_ns) ||
             strcmp(other->boot_id, others->record->boot_id) != 0)
                 return 0;
         others->known = true;
         others->before = other->raw_before;
-        if (strcmp(id, others->record->id) != 0)
+        if (!mount_record_same_id(id, others->record->id) && !other->removed)
                 others->access |= DEVICE_READ | (other->raw_writes ? DEVICE_WRITE : 0U);
         return 0;
 }
 
 struct claim {
         const struct mount_record *record;
-        uint64_t device;
         bool writes;
+        bool any; /* the container itself, too */
+        char text[USES_TEXT_SIZE];
 };
 
-static bool competes(const struct mount_record *other, const void *argument)
+static int match_claim(const struct use *use, void *argument, struct error *error)
 {
-        const struct claim *claim = argument;
+        struct claim *claim = argument;
+        const struct mount_record *record = claim->record;
 
-        return other->raw_device == claim->device && (claim->writes || other->raw_writes) &&
-               !container_same_namespace(&other->mnt_ns, &claim->record->mnt_ns);
+        (void)error;
+        if (use->kind != USE_RAW || (!claim->writes && !use->writes) || (use->pending && !use->ended))
+                return 0;
+        if (!use->ended && !claim->any &&
+            (mount_record_same_id(use->mount->id, record->id) ||
+             container_same_namespace(&use->mount->mnt_ns, &record->mnt_ns)))
+                return 0;
+        uses_describe(use, claim->text);
+        return 1;
+}
+
+static int check_claim(const char *state_dir, struct claim *claim, uint64_t device, struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+        int r;
+
+        use_keys_add_device(keys, device);
+        if ((r = uses_release_ended(state_dir, keys, claim->record->id, error)) < 0 ||
+            (r = uses_each(state_dir, keys, match_claim, claim, error)) <= 0)
+                return r;
+        return fail_because(error, EBUSY, "find device", claim->record->origin, "in use by %s", claim->text);
 }
 
 /* A device that one container may write is in no other container: two writers would destroy its content. */
-static int check_alone(const struct state *state, const struct mount_record *record, uint64_t device, bool writes,
-                       struct error *error)
+int raw_grant_check_alone(const char *state_dir, const struct mount_record *record, uint64_t device, bool writes,
+                          struct error *error)
 {
-        const struct claim claim = { .record = record, .device = device, .writes = writes };
-        char name[CONTAINER_NAME_MAX];
-        int r = mount_record_find_live(state, record, competes, &claim, name, error);
+        struct claim claim = { .record = record, .writes = writes };
 
-        if (r == 0)
-                return fail_because(error, EBUSY, "find device", record->origin, "container %s uses the device already",
-                                    name);
-        return r == -ENOENT ? 0 : r;
+        return check_claim(state_dir, &claim, device, error);
+}
+
+int raw_grant_check_none(const char *state_dir, const struct mount_record *record, uint64_t device, struct error *error)
+{
+        struct claim claim = { .record = record, .any = true };
+
+        return check_claim(state_dir, &claim, device, error);
+}
+
+struct guard_search {
+        const struct mount_record *record;
+        uint64_t device;
+        bool writes;
+        uint64_t number;
+        int fd;
+};
+
+static int match_guard(const struct use *use, void *argument, struct error *error)
+{
+        struct guard_search *search = argument;
+        const struct mount_record *other = use->mount; /* also an earlier record of the same id */
+
+        (void)error;
+        if (other == NULL || other->raw_source != search->device || other->removed ||
+            (search->writes && !other->raw_writes) ||
+            !container_same_namespace(&other->mnt_ns, &search->record->mnt_ns))
+                return 0;
+        search->number = other->raw_device;
+        search->fd = loop_guard_hold(other->raw_device, mount_record_guard_key(other));
+        return search->fd >= 0;
+}
+
+int raw_grant_find_guard(const char *state_dir, const struct mount_record *record, uint64_t device, bool writes,
+                         uint64_t *ret_number, struct error *error)
+{
+        struct guard_search search = { .record = record, .device = device, .writes = writes, .fd = -ENOENT };
+        char keys[USE_KEYS_SIZE] = "";
+        int r;
+
+        use_keys_add_device(keys, device);
+        r = uses_each(state_dir, keys, match_guard, &search, error);
+        *ret_number = search.number;
+        return r < 0 ? r : r > 0 ? search.fd : -ENOENT;
+}
+
+/* The raw device that the record's mount replaces, as if it were the record's own. */
+static const struct mount_record *of_replaced(const struct mount_record *record)
+{
+        static struct mount_record replaced; /* static, for its size */
+
+        replaced = *record;
+        replaced.raw_device = record->replaces_raw;
+        replaced.raw_before = record->replaces_raw_before;
+        replaced.raw_source = record->replaces_raw_source;
+        return &replaced;
 }
 
 int raw_grant_prepare(const struct state *state, const struct container *container, struct mount_record *record,
-                      uint64_t device, bool writes, struct error *error)
+                      bool writes, struct error *error)
 {
         unsigned needed = DEVICE_READ | (writes ? DEVICE_WRITE : 0U);
-        struct others others = { .record = record, .device = device, .access = DEVICE_NONE };
+        struct others others = { .record = record, .device = record->raw_device, .access = DEVICE_NONE };
         unsigned now;
-        int r = mount_record_each(state, add_other, &others, error);
+        int r = mount_record_each_of(state, &record->mnt_ns, record->boot_id, /* except= */ NULL, add_other, &others,
+                                     error);
 
-        if (r < 0 || (r = check_alone(state, record, device, writes, error)) < 0 ||
-            (r = device_cgroup_look(container, device, needed, &now, error)) < 0)
+        if (r < 0 || (r = device_cgroup_look(container, record->raw_device, needed, &now, error)) < 0)
                 return r;
-        record->raw_device = device;
         record->raw_writes = writes;
         record->raw_before = others.known ? others.before : now;
         return 0;
+}
+
+int raw_grant_release(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        char id[MOUNT_RECORD_ID_MAX];
+        int r;
+
+        if (record->raw_source == 0)
+                return 0;
+        r = loop_guard_release(record->raw_device, mount_record_guard_key(record), error);
+        if (r < 0)
+                return r;
+        if (r > 0)
+                return (r = mount_record_write_removed(state, record, error)) < 0 ? r : 1;
+        mount_record_removed_id(record, id);
+        return mount_record_remove(state, id, error);
+}
+
+int raw_grant_release_all(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        int r = raw_grant_release(state, record, error);
+        int other;
+
+        if (r < 0 || record->replaces_raw_source == 0)
+                return r;
+        other = raw_grant_release(state, of_replaced(record), error);
+        return other != 0 ? other : r;
 }
 
 int raw_grant_settle(const struct state *state, const struct container *container, const struct mount_record *record,
                      bool included, struct error *error)
 {
         struct others others = { .record = record, .device = record->raw_device, .access = DEVICE_NONE };
-        int r = mount_record_each(state, add_other, &others, error);
+        int r = mount_record_each_of(state, &record->mnt_ns, record->boot_id, /* except= */ NULL, add_other, &others,
+                                     error);
 
         if (r < 0)
                 return r;
         if (included)
                 others.access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
-        return device_cgroup_set(container, record->raw_device, others.access, record->raw_before, error);
+        r = device_cgroup_set(container, record->raw_device, others.access, record->raw_before, error);
+        return r < 0 || included || others.access != DEVICE_NONE ? r : raw_grant_release(state, record, error);
 }
 
 int raw_grant_settle_replaced(const struct state *state, const struct container *container,
                               const struct mount_record *record, struct error *error)
 {
-        static struct mount_record replaced;
-
         if (record->replaces_raw == 0)
                 return 0;
         if (record->replaces_raw == record->raw_device)
                 return raw_grant_settle(state, container, record, /* included= */ true, error);
-        replaced = *record;
-        replaced.raw_device = record->replaces_raw;
-        replaced.raw_before = record->replaces_raw_before;
-        return raw_grant_settle(state, container, &replaced, /* included= */ false, error);
+        return raw_grant_settle(state, container, of_replaced(record), /* included= */ false, error);
 }

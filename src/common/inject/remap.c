@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/fd_pass.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
@@ -26,7 +27,7 @@
 #define PROGRAM "remap-daemon"
 #define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
 
-enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASSED };
+enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_IDS, PASSED };
 
 struct answer {
         int errnum; /* 0: it runs */
@@ -36,13 +37,17 @@ struct answer {
 /* ---- in the helper process */
 
 /* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
+/* What the daemon is told to do, before the helper process begins. */
+static const char *daemon_mode = "serve";
+
 static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
-        static const char *const arguments[] = { "remap-keeper", "serve", NULL };
+        const char *const arguments[] = { "remap-keeper", daemon_mode, NULL };
         int high[PASSED + 1];
         bool done = setsid() > 0;
 
+        interrupt_default();
         for (int i = 0; done && i <= PASSED; i++)
                 done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
         for (int i = 0; done && i <= PASSED; i++)
@@ -120,6 +125,12 @@ int remap_begin(int argc, char **argv, struct error *error)
         return r;
 }
 
+int remap_begin_mappable(int argc, char **argv, struct error *error)
+{
+        daemon_mode = "serve-mappable";
+        return remap_begin(argc, argv, error);
+}
+
 bool remap_read_request(int argc, char **argv, json_t **ret_request)
 {
         struct error ignored; /* request_parse() parses it again and reports its errors */
@@ -192,10 +203,9 @@ struct mount_job {
         mode_t mode;
 };
 
-static int make_fuse(void *argument, struct error *error)
+/* In the user namespace that opened /dev/fuse. Returns a detached mount. */
+static int make_mount(const struct mount_job *job, unsigned attributes, struct error *error)
 {
-        const struct mount_job *job = argument;
-        const struct container *container = job->container;
         cleanup_close int context_fd = -EBADF;
         char fd[16];
         char mode[16];
@@ -203,9 +213,6 @@ static int make_fuse(void *argument, struct error *error)
 
         (void)snprintf(fd, sizeof fd, "%d", job->fuse_fd);
         (void)snprintf(mode, sizeof mode, "%o", job->mode & S_IFMT);
-        if ((r = namespace_become_root_of(container->user_ns_fd, container->name, error)) < 0 ||
-            (r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
-                return r;
         context_fd = superblock_begin("fuse", error);
         if (context_fd < 0)
                 return context_fd;
@@ -220,7 +227,19 @@ static int make_fuse(void *argument, struct error *error)
             (r = superblock_set(context_fd, "default_permissions", NULL, error)) < 0 ||
             (r = superblock_create(context_fd, "fuse", error)) < 0)
                 return r;
-        return superblock_mount(context_fd, "fuse", 0, error);
+        return superblock_mount(context_fd, "fuse", attributes, error);
+}
+
+static int make_fuse(void *argument, struct error *error)
+{
+        const struct mount_job *job = argument;
+        const struct container *container = job->container;
+        int r;
+
+        if ((r = namespace_become_root_of(container->user_ns_fd, container->name, error)) < 0 ||
+            (r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
+                return r;
+        return make_mount(job, 0, error);
 }
 
 /* Takes a lock with a new random key; the daemon gets its descriptor. */
@@ -239,6 +258,34 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
         return fd_take(&own.lock_fd);
 }
 
+static struct id_maps maps; /* static, for its size */
+
+/* A socket from which the daemon reads the maps. */
+static int send_maps(struct error *error)
+{
+        cleanup_close int ours = -EBADF;
+        cleanup_close int theirs = -EBADF;
+        int sockets[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+                return fail(error, errno, "socketpair", "the maps for remap-daemon");
+        ours = sockets[0];
+        theirs = sockets[1];
+        if (write(ours, &maps, sizeof maps) != (ssize_t)sizeof maps)
+                return fail(error, EIO, "write", "the maps for remap-daemon");
+        return fd_take(&theirs);
+}
+
+/* Those of the user namespace that the runtime created. */
+static int read_maps(const struct container *container, struct error *error)
+{
+        maps.users.count = container_read_map(container, "uid_map", maps.users.ranges, error);
+        if (maps.users.count < 0)
+                return maps.users.count;
+        maps.groups.count = container_read_map(container, "gid_map", maps.groups.ranges, error);
+        return maps.groups.count;
+}
+
 int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
                 uint64_t *ret_key, int *ret_pid, struct error *error)
 {
@@ -246,6 +293,7 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         struct mount_job job = { .container = container, .source = source };
         cleanup_close int fuse_fd = -EBADF;
         cleanup_close int lock_fd = -EBADF;
+        cleanup_close int ids_fd = -EBADF;
         cleanup_close int fd = -EBADF;
         struct stat st;
         int r;
@@ -258,6 +306,11 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         lock_fd = take_lock(state, ret_key, error);
         if (lock_fd < 0)
                 return lock_fd;
+        if ((r = read_maps(container, error)) < 0)
+                return r;
+        ids_fd = send_maps(error);
+        if (ids_fd < 0)
+                return ids_fd;
         fuse_fd = sealed_child_run(open_fuse, (void *)container, keep, 1, error);
         if (fuse_fd < 0)
                 return fuse_fd;
@@ -266,6 +319,43 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         fd = sealed_child_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
         if (fd < 0)
                 return fd;
-        r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd }, ret_pid, error);
+        r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd, ids_fd }, ret_pid, error);
+        return r < 0 ? r : fd_take(&fd);
+}
+
+int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state, int *ret_pid,
+                         struct error *error)
+{
+        static const struct id_range all = { .count = UINT32_MAX };
+        struct mount_job job = { .source = source };
+        cleanup_close int init_fd = open("/proc/1", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        cleanup_close int fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+        cleanup_close int lock_fd = -EBADF;
+        cleanup_close int ids_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        uint64_t key;
+        int r;
+
+        if (fuse_fd < 0)
+                return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
+        if (init_fd < 0 || fstat(mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", source);
+        maps.users = maps.groups = (struct id_map){ .count = 1, .ranges = { all } };
+        ids_fd = send_maps(error);
+        if (ids_fd < 0)
+                return ids_fd;
+        lock_fd = take_lock(state, &key, error);
+        if (lock_fd < 0)
+                return lock_fd;
+        job.fuse_fd = fuse_fd;
+        job.mode = st.st_mode;
+        fd = make_mount(&job, attributes, error);
+        if (fd < 0)
+                return fd;
+        r = order((const int[PASSED]){ fuse_fd, mount_fd, init_fd, lock_fd, ids_fd }, ret_pid, error);
+        if (r == -EOPNOTSUPP)
+                return fail_because(error, ENOSYS, "id-map", "fuse",
+                                    "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");
         return r < 0 ? r : fd_take(&fd);
 }

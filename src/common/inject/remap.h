@@ -27,6 +27,9 @@ int remap_begin(int argc, char **argv, struct error *error);
  */
 int remap_begin_for(int argc, char **argv, struct error *error);
 
+/* remap_begin_mappable() - the same for remap_mount_mappable() alone, whose daemon serves the node. */
+int remap_begin_mappable(int argc, char **argv, struct error *error);
+
 /* remap_read_request() - true: the request is on standard input; false: it is *ret_request, NULL if it is not JSON. */
 bool remap_read_request(int argc, char **argv, json_t **ret_request);
 
@@ -47,5 +50,17 @@ bool remap_asked(const json_t *request);
  */
 int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
                 uint64_t *ret_key, int *ret_pid, struct error *error);
+
+/*
+ * remap_mount_mappable() - start remap-daemon for a detached mount, and make a FUSE filesystem of the node's own, whose
+ * mounts the kernel can id-map, each with a map of its own (docs/KERNEL.md).
+ *
+ * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
+ * Takes:   mount_fd, borrowed: of a filesystem of which the kernel alone decides who may do what; attributes,
+ *          MOUNT_ATTR_* of the mount; state, the directory of a lock that the daemon holds.
+ * Returns: as remap_mount(). Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
+ */
+int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state, int *ret_pid,
+                         struct error *error);
 
 #endif

@@ -5,174 +5,51 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/made.h"
 #include "inject/raw_grant.h"
-#include "mount/target.h"
+#include "inject/volume_keeper.h"
 #include "process/namespace.h"
-#include "process/proc.h"
-#include "state/config.h"
+
+#define UNMAKE_MS 5000 /* so long a removal waits for calls that are at work on mounts below its own directories */
+#define UNMAKE_PAUSE_MS 20
 
 void removal_begin(struct removal *removal, const struct request *request)
 {
         removal->request = request;
         removal->container = (struct container)CONTAINER_NONE;
         removal->state = (struct state)STATE_NONE;
+        removal->wishes = (struct state)STATE_NONE;
         removal->node_mnt_ns_fd = -EBADF;
 }
 
-/* Whether this record is of a mount at the request's target: 1 and the mount is there, 0 and it is gone, or -ENOENT. */
-static int match_target(struct removal *removal, const struct mount_record *record, const char *boot_id)
+static bool has_raw(const struct removal *removal)
 {
-        const char *target = removal->request->target;
+        return removal->record.raw_device != 0 || removal->record.replaces_raw != 0 ||
+               (removal->partner.id[0] != '\0' && removal->partner.raw_device != 0);
+}
+
+/* Unmounts the mount if the container has it anywhere; ret_removed is set if it had. */
+static int remove_if_there(struct removal *removal, const char *path, const struct mount_identity *identity,
+                           bool *ret_removed, struct error *error)
+{
         enum placement placement;
-        struct error ignored; /* a mount that cannot be looked for is not there */
+        int r = in_container_find(&removal->container, path, identity, &placement, error);
 
-        if ((strcmp(record->target, target) != 0 && strcmp(record->mount_point, target) != 0) ||
-            !mount_record_is_of(record, &removal->container, boot_id))
-                return -ENOENT;
-        if (in_container_find(&removal->container, record->mount_point, &record->identity, &placement, &ignored) < 0)
-                return 0;
-        return placement != PLACEMENT_GONE;
-}
-
-static struct mount_record found; /* read last; static, for its size */
-
-/* Gives removal->record, which keeps what the request said where the record cannot be read. */
-static int read_record(struct removal *removal, const char *id, struct error *error)
-{
-        int r = mount_record_read(&removal->state, id, &found, error);
-
-        if (r == 0)
-                removal->record = found;
+        if (r < 0 || placement == PLACEMENT_GONE)
+                return r;
+        r = in_container_remove(&removal->container, path, identity, /* lazily= */ true, error);
+        *ret_removed = r == 0;
         return r;
-}
-
-struct search {
-        struct removal *removal;
-        const char *boot_id;
-        int there; /* of the best record so far, as match_target() returns it */
-};
-
-static int match_any(const struct mount_record *record, const char *id, void *argument, struct error *error)
-{
-        struct search *search = argument;
-        int r = record != NULL ? match_target(search->removal, record, search->boot_id) : -ENOENT;
-
-        (void)id;
-        (void)error; /* an unreadable record is not the one */
-        if (r > 0 || (r == 0 && search->there < 0)) {
-                search->removal->record = *record;
-                search->there = r;
-        }
-        return search->there > 0;
-}
-
-/* The record of this target in this container, whatever its id; preferably one whose mount is there. */
-static int find_by_target(struct removal *removal, const char *boot_id, struct error *error)
-{
-        struct search search = { .removal = removal, .boot_id = boot_id, .there = -ENOENT };
-        char id[MOUNT_RECORD_ID_MAX];
-        struct error ignored; /* an unreadable record is not the one */
-        int r = 0;
-
-        mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
-        if (mount_record_read(&removal->state, id, &found, &ignored) == 0)
-                (void)match_any(&found, id, &search, &ignored);
-        if (search.there <= 0)
-                r = mount_record_each(&removal->state, match_any, &search, error);
-        if (r < 0)
-                return r;
-        return search.there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
-}
-
-static int lock_record(struct removal *removal, struct error *error)
-{
-        char target_id[MOUNT_RECORD_ID_MAX];
-        uint64_t keys[2];
-        int r;
-
-        /* as in injection_claim() */
-        mount_record_default_id(&removal->record.mnt_ns, removal->record.target, target_id);
-        keys[0] = mount_record_key(target_id);
-        keys[1] = mount_record_key(removal->record.id);
-        r = state_lock(&removal->state, keys[keys[0] > keys[1]], error);
-        if (r == 0 && keys[0] != keys[1])
-                r = state_lock(&removal->state, keys[keys[0] <= keys[1]], error);
-        return r;
-}
-
-/* Before the container's mount namespace is entered, which has another /proc. */
-static int find_partner(struct removal *removal, const char *boot_id, struct error *error)
-{
-        int r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.identity,
-                                  /* by_root= */ true, removal->record.id, &removal->partner, error);
-
-        if (r == -ENOENT && removal->record.replaces.id != 0) /* or the one that it replaces */
-                r = mount_record_find(&removal->state, &removal->container, boot_id, &removal->record.replaces,
-                                      /* by_root= */ true, removal->record.id, &removal->partner, error);
-        if (r < 0)
-                removal->partner.id[0] = '\0';
-        return r == -ENOENT ? 0 : r;
-}
-
-int removal_find_record(struct removal *removal, struct error *error)
-{
-        const struct request *request = removal->request;
-        char boot_id[PROC_BOOT_ID_SIZE];
-        struct config config;
-        int r = proc_boot_id(boot_id);
-
-        if (r < 0)
-                return fail(error, -r, "read", "boot_id");
-        if (request->has_container && (r = container_pin(&request->container, &removal->container, error)) < 0)
-                return r;
-        removal->reachable = request->has_container;
-        (void)text_copy(removal->record.target, sizeof removal->record.target, request->target);
-        if (request->id != NULL)
-                (void)text_copy(removal->record.id, sizeof removal->record.id, request->id);
-
-        if ((r = config_load(&config, error)) < 0)
-                return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ false, &removal->state, error);
-        if (r == 0)
-                r = request->id != NULL ? read_record(removal, request->id, error)
-                                        : find_by_target(removal, boot_id, error);
-        if (r == 0 && !request->dry_run && (r = lock_record(removal, error)) == 0) /* read again, under the lock */
-                r = read_record(removal, removal->record.id, error);
-        if (r == -ENOENT) {
-                removal->already = true;
-                return 0;
-        }
-        if (r == 0 && !request->has_container) {
-                r = mount_record_reach(&removal->record, boot_id, &removal->container, error);
-                removal->reachable = r == 0;
-                if (r == -ESRCH)
-                        return 0; /* its mounts are gone with it; only the record is left */
-        }
-        return r < 0 ? r : find_partner(removal, boot_id, error);
-}
-
-/* Unmounts the other mount of an interrupted replacement, if there is one. */
-static int unplace_partner(struct removal *removal, struct error *error)
-{
-        const struct mount_record *record = &removal->partner;
-        enum placement placement;
-        int r;
-
-        if (record->id[0] == '\0')
-                return 0;
-        r = in_container_find(&removal->container, record->mount_point, &record->identity, &placement, error);
-        if (r < 0 || placement != PLACEMENT_PRESENT)
-                return r;
-        return in_container_remove(&removal->container, record->mount_point, &record->identity, /* lazily= */ true,
-                                   error);
 }
 
 static int unplace(struct removal *removal, struct error *error)
 {
         const struct mount_record *record = &removal->record;
         enum placement placement;
+        bool removed = false;
         bool lazily;
         int r;
 
@@ -180,25 +57,24 @@ static int unplace(struct removal *removal, struct error *error)
                 removal->already = true;
                 return 0;
         }
-        if (record->raw_device != 0) {
+        if (has_raw(removal) || record->volume[0] != '\0') {
                 removal->node_mnt_ns_fd = namespace_open_own_mounts(error);
                 if (removal->node_mnt_ns_fd < 0)
                         return removal->node_mnt_ns_fd;
         }
-        if (record->replaces.id != 0) {
-                /* interrupted replacement: the old mount covers the new one, or is the only one */
-                r = in_container_find(&removal->container, record->mount_point, &record->replaces, &placement, error);
-                if (r == 0 && placement == PLACEMENT_PRESENT)
-                        r = in_container_remove(&removal->container, record->mount_point, &record->replaces,
-                                                /* lazily= */ true, error);
-                if (r < 0)
-                        return r;
+        if (record->removed) {
+                removal->already = true;
+                return 0;
         }
+        /* interrupted replacement: the old mount covers the new one, or is the only one */
+        if (record->replaces.id != 0 &&
+            (r = remove_if_there(removal, record->mount_point, &record->replaces, &removed, error)) < 0)
+                return r;
         r = in_container_find(&removal->container, record->mount_point, &record->identity, &placement, error);
         if (r < 0)
                 return r;
         if (placement == PLACEMENT_GONE) {
-                removal->already = true;
+                removal->already = !removed;
                 return 0;
         }
         lazily = removal->request->force;
@@ -222,109 +98,116 @@ static int unplace(struct removal *removal, struct error *error)
 
 int removal_forbid_device(struct removal *removal, struct error *error)
 {
-        const struct mount_record *record = &removal->record;
-
-        const struct mount_record *partner = &removal->partner;
+        const struct mount_record *both[] = { &removal->record, &removal->partner };
+        size_t count = removal->partner.id[0] != '\0' ? 2 : 1;
         cleanup_container struct container recorded = CONTAINER_NONE;
         const struct container *container = &recorded;
         struct error ignored;
-        int r;
+        int r = 0;
 
-        if (partner->id[0] != '\0' && (r = mount_record_remove(&removal->state, partner->id, error)) < 0)
+        if (count == 2 && ((r = mount_record_write_former(&removal->state, &removal->partner, error)) < 0 ||
+                           (r = mount_record_remove(&removal->state, removal->partner.id, error)) < 0))
                 return r;
-        if (!removal->reachable || record->raw_device == 0)
+        if (!has_raw(removal))
                 return 0;
+        for (size_t i = 0; !removal->reachable && r >= 0 && i < count; i++) {
+                r = raw_grant_release_all(&removal->state, both[i], error);
+                removal->in_use = removal->in_use || r > 0;
+        }
+        if (!removal->reachable)
+                return r < 0 ? r : 0;
         r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node",
                                    error); /* whose /sys/fs/cgroup has the container's group */
         if (r < 0)
                 return r;
         /* in the control group of the recorded process, if that still runs */
-        if (mount_record_reach(record, record->boot_id, &recorded, &ignored) < 0)
+        if (mount_record_reach(&removal->record, removal->record.boot_id, &recorded, &ignored) < 0)
                 container = &removal->container;
-        r = raw_grant_settle(&removal->state, container, record, /* included= */ false, error);
-        if (r == 0 && partner->id[0] != '\0' && partner->raw_device != 0 && partner->raw_device != record->raw_device)
-                r = raw_grant_settle(&removal->state, container, partner, /* included= */ false, error);
-        return r < 0 ? r : raw_grant_settle_replaced(&removal->state, container, record, error);
+        for (size_t i = 0; r >= 0 && i < count; i++)
+                if (both[i]->raw_device != 0) {
+                        r = raw_grant_settle(&removal->state, container, both[i], /* included= */ false, error);
+                        removal->in_use = removal->in_use || r > 0;
+                }
+        if (r >= 0)
+                r = raw_grant_settle_replaced(&removal->state, container, &removal->record, error);
+        removal->in_use = removal->in_use || r > 0;
+        return r < 0 ? r : 0;
 }
 
 int removal_unplace(struct removal *removal, struct error *error)
 {
+        const struct mount_record *partner = &removal->partner;
+        bool removed = false;
         int r = unplace(removal, error);
 
-        return r < 0 || !removal->reachable ? r : unplace_partner(removal, error);
+        if (r < 0 || !removal->reachable || partner->id[0] == '\0')
+                return r;
+        r = remove_if_there(removal, partner->mount_point, &partner->identity, &removed, error);
+        removal->already = removal->already && !removed;
+        return r;
 }
 
-struct inheritance {
-        const struct removal *removal;
-        char kept[PATH_MAX]; /* the directory that is left */
-        unsigned depth;      /* of the part that existed before */
-};
-
-static int inherit(const struct mount_record *record, const char *id, void *argument, struct error *error)
+/* Takes away what was made for the mount; with the lock of the container's tree, under which mount points come and go. */
+static int unmake_target(struct removal *removal, bool *ret_busy, struct error *error)
 {
-        const struct inheritance *inheritance = argument;
-        const struct removal *removal = inheritance->removal;
-        const char *kept = inheritance->kept;
-        struct mount_record other;
+        const struct mount_record *partner = &removal->partner;
+        struct mount_record *record = &removal->record; /* its lock is held: no other call has handed it more since */
 
-        if (record == NULL || strcmp(id, removal->record.id) == 0 ||
-            !container_same_namespace(&record->mnt_ns, &removal->record.mnt_ns) ||
-            strcmp(record->boot_id, removal->record.boot_id) != 0 || !text_starts(record->mount_point, kept) ||
-            record->mount_point[strlen(kept)] != '/')
-                return 0;
-        other = *record;
-        other.made = (unsigned)text_count(other.mount_point, '/') - inheritance->depth;
-        return mount_record_write(&removal->state, &other, error) == 0;
-}
-
-/*
- * Directories that flexgraft created for this mount may contain other mounts of flexgraft's. One of tother records then
- * takes the directories over, and its removal removes them.
- */
-static void hand_over(struct removal *removal, unsigned left)
-{
-        const struct mount_record *record = &removal->record;
-        struct inheritance inheritance = { .removal = removal,
-                                           .depth = (unsigned)text_count(record->mount_point, '/') - record->made };
-        struct error ignored; /* then the directories stay */
-
-        (void)text_copy(inheritance.kept, sizeof inheritance.kept, record->mount_point);
-        for (unsigned cut = record->made - left; cut > 0; cut--)
-                *strrchr(inheritance.kept, '/') = '\0';
-        (void)mount_record_each(&removal->state, inherit, &inheritance, &ignored);
+        if (partner->id[0] != '\0' && strcmp(partner->mount_point, record->mount_point) == 0 &&
+            partner->made > record->made)
+                record->made = partner->made;
+        return made_unmake(&removal->state, &removal->container, record, ret_busy, error);
 }
 
 int removal_unmake_target(struct removal *removal, struct error *error)
 {
-        struct mount_record *record = &removal->record;
-        unsigned left;
-        int r;
+        const int64_t half_ms = (int64_t)removal->request->timeout_seconds * 1000 / 2;
+        const int64_t until_ms = clock_now_ms() + (half_ms < UNMAKE_MS ? half_ms : UNMAKE_MS);
+        const struct mount_record *record = &removal->record;
+        const uint64_t tree = mount_record_tree_key(&record->mnt_ns);
+        bool busy = true;
+        int r = 0;
 
-        if (!removal->reachable)
+        if (!removal->reachable || record->removed) /* then it made none, and its record may be gone already */
                 return 0;
-        /*
-         * under this lock no other call creates or removes mount points; another removal may have handed us some before
-         */
-        r = state_lock(&removal->state, mount_record_tree_key(&record->mnt_ns), error);
-        if (r == 0)
-                r = mount_record_read(&removal->state, record->id, record, error);
-        if (r < 0)
-                return r;
-        r = target_unmake(&removal->container, record->mount_point, 0, record->made, &left, error);
-        if (r == 0 && left > 0)
-                hand_over(removal, left);
+        while (busy && (r = state_lock(&removal->state, tree, error)) == 0 &&
+               (r = unmake_target(removal, &busy, error)) == 0 && busy && clock_now_ms() < until_ms) {
+                state_unlock(&removal->state, tree);
+                clock_pause_ms(UNMAKE_PAUSE_MS);
+        }
         return r;
+}
+
+int removal_let_go(struct removal *removal, struct error *error)
+{
+        int r = 0;
+
+        if (removal->record.volume[0] == '\0')
+                return 0;
+        if (removal->node_mnt_ns_fd >= 0)
+                r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error);
+        if (r == 0)
+                r = removal->request->keeper->let_go(removal->record.id, error);
+        removal->in_use = removal->in_use || r > 0;
+        return r < 0 ? r : 0;
 }
 
 int removal_forget(struct removal *removal, struct error *error)
 {
-        mount_record_tidy(&removal->state);
-        return mount_record_remove(&removal->state, removal->record.id, error);
+        const struct mount_record *record = &removal->record;
+
+        mount_record_tidy_of(&removal->state, record);
+        if (removal->in_use && record->removed)
+                return 0; /* it stays until its device is free */
+        return mount_record_remove_read(&removal->state, record, error);
 }
 
 void removal_release(struct removal *removal)
 {
+        if (removal->holds)
+                removal->request->keeper->drop(); /* a worker that hangs has it, too */
         state_release(&removal->state);
+        state_release(&removal->wishes);
         container_release(&removal->container);
         fd_close(&removal->node_mnt_ns_fd);
 }

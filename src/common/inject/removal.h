@@ -13,14 +13,26 @@
 #include "mount/in_container.h"
 #include "state/mount_record.h"
 #include "state/state_dir.h"
+#include "state/wish.h"
 
 struct removal {
         const struct request *request;
         struct state state;
         struct container container;
-        bool already;       /* the mount was gone already */
-        int node_mnt_ns_fd; /* to return to, for raw devices; or -EBADF */
-        bool reachable;     /* the container still exists */
+        pid_t named_pid;                    /* the process id that the request may mean; 0: none */
+        uint64_t named_pid_ns;              /* the pid namespace whose procfs the request names; 0: it names none */
+        bool already;                       /* the mount was gone already */
+        int node_mnt_ns_fd;                 /* to return to, for raw devices; or -EBADF */
+        bool reachable;                     /* the container still exists */
+        bool in_use;                        /* a process still has its raw device open, or uses its volume */
+        bool holds;                         /* request->keeper may hold a volume */
+        char held[MOUNT_RECORD_VOLUME_MAX]; /* the volume whose lock is held; "" none */
+        char state_dir[PATH_MAX];
+        char wanted_in[CONTAINER_IDENTITY_MAX]; /* the container that it was wanted in (inject/want); "" in none */
+        char wanted_at[PATH_MAX];               /* on this target */
+        char wanted_id[MOUNT_RECORD_ID_MAX];
+        struct state wishes;     /* where that is written */
+        struct wish_change wish; /* of what is wanted there */
         struct mount_record record;
         struct mount_record partner; /* the other record of an interrupted replacement; its id is "" if there is none */
 };
@@ -28,11 +40,12 @@ struct removal {
 /* removal_begin() - set up a removal in zeroed memory. */
 void removal_begin(struct removal *removal, const struct request *request);
 
-/* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET and FORGET of inject/step.h. */
+/* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET, LET_GO and FORGET of inject/step.h. */
 int removal_find_record(struct removal *removal, struct error *error);
 int removal_unplace(struct removal *removal, struct error *error);
 int removal_forbid_device(struct removal *removal, struct error *error);
 int removal_unmake_target(struct removal *removal, struct error *error);
+int removal_let_go(struct removal *removal, struct error *error);
 int removal_forget(struct removal *removal, struct error *error);
 
 void removal_release(struct removal *removal);

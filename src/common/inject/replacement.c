@@ -9,6 +9,34 @@
 #include "mount/detached.h"
 #include "mount/in_container.h"
 
+/* What the errno of a filesystem says that will never answer again: its server's directory, daemon or device is gone. */
+static bool is_dead(int errnum)
+{
+        return errnum == ESTALE || errnum == ENOTCONN || errnum == EIO || errnum == ENODEV;
+}
+
+static int explain_dead(const struct injection *injection, int r, struct error *error)
+{
+        if (r == 0 || strcmp(error->operation, "fstatfs") != 0 || !is_dead(-r))
+                return r;
+        (void)fail_because(error, -r, "find target", injection->request->target,
+                           "the mount is there, but its filesystem is dead: %s", strerrordesc_np(-r));
+        return error_where(error, injection->container->name);
+}
+
+bool replacement_would_do(const struct error *error)
+{
+        return strcmp(error->operation, "find target") == 0 && (error->errnum == EBUSY || is_dead(error->errnum));
+}
+
+int replacement_check_remap(struct injection *injection, struct error *error)
+{
+        int r = in_container_ask(injection->container, injection->target.fd, injection->request->target, error);
+
+        injection->already = r == 0;
+        return explain_dead(injection, r, error);
+}
+
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         const char *container = injection->container->name;
@@ -23,7 +51,7 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
         r = in_container_options(injection->container, injection->request->target, &earlier->identity, options,
                                  sizeof options, error);
         if (r < 0)
-                return r;
+                return explain_dead(injection, r, error);
         if (strcmp(options, earlier->options) != 0) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
                                    "the mount is there, but the container remounted it: %s, not %s", options,
@@ -53,10 +81,37 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
         return error_where(error, injection->container->name);
 }
 
+int replacement_refuse_volume(const struct injection *injection, const struct mount_record *earlier,
+                              struct error *error)
+{
+        (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                           "volume \"%.200s\" was mounted there; remove it with mount-remove first", earlier->volume);
+        return error_where(error, injection->container->name);
+}
+
+/* A volume is switched while the container uses it: it must not see what is below. */
+static int check_atomic(const struct injection *injection, struct error *error)
+{
+        int r = in_container_knows_beneath();
+
+        if (r == 0)
+                return 0;
+        if (r == -ENOSYS)
+                r = -EOPNOTSUPP;
+        (void)fail_because(error, -r, "move_mount beneath", injection->request->target,
+                           "a volume is switched with no moment without a mount, and this kernel cannot: that needs "
+                           "Linux 6.5 (MOVE_MOUNT_BENEATH)");
+        return error_where(error, injection->container->name);
+}
+
 int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         int r;
 
+        if (earlier->volume[0] != '\0' && !injection->kind->switches)
+                return replacement_refuse_volume(injection, earlier, error);
+        if (injection->kind->switches && (r = check_atomic(injection, error)) < 0)
+                return r;
         if (strcmp(earlier->mount_point, injection->record.mount_point) != 0) {
                 (void)fail_because(error, EBUSY, "find target", injection->request->target,
                                    "the container moved the mount there from %s", earlier->mount_point);
@@ -78,6 +133,8 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
                         return r;
         }
         if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces)) {
+                if (injection->replaced.volume[0] != '\0')
+                        return replacement_refuse_volume(injection, &injection->replaced, error);
                 /*
                  * its call was killed before it placed its mount: the mount at the target is the one that it was to
                  * replace
@@ -85,98 +142,71 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
                 struct mount_record intended = injection->replaced;
 
                 intended.replaces_raw = intended.raw_device;
+                intended.replaces_raw_source = intended.raw_source;
                 intended.raw_device = 0;
+                intended.raw_source = 0;
                 injection->replaced.raw_device = injection->replaced.replaces_raw;
                 injection->replaced.raw_before = injection->replaced.replaces_raw_before;
+                injection->replaced.raw_source = injection->replaced.replaces_raw_source;
                 injection->replaced.raw_writes = true; /* not recorded: assume the most */
                 injection->replaced.replaces_raw = 0;
+                injection->replaced.replaces_raw_source = 0;
+                injection->replaced.digest = 0; /* it is of the other mount's request */
                 if (!injection->request->dry_run && injection->kind->settle != NULL &&
                     (r = injection->kind->settle(injection, &intended, error)) < 0)
                         return r;
         }
         injection->replacing = true;
-        injection->replaced.identity = injection->target.mount;
+        if (!mount_identity_same(&injection->replaced.identity, &injection->target.mount)) /* which has no short id */
+                injection->replaced.identity = injection->target.mount;
+        injection->replaced.replaces = (struct mount_identity){};
         injection->record.replaces = injection->target.mount;
+        mount_record_uses(&injection->replaced, injection->record.replaces_uses);
         injection->record.replaces_raw = injection->replaced.raw_device;
         injection->record.replaces_raw_before = injection->replaced.raw_before;
-        injection->made_before = injection->replaced.made;
+        injection->record.replaces_raw_source = injection->replaced.raw_source;
+        if (injection->made_before < injection->replaced.made)
+                injection->made_before = injection->replaced.made;
         return 0;
 }
 
-int replacement_finish_swap(struct injection *injection, const struct mount_record *earlier, struct error *error)
+static bool is_pending(const struct injection *injection)
 {
-        enum placement placement;
-        int r;
-
-        if (injection->request->dry_run || !mount_identity_same(&injection->target.mount, &earlier->replaces))
-                return 0;
-        r = in_container_find(injection->container, earlier->mount_point, &earlier->identity, &placement, error);
-        if (r < 0 || placement == PLACEMENT_GONE)
-                return r;
-        if ((r = session_save_namespace(injection->session, error)) < 0)
-                return r;
-        r = in_container_remove(injection->container, earlier->mount_point, &earlier->replaces, /* lazily= */ true,
-                                error);
-        if (r == 0)
-                r = session_restore_namespace(injection->session, error);
-        return r < 0 ? r : 1;
+        return injection->replacing && strcmp(injection->replaced.id, injection->record.id) == 0;
 }
 
-int replacement_settle_raw(const struct injection *injection, struct mount_record *record, struct error *error)
+int replacement_write(const struct injection *injection, struct error *error)
 {
+        static struct mount_record pending;
+
+        if (!is_pending(injection))
+                return mount_record_write(&injection->session->state, &injection->record, error);
+        pending = injection->record;
+        mount_record_pending_id(injection->record.id, pending.id);
+        return mount_record_write(&injection->session->state, &pending, error);
+}
+
+/* At every moment a record has the identity of the new mount. */
+int replacement_complete(struct injection *injection, struct error *error)
+{
+        const struct state *state = &injection->session->state;
+        struct mount_record *record = &injection->record;
+        char pending[MOUNT_RECORD_ID_MAX];
         int r = 0;
 
-        if (record->replaces_raw == 0 || injection->kind->settle == NULL)
-                return 0;
-        r = injection->kind->settle((struct injection *)injection, record, error);
-        record->replaces_raw = 0;
-        return r < 0 ? r : mount_record_write(&injection->session->state, record, error);
-}
-
-int replacement_forget(const struct injection *injection, struct mount_record *earlier, struct error *error)
-{
-        static struct mount_record other;
-        const struct state *state = &injection->session->state;
-        int r;
-
-        if (injection->request->dry_run)
-                return 0;
-        if (earlier->replaces.id == 0)
-                return replacement_settle_raw(injection, earlier, error);
-        r = mount_record_find(state, injection->container, injection->record.boot_id, &earlier->replaces,
-                              /* by_root= */ true, earlier->id, &other, error);
-        if (r == 0)
-                r = mount_record_remove(state, other.id, error);
-        if (r < 0 && r != -ENOENT)
+        mount_record_pending_id(record->id, pending);
+        if ((r = mount_record_write_former(state, &injection->replaced, error)) < 0)
                 return r;
-        earlier->replaces = (struct mount_identity){};
-        r = mount_record_write(state, earlier, error);
-        return r < 0 ? r : replacement_settle_raw(injection, earlier, error);
-}
-
-int replacement_finish_other(struct injection *injection, struct error *error)
-{
-        static struct mount_record other;
-        const struct state *state = &injection->session->state;
-        int r = mount_record_find_replacing(state, injection->container, injection->record.boot_id,
-                                            &injection->target.mount, &other, error);
-
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
-        r = replacement_finish_swap(injection, &other, error);
-        if (r > 0) {
-                r = replacement_forget(injection, &other, error);
-                return r < 0 ? r : 1;
-        }
-        if (r < 0 || strcmp(other.id, injection->record.id) == 0)
-                return r; /* this call overwrites it anyway */
-        if (other.raw_device != 0 && injection->kind->settle != NULL) {
-                other.replaces_raw = other.raw_device;
-                other.raw_device = 0;
-                if ((r = injection->kind->settle(injection, &other, error)) < 0)
-                        return r;
-        }
-        return mount_record_remove(state, other.id, error);
+        if (!is_pending(injection)) /* until the replaced mount's record is removed, ours refers to it */
+                r = mount_record_remove(state, injection->replaced.id, error);
+        record->replaces = (struct mount_identity){};
+        if (r == 0)
+                r = mount_record_write(state, record, error);
+        if (r == 0 && is_pending(injection))
+                r = mount_record_remove(state, pending, error);
+        if (r == 0 && record->replaces_raw != 0 && (r = session_restore_namespace(injection->session, error)) == 0)
+                r = replacement_settle_raw(injection, record, error);
+        return r;
 }
 
 /*
@@ -191,11 +221,16 @@ int replacement_swap(struct injection *injection, struct error *error)
 
         injection->old_fd = detached_mount_clone_inside(injection->target.fd, injection->container, path,
                                                         /* recursive= */ true, /* user_ns_fd= */ -1, error);
-        if (injection->old_fd < 0 && injection->old_fd != -EINVAL) /* EINVAL: unbindable, so it cannot be restored */
+        if (injection->old_fd < 0 && injection->old_fd != -EINVAL && /* unbindable: it cannot be restored */
+            injection->old_fd != -ESTALE)                            /* unmounted just now: nothing is to be restored */
                 return injection->old_fd;
         injection->placed = true; /* from here on it may be mounted */
         r = in_container_place(injection->mount_fd, injection->container, &injection->target, /* beneath= */ true,
                                &injection->attributes, error);
+        if (r == -EINVAL && injection->kind->switches)
+                return fail_because(error, EOPNOTSUPP, "move_mount beneath", injection->request->target,
+                                    "the kernel cannot put the volume beneath the mount that is there: that mount came "
+                                    "by propagation, or is the container's root");
         if (r < 0 && r != -EINVAL)
                 return r;
         injection->atomic = r == 0;
@@ -211,17 +246,25 @@ int replacement_swap(struct injection *injection, struct error *error)
 }
 
 /* It is a clone, with another mount id than the record's. */
-int replacement_restore(struct injection *injection, struct error *error)
+int replacement_restore(struct injection *injection, bool beneath, struct error *error)
 {
         struct mount_record *old = &injection->replaced;
         const struct mount_attributes as_it_was = { .recursive = true };
-        cleanup_target struct target target = TARGET_NONE;
+        cleanup_target struct target target;
         enum placement placement;
         struct mount_seen seen;
-        int r = in_container_find(injection->container, old->mount_point, &old->identity, &placement, error);
+        int r;
 
+        target_begin(&target);
+        r = in_container_find(injection->container, old->mount_point, &old->identity, &placement, error);
         if (r < 0 || placement != PLACEMENT_GONE || injection->old_fd < 0)
                 return r;
+        if (beneath) { /* the new one, where it is still on top */
+                r = in_container_find(injection->container, old->mount_point, &injection->record.identity, &placement,
+                                      error);
+                if (r < 0 || placement != PLACEMENT_PRESENT)
+                        return r;
+        }
         if ((r = target_look(injection->container, old->mount_point, &target, error)) < 0)
                 return r;
         if (target.missing > 0)
@@ -235,6 +278,5 @@ int replacement_restore(struct injection *injection, struct error *error)
                 return fail(error, -r, "statx", old->mount_point);
         if ((r = mount_record_write(&injection->session->state, old, error)) < 0)
                 return r;
-        return in_container_place(injection->old_fd, injection->container, &target, /* beneath= */ false, &as_it_was,
-                                  error);
+        return in_container_place(injection->old_fd, injection->container, &target, beneath, &as_it_was, error);
 }

@@ -12,6 +12,11 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "inject/source.h"
+
+#define STAYS_ATTACHED                                                                                                 \
+        "volume \"%s\" stays attached: a container may have bound its mount elsewhere, or a process still uses it; "   \
+        "volume-reconcile detaches it when that has ended"
 
 static json_t *options_array(const char *text)
 {
@@ -46,10 +51,20 @@ static json_t *from_object(const struct mount_record *record)
         return json_pack("{s:o, s:o}", "container", container, "path", reply_printable(record->origin));
 }
 
+/* As requests name it: see mount_record_pending_id(). */
+static json_t *id_text(const struct mount_record *record)
+{
+        char id[MOUNT_RECORD_ID_MAX];
+
+        (void)text_copy(id, sizeof id, record->id);
+        mount_record_settle_id(id);
+        return json_string(id);
+}
+
 static json_t *mount_object(const struct mount_record *record)
 {
         json_t *mount =
-                json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", record->id, "container",
+                json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:I}", "id", id_text(record), "container",
                           container_object(record), "type", record->type, "source", reply_printable(record->source),
                           "target", reply_printable(record->target), "options", options_array(record->options),
                           "idMapping", record->id_mapping, "mountId", (json_int_t)record->identity.id);
@@ -63,6 +78,61 @@ static json_t *mount_object(const struct mount_record *record)
         return mount;
 }
 
+static bool has_former(const struct outcome *outcome)
+{
+        return outcome->replaced && outcome->replaced_volume[0] != '\0';
+}
+
+static json_t *replaced_object(const struct outcome *outcome)
+{
+        json_t *replaced = json_pack("{s:b}", "atomic", outcome->atomic);
+
+        if (replaced != NULL && has_former(outcome))
+                (void)json_object_set_new(replaced, "volume", json_string(outcome->replaced_volume));
+        return replaced;
+}
+
+static json_t *how_array(unsigned how)
+{
+        static const char *const words[] = { "file", "cwd", "root", "mapped" }; /* the bits of enum open_files_how */
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+                if ((how & 1U << i) != 0)
+                        (void)json_array_append_new(array, json_string(words[i]));
+        return array;
+}
+
+/* What became of volumes whose mounts were replaced, by this call or an earlier one. */
+static void add_former(json_t *mount, const struct former *former, bool replaced)
+{
+        json_t *open;
+
+        if (replaced || former->count > 0 || former->more) {
+                open = json_array();
+                for (size_t i = 0; i < former->count; i++) {
+                        const struct former_process *one = &former->processes[i];
+
+                        (void)json_array_append_new(open, json_pack("{s:s, s:i, s:o, s:o}", "volume", one->volume,
+                                                                    "pid", (int)one->process.pid, "command",
+                                                                    reply_printable(one->process.command), "how",
+                                                                    how_array(one->process.how)));
+                }
+                (void)json_object_set_new(mount, "stillOpen", open);
+        }
+        if (former->more)
+                (void)json_object_set_new(mount, "stillOpenMore", json_true());
+        if (former->attached[0] == '\0')
+                return;
+        (void)json_object_set_new(mount, "stillAttached", json_string(former->attached));
+        (void)json_object_set_new(
+                mount, "hint",
+                former->problem[0] != '\0'
+                        ? json_sprintf("volume \"%s\" stays attached: %s; volume-reconcile tries again",
+                                       former->attached, former->problem)
+                        : json_sprintf(STAYS_ATTACHED, former->attached));
+}
+
 static json_t *mounted_object(const struct outcome *outcome)
 {
         const struct mount_record *record = outcome->record;
@@ -74,7 +144,9 @@ static json_t *mounted_object(const struct outcome *outcome)
                 (void)json_object_set_new(mount, "origin", reply_printable(record->origin));
         (void)json_object_set_new(mount, "alreadyMounted", json_boolean(outcome->already));
         if (outcome->replaced)
-                (void)json_object_set_new(mount, "replaced", json_pack("{s:b}", "atomic", outcome->atomic));
+                (void)json_object_set_new(mount, "replaced", replaced_object(outcome));
+        if (outcome->former != NULL)
+                add_former(mount, outcome->former, has_former(outcome));
         return mount;
 }
 
@@ -99,16 +171,31 @@ int inject_reply_removed(const struct outcome *outcome)
 {
         const struct mount_record *record = outcome->record;
         json_t *removed = json_object();
+        json_t *reply;
 
         if (record->id[0] != '\0')
-                (void)json_object_set_new(removed, "id", json_string(record->id));
+                (void)json_object_set_new(removed, "id", id_text(record));
         if (record->target[0] != '\0')
                 (void)json_object_set_new(removed, "target", reply_printable(record->target));
         if (record->pid != 0)
                 (void)json_object_set_new(removed, "container", container_object(record));
-        return reply_say(json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
-                                   outcome->already),
-                         EXIT_DONE);
+        reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "removed", removed, "alreadyRemoved",
+                          outcome->already);
+        if (reply != NULL && outcome->in_use) {
+                char id[MOUNT_RECORD_ID_MAX];
+
+                json_t *hint;
+
+                mount_record_removed_id(record, id);
+                hint = record->volume[0] != '\0'
+                               ? json_sprintf(STAYS_ATTACHED, record->volume)
+                               : json_sprintf("a process still has the device open, and can use it until it closes it; "
+                                              "until then record %s says that the device is in use",
+                                              id);
+                (void)json_object_set_new(reply, "stillReachable", json_true());
+                (void)json_object_set_new(reply, "hint", hint);
+        }
+        return reply_say(reply, EXIT_DONE);
 }
 
 static void add_notes(json_t *reply, const char *key, const char (*ids)[MOUNT_RECORD_ID_MAX], size_t count)
@@ -123,30 +210,40 @@ static void add_notes(json_t *reply, const char *key, const char (*ids)[MOUNT_RE
         (void)json_object_set_new(reply, key, list);
 }
 
+static const char *const device_words[] = {
+        [BLOCK_DEVICE_PRESENT] = "present", [BLOCK_DEVICE_REPLACED] = "replaced", [BLOCK_DEVICE_GONE] = "gone"
+};
+
+static json_t *listed_object(const void *entries, size_t i)
+{
+        const struct listing_entry *entry = (const struct listing_entry *)entries + i;
+        const struct mount_record *record = listing_record(entry);
+        json_t *mount = mount_object(record);
+
+        if (mount == NULL)
+                return NULL;
+        (void)json_object_set_new(mount, "state", json_string(listing_state(entry)));
+        (void)json_object_set_new(mount, "wanted", json_boolean(entry->wanted));
+        if (record->disk != 0)
+                (void)json_object_set_new(mount, "device", json_string(device_words[entry->device]));
+        if (record->removed)
+                (void)json_object_set_new(mount, "stillReachable", json_true());
+        if (record->remap_key != 0)
+                (void)json_object_set_new(
+                        mount, "remap",
+                        json_pack("{s:i, s:b}", "pid", record->remap_pid, "running", entry->remap_runs));
+        if (entry->problem[0] != '\0')
+                (void)json_object_set_new(mount, "problem", json_string(entry->problem));
+        return mount;
+}
+
 int inject_reply_listed(const struct listing *listing)
 {
-        json_t *mounts = json_array();
-        json_t *reply;
+        json_t *reply = json_pack("{s:s}", "status", "Success");
 
-        for (size_t i = 0; i < listing->count; i++) {
-                const struct listing_entry *entry = &listing->entries[i];
-                json_t *mount = mount_object(&entry->record);
-
-                if (mount != NULL) {
-                        (void)json_object_set_new(mount, "state", json_string(placement_word(entry->placement)));
-                        if (entry->record.remap_key != 0)
-                                (void)json_object_set_new(mount, "remap",
-                                                          json_pack("{s:i, s:b}", "pid", entry->record.remap_pid,
-                                                                    "running", entry->remap_runs));
-                        if (entry->problem[0] != '\0')
-                                (void)json_object_set_new(mount, "problem", json_string(entry->problem));
-                }
-                (void)json_array_append_new(mounts, mount);
-        }
-        reply = json_pack("{s:s, s:o}", "status", "Success", "mounts", mounts);
         add_notes(reply, "setAside", listing->set_aside, listing->set_aside_count);
         add_notes(reply, "unreadable", listing->unreadable, listing->unreadable_count);
-        return reply_say(reply, EXIT_DONE);
+        return reply_say_list(reply, "mounts", listing->count, listed_object, listing->entries, EXIT_DONE);
 }
 
 static json_t *steps_array(const struct plan *plan)
@@ -188,9 +285,11 @@ int inject_reply_planned_all(const struct plan *plans, const struct outcome *out
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)
 {
-        if (container->id != NULL || container->known_as != NULL)
-                (void)snprintf(ret_name, size, "container %s",
-                               container->id != NULL ? container->id : container->known_as);
+        char name[CONTAINER_NAME_MAX];
+
+        container_reference_name(container, name, sizeof name);
+        if (name[0] != '\0')
+                (void)snprintf(ret_name, size, "container %s", name);
         else if (container->proc_dir != NULL)
                 (void)snprintf(ret_name, size, "container %.200s", container->proc_dir);
         else
@@ -250,6 +349,11 @@ static void put_message(const struct request *request, const struct error *error
                        error->kernel[0] != '\0' ? ")" : "");
 }
 
+static const char *hint_of(const struct request *request, const struct error *error)
+{
+        return failure_hint(error, request->source_kind != NULL ? request->source_kind->hints : NULL);
+}
+
 static int say_failure(const struct request *request, const struct request *entry, const struct error *error)
 {
         static char message[5 * PATH_MAX];
@@ -258,7 +362,7 @@ static int say_failure(const struct request *request, const struct request *entr
                 (void)snprintf(message, sizeof message, "mounts[%zu]: ", entry->index);
         put_message(entry != NULL ? entry : request, error, message + strlen(message),
                     sizeof message - strlen(message));
-        return failure_say(message, error);
+        return failure_say(message, error, hint_of(entry != NULL ? entry : request, error));
 }
 
 int inject_reply_failure(const struct request *request, const struct error *error)
@@ -275,7 +379,7 @@ int inject_reply_complaint(const char *program, const struct request *request, c
 {
         static char line[6 * PATH_MAX];
         bool understood = failure_exit_status(error) == EXIT_FAILED;
-        const char *hint = understood ? failure_hint(error) : NULL;
+        const char *hint = understood ? hint_of(request, error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 
         if (understood)
@@ -287,12 +391,7 @@ int inject_reply_complaint(const char *program, const struct request *request, c
         length = strlen(line);
         (void)snprintf(line + length, sizeof line - length, "%s%s%s", hint != NULL ? " (" : "",
                        hint != NULL ? hint : "", hint != NULL ? ")" : "");
-        line[sizeof line - 2] = '\0';
-        text_make_printable(line); /* what an annotation brought must not write a log of its own */
-        length = strlen(line);
-        line[length] = '\n';
-        (void)file_write_all(STDERR_FILENO, line, length + 1); /* nobody is left to tell */
-        return failure_exit_status(error);
+        return failure_complain(line, sizeof line, error);
 }
 
 int inject_reply_usage(const char *program, const char *complaint)

@@ -5,7 +5,8 @@
 
 #define ALL ~0U
 
-static const char *const states[] = { "present", "covered", "gone", NULL };
+static const char *const states[] = { "present", "covered", "gone", "wanted", "unknown", NULL };
+static const char *const device_states[] = { "present", "replaced", "gone", NULL };
 
 static const struct key container_keys[] = {
         { "pid", ALL, ALL, KEY_COUNT, .help = "its first process" },
@@ -27,6 +28,7 @@ static const struct key_table nfs = KEY_TABLE(nfs_keys);
 
 static const struct key replaced_keys[] = {
         { "atomic", ALL, ALL, KEY_BOOLEAN, .help = "whether there was no moment without a mount" },
+        { "volume", ALL, 0, KEY_ANY, .help = "name of the volume that was there" },
 };
 static const struct key_table replaced = KEY_TABLE(replaced_keys);
 
@@ -36,6 +38,18 @@ static const struct key remap_keys[] = {
 };
 static const struct key_table remap = KEY_TABLE(remap_keys);
 
+static const char *const how_words[] = { "file", "cwd", "root", "mapped", NULL };
+
+static const struct key open_keys[] = {
+        { "volume", ALL, ALL, KEY_ANY, .help = "of which it has files open" },
+        { "pid", ALL, ALL, KEY_COUNT, .help = "the process, as the node counts" },
+        { "command", ALL, ALL, KEY_ANY, .help = "as it calls itself" },
+        { "how", ALL, ALL, KEY_ARRAY, .words = how_words,
+          .help = "an open file, the working directory, the root directory, a mapped file" },
+};
+static const struct key_table open = KEY_TABLE(open_keys);
+
+#define SWITCHES (REQUEST_MOUNT_VOLUME | REQUEST_MOUNT_BATCH)
 #define MADE (REQUEST_MOUNTS | REQUEST_MOUNT_BATCH)
 
 static const struct key mount_keys[] = {
@@ -52,8 +66,21 @@ static const struct key mount_keys[] = {
         { "origin", MADE, 0, KEY_ANY, .help = "what the source turned out to be" },
         { "alreadyMounted", MADE, MADE, KEY_BOOLEAN, .help = "whether the same request was done before" },
         { "replaced", MADE, 0, KEY_OBJECT, .members = &replaced, .help = "that it took the place of another" },
+        { "stillOpen", SWITCHES, 0, KEY_ARRAY, .members = &open,
+          .help = "processes that have files of a volume open which this one replaced; it stays in use" },
+        { "stillOpenMore", SWITCHES, 0, KEY_BOOLEAN,
+          .help = "true: there are more, or not all were looked at in time" },
+        { "stillAttached", SWITCHES, 0, KEY_ANY, .help = "a replaced volume that could not be detached" },
+        { "hint", SWITCHES, 0, KEY_ANY, .help = "why it stays attached" },
         { "state", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_WORD, .words = states,
-          .help = "what the kernel says; covered: by another mount, or moved away" },
+          .help = "what the kernel says; covered: by another mount, or moved away; wanted: it is not there, and comes "
+                  "when the container starts again; unknown: it could not be asked" },
+        { "wanted", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_BOOLEAN,
+          .help = "whether it is wanted whenever the container runs: \"persist\"" },
+        { "device", REQUEST_MOUNT_LIST, 0, KEY_WORD, .words = device_states,
+          .help = "of a block device: whether its number is still the disk that was mounted" },
+        { "stillReachable", REQUEST_MOUNT_LIST, 0, KEY_BOOLEAN,
+          .help = "true: it was removed or replaced, but a process may still have its raw device or files open" },
         { "remap", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &remap,
           .help = "the daemon that serves \"ids\": \"remap\"" },
         { "problem", REQUEST_MOUNT_LIST, 0, KEY_ANY, .help = "why the kernel could not be asked" },
@@ -79,6 +106,9 @@ static const struct key removed_keys[] = {
         { "status", ALL, ALL, KEY_WORD, .words = schema_success, .help = "it is not mounted any more" },
         { "removed", ALL, ALL, KEY_OBJECT, .members = &removed_mount, .help = "what was removed" },
         { "alreadyRemoved", ALL, ALL, KEY_BOOLEAN, .help = "whether it was gone before" },
+        { "stillReachable", ALL, 0, KEY_BOOLEAN,
+          .help = "true: a process still has the raw device open, or uses the volume" },
+        { "hint", ALL, 0, KEY_ANY, .help = "what that means" },
 };
 static const struct key_table removed = KEY_TABLE(removed_keys);
 

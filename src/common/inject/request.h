@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "block/image.h"
 #include "container/container.h"
 #include "mount/options.h"
 
@@ -25,10 +26,14 @@ enum request_kind {
         REQUEST_MOUNT_OVERLAY = 64,
         REQUEST_MOUNT_BATCH = 128,
         REQUEST_MOUNT_NFS = 256,
+        REQUEST_MOUNT_VOLUME = 512,
+        REQUEST_MOUNT_IMAGE = 1024,
 };
 
-#define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_MOUNT_BLOCK) /* "source" is the node's */
-#define REQUEST_IN_CONTAINER (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY)
+#define REQUEST_ON_DEVICE (REQUEST_MOUNT_BLOCK | REQUEST_MOUNT_IMAGE) /* a filesystem on a block device */
+#define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_ON_DEVICE)    /* "source" is the node's */
+#define REQUEST_IN_CONTAINER                                                                                           \
+        (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY | REQUEST_MOUNT_VOLUME)
 #define REQUEST_MOUNTS (REQUEST_IN_CONTAINER | REQUEST_MOUNT_CONTAINER)
 
 #define REQUEST_LAYERS_MAX 64
@@ -38,12 +43,22 @@ enum request_kind {
 /* How owners are made right (docs/owners.md). */
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
-struct source_kind; /* inject/source.h */
+struct source_kind;   /* inject/source.h */
+struct volume_keeper; /* inject/volume_keeper.h */
+
+/* Of a volume that is made if there is none. */
+struct request_create {
+        uint64_t size_bytes; /* 0: none is made */
+        const char *pool;    /* NULL: the default, or the profile's */
+        const char *profile; /* NULL: none */
+};
 
 struct request {
         enum request_kind kind;
         const struct source_kind *source_kind;    /* the row of a mount's kind; NULL: it is no mount */
         const struct source_kind *const *sources; /* the kinds that it, or an entry of a batch, may be of; NULL: none */
+        const struct volume_keeper *keeper;       /* of mount-remove, for volumes by name; NULL: none */
+        const void *said;                         /* a mount: its JSON object, borrowed: what "persist" keeps */
         void *json;                               /* owns every string below */
         struct container_reference container;
         bool has_container;
@@ -55,6 +70,8 @@ struct request {
         char target[PATH_MAX];                 /* normal; "" when not given */
         const char *id;                        /* NULL: derived */
         const char *fs_type;                   /* NULL: found out */
+        struct request_create create;          /* volume by name */
+        struct image_choice partition;         /* image: of it */
         const char *lower[REQUEST_LAYERS_MAX]; /* overlay: the topmost first */
         size_t lower_count;
         const char *upper; /* NULL: read-only */
@@ -76,6 +93,10 @@ struct request {
         bool raw;          /* block: the device itself */
         bool mkdir_source; /* container-to-container: make a missing source directory */
         bool replace;
+        bool persist;  /* it is wanted whenever the container runs (state/wish) */
+        bool unwanted; /* it was said that it is not */
+        bool wanted;   /* batch: what is wanted in the container; a mount: it comes from there, so that root asked */
+        const char *wanted_source; /* wanted: what its kind's identify() said of its source then; "" nothing */
         bool held; /* somebody else's request: what it may have read-only stays so, where anything can bind the
                       container */
         int timeout_seconds;

@@ -89,8 +89,10 @@ static int parse_oci_entry(struct request *entry, const json_t *value, struct er
                         return r;
                 if (strcmp(key, "destination") == 0)
                         r = request_key_take_as(entry, "target", key, part, error);
-                else if (strcmp(key, "options") == 0 || (strcmp(key, "source") == 0 && entry->source_kind->oci_source))
+                else if (strcmp(key, "options") == 0)
                         r = request_key_take(entry, key, part, error);
+                else if (strcmp(key, "source") == 0 && entry->source_kind->oci_source != NULL)
+                        r = request_key_take_as(entry, entry->source_kind->oci_source, key, part, error);
                 else if (strcmp(key, "source") != 0 && strcmp(key, "type") != 0)
                         return key_unknown(key, error);
         }
@@ -162,6 +164,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
 
                 request_begin(entry, 0);
                 entry->sources = request->sources;
+                entry->said = json_is_array(value) ? json_array_get(value, i) : value;
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);
                 if (r < 0)
                         return fail_entry(key, i, r, error);
@@ -192,13 +195,16 @@ int request_batch_finish(struct request *request, struct error *error)
                 return json_value_refuse(error, "mounts", "is missing");
         for (size_t i = 0; i < request->entry_count; i++) {
                 struct request *entry = &request->entries[i];
-                int r;
+                int r = 0;
 
                 if (!entry->has_container && request->has_container) {
                         entry->container = request->container;
                         entry->has_container = true;
                 }
-                entry->replace = entry->replace || request->replace;
+                entry->replace = entry->replace || (request->replace && request_key_is_for(entry, "replace"));
+                if (request_key_given(request, "persist") && !request_key_given(entry, "persist") &&
+                    (r = request_key_take(entry, "persist", request->persist ? json_true() : json_false(), error)) < 0)
+                        return fail_entry("mounts", i, r, error);
                 entry->dry_run = request->dry_run;
                 entry->timeout_seconds = request->timeout_seconds;
                 if ((r = request_rules_apply(entry, error)) < 0)

@@ -10,11 +10,29 @@
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
 #include "inject/source.h"
+#include "inject/want.h"
+
+/* What is wanted in a container may be nothing, and is never wanted anew. */
+static int finish_batch(struct request *request, struct error *error)
+{
+        int r;
+
+        if (!request->wanted)
+                return request_batch_finish(request, error);
+        if (request->entry_count > 0)
+                return json_value_refuse(error, "wanted", "stands instead of \"mounts\"");
+        if (!request->has_container)
+                return json_value_refuse(error, "container", "is missing");
+        if (request_key_given(request, "persist"))
+                return json_value_refuse(error, "persist", "is said of what is wanted already");
+        r = want_add_all(request, error);
+        return r < 0 || request->entry_count == 0 ? r : request_batch_finish(request, error);
+}
 
 static int finish(struct request *request, struct error *error)
 {
         if (request->kind == REQUEST_MOUNT_BATCH)
-                return request_batch_finish(request, error);
+                return finish_batch(request, error);
         if ((request->kind & REQUEST_MOUNTS) != 0)
                 return request_rules_apply(request, error);
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&
@@ -40,9 +58,10 @@ int request_parse(struct request *ret_request, enum request_kind kind, const str
         for (; sources != NULL && *sources != NULL; sources++)
                 if ((*sources)->request == kind)
                         ret_request->source_kind = *sources;
-        if ((r = key_read_request(argc, argv, /* optional= */ false, &json, error)) < 0)
+        if ((r = key_read_request(argc, argv, &json, error)) < 0)
                 return r;
         ret_request->json = json;
+        ret_request->said = json;
         json_object_foreach (json, key, value) {
                 if (kind == REQUEST_MOUNT_BATCH && strcmp(key, "mounts") == 0)
                         r = request_batch_add(ret_request, key, value, error);

@@ -6,8 +6,40 @@
 #include <sys/mount.h>
 
 #include "base/json_value.h"
+#include "inject/injection.h"
 #include "inject/request_keys.h"
 #include "inject/source.h"
+
+/*
+ * "persist": the container has a name, and the request no secret. A pod's containers have another id each time; what is
+ * mounted in them, the pod's author asks for.
+ */
+static int check_persist(struct request *request, struct error *error)
+{
+        const struct container_reference *container = &request->container;
+        const struct mount_options *options = &request->options;
+
+        request->unwanted = !request->persist && request_key_given(request, "persist");
+        if (!request->persist)
+                return 0;
+        if (request->source_kind->of_container)
+                return json_value_refuse(error, "persist",
+                                         "is not for a source in another container, which may be another one by then");
+        if (request->id != NULL)
+                return json_value_refuse(error, "persist",
+                                         "is not for a mount with an \"id\" of your choice: a mount in another "
+                                         "container may have it by then");
+        if (container->id == NULL && container->unit == NULL)
+                return json_value_refuse(error, "persist",
+                                         "needs a container by its id or its unit: a process ends with its container, "
+                                         "and the containers of a pod have another id each time");
+        for (size_t i = 0; i < options->fs_count; i++)
+                if (injection_option_kept(options->fs_options[i]) < strlen(options->fs_options[i]))
+                        return fail_because(error, EINVAL, OPERATION_PARSE, "persist",
+                                            "persist: the option \"%.*s\" may hold a secret, and secrets are not kept",
+                                            (int)strcspn(options->fs_options[i], "="), options->fs_options[i]);
+        return 0;
+}
 
 /* What can be said only once every key is known. Also fills in what follows from them. */
 int request_rules_apply(struct request *request, struct error *error)
@@ -32,5 +64,5 @@ int request_rules_apply(struct request *request, struct error *error)
         request->read_only = request->options.read_only;
         request->recursive = request->recursive || request->options.recursive;
         mount_options_default(&request->options);
-        return r;
+        return r < 0 ? r : check_persist(request, error);
 }

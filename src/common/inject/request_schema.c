@@ -37,10 +37,17 @@ json_t *request_schema_container(const struct key_table *table, unsigned program
         json_t *pid = json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 1, "maximum", INT_MAX);
         json_t *name =
                 json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", JSON_VALUE_ID_MAX, "pattern", NAME_PATTERN);
-        json_t *object = json_pack("{s:s, s:{s:O, s:O, s:o, s:o}, s:b, s:[{s:[s]}, {s:[s]}, {s:[s]}], s:{s:[s]}}",
-                                   "type", "object", "properties", "pid", pid, "id", name, "runtime", runtimes(),
-                                   "procDir", string("^/"), "additionalProperties", 0, "oneOf", "required", "pid",
-                                   "required", "id", "required", "procDir", "dependentRequired", "runtime", "id");
+        json_t *user =
+                json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", 0, "maximum", (json_int_t)UINT32_MAX - 1);
+        json_t *members = json_pack(
+                "{s:O, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", pid, "id", name, "runtime", runtimes(), "user", user,
+                "pod", string("^[a-z0-9-]+/[a-z0-9.-]+$"), "container", string("^[a-z0-9-]+$"), "unit",
+                string("^[A-Za-z0-9:_\\\\@-][A-Za-z0-9:._\\\\@-]*\\.(service|scope)$"), "procDir", string("^/"));
+        json_t *object =
+                json_pack("{s:s, s:o, s:b, s:[{s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}], s:{s:[s], s:[s], s:[s]}}",
+                          "type", "object", "properties", members, "additionalProperties", 0, "oneOf", "required",
+                          "pid", "required", "id", "required", "pod", "required", "unit", "required", "procDir",
+                          "dependentRequired", "runtime", "id", "user", "id", "container", "pod");
 
         (void)programs;
         return json_pack("{s:[o, o, o]}", "anyOf", pid, name, object);
@@ -88,4 +95,12 @@ json_t *request_schema_lower(const struct key_table *table, unsigned programs)
         (void)programs;
         return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", string("^/"), "type", "array", "minItems", 1,
                          "maxItems", REQUEST_LAYERS_MAX, "items", string("^/"));
+}
+
+json_t *request_schema_partition(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}]}", "anyOf", "type", "integer", "minimum", 0, "maximum",
+                         IMAGE_PARTITION_MAX, "type", "string", "minLength", 1, "maxLength", JSON_VALUE_ID_MAX * 2);
 }

@@ -16,5 +16,6 @@ json_t *request_schema_to(const struct key_table *table, unsigned programs);
 json_t *request_schema_options(const struct key_table *table, unsigned programs);
 json_t *request_schema_mode(const struct key_table *table, unsigned programs);
 json_t *request_schema_lower(const struct key_table *table, unsigned programs);
+json_t *request_schema_partition(const struct key_table *table, unsigned programs);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,10 +16,13 @@
 #include "process/proc.h"
 #include "process/sealed_child.h"
 #include "state/config.h"
+#include "state/mount_record.h"
+#include "state/named_container.h"
 
 void session_begin(struct session *session, bool dry_run, const struct policy *policy, const char *created_root)
 {
         session->state = (struct state)STATE_NONE;
+        session->wishes = (struct state)STATE_NONE;
         session->dry_run = dry_run;
         session->policy = policy;
         session->created_root = created_root;
@@ -52,6 +57,7 @@ static int enter_root(struct container *container, const char *path, struct erro
         struct root_job job = { .container = container, .path = path };
         const int keep[] = { container->mnt_ns_fd };
         int fd = sealed_child_run(open_root_in_child, &job, keep, 1, error);
+        char prefix[PATH_MAX];
         char link[64];
         ssize_t n;
 
@@ -61,17 +67,18 @@ static int enter_root(struct container *container, const char *path, struct erro
         container->root_fd = fd;
         /* as in its mount table: links resolved, slashes normal */
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        n = readlink(link, container->root_prefix, sizeof container->root_prefix - 1);
+        n = readlink(link, prefix, sizeof prefix);
         if (n < 0)
                 return fail(error, errno, "readlink", path);
-        container->root_prefix[n] = '\0';
-        return 0;
+        container->root_prefix = strndup(prefix, (size_t)n);
+        return container->root_prefix == NULL ? fail(error, ENOMEM, "readlink", path) : 0;
 }
 
 int session_pin(struct session *session, const struct container_reference *reference, struct container **ret_container,
                 struct error *error)
 {
         struct container *container = &session->containers[session->container_count];
+        struct container_reference named = *reference;
         int r;
 
         for (size_t i = 0; i < session->container_count; i++)
@@ -82,7 +89,11 @@ int session_pin(struct session *session, const struct container_reference *refer
         if (session->container_count == SESSION_CONTAINERS_MAX)
                 return fail_because(error, E2BIG, "pin container", "the request", "more than %d containers in one call",
                                     SESSION_CONTAINERS_MAX);
-        r = container_pin(reference, container, error);
+        if (session->policy != NULL) { /* it lists containers by their ids, not processes */
+                named.or_pid = 0;
+                named.whole_id = true;
+        }
+        r = named_container_pin(&named, container, error);
         if (r == 0 && session->created_root != NULL && reference->created)
                 r = enter_root(container, session->created_root, error);
         if (r < 0) {
@@ -96,7 +107,6 @@ int session_pin(struct session *session, const struct container_reference *refer
 
 int session_open_state(struct session *session, struct error *error)
 {
-        struct config config;
         int r;
 
         if (session->state.dir_fd >= 0 || session->boot_id[0] != '\0')
@@ -104,9 +114,9 @@ int session_open_state(struct session *session, struct error *error)
         r = proc_boot_id(session->boot_id);
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
-        if ((r = config_load(&config, error)) < 0)
+        if ((r = config_state_dir(session->state_dir, error)) < 0)
                 return r;
-        r = state_open(config.state_dir, "mounts", /* create= */ !session->dry_run, &session->state, error);
+        r = mount_record_open(session->state_dir, /* create= */ !session->dry_run, &session->state, error);
         return r == -ENOENT && session->dry_run ? 0 : r;
 }
 
@@ -148,5 +158,6 @@ void session_release(struct session *session)
                 container_release(&session->containers[i]);
         session->container_count = 0;
         state_release(&session->state);
+        state_release(&session->wishes);
         fd_close(&session->node_mnt_ns_fd);
 }

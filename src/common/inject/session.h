@@ -22,6 +22,8 @@ struct session {
         const struct container_reference *references[SESSION_CONTAINERS_MAX];
         size_t container_count;
         struct state state;
+        struct state wishes; /* what is wanted in containers (state/wish) */
+        char state_dir[PATH_MAX];
         char boot_id[PROC_BOOT_ID_SIZE];
         bool dry_run;                /* it changes nothing, so it takes no locks */
         const struct policy *policy; /* NULL: root asks, and may do anything */

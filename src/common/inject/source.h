@@ -8,12 +8,16 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/failure.h"
+#include "base/need.h"
 #include "inject/request.h"
 #include "inject/step.h"
 
 struct injection;
 struct mount_record;
 struct policy;
+
+#define SOURCE_IDENTITY_SIZE 64 /* terminated */
 
 /* Whether remap-daemon (inject/remap.h) may serve a kind of mount. */
 enum source_remap {
@@ -34,17 +38,22 @@ struct source_kind {
         /* Entries of an OCI configuration's "mounts": */
         const char *const *oci_types; /* "type"s that mean this kind, ended by NULL; NULL: none */
         bool oci_others;              /* a "type" of no kind means this one if "source" is a device */
-        bool oci_source;              /* "source" counts; false: it is ignored, as with tmpfs */
+        const char *oci_source;       /* the key that "source" means; NULL: it is ignored, as with tmpfs */
 
         bool clones;       /* the mount is a clone of an existing one: may be recursive, takes no filesystem options */
         bool of_container; /* the source is another container's: "from" and "to" */
         bool foreign;      /* a container may have written its content: nosuid and nodev are always locked */
+        bool shared;       /* others write through its superblock: read-only, it is locked with all that is set */
         bool maps;         /* make() maps the owners itself, and sets record.id_mapping */
+        bool switches;     /* it may replace a volume by name, and replaces only with no moment without a mount */
+        bool fresh;        /* it has no owners from before: the mount is made with ids of the container */
         bool ownable;      /* make() can create a superblock that the container's user namespace owns */
         enum source_remap remap;
         enum step open_step;                 /* the step that finds the source; STEP_NONE: it has none */
         enum step make_step;                 /* the step that makes the detached mount */
         const char *const *harmless_options; /* options that a policy need not list, ended by NULL; NULL: none */
+        need_set needs;                      /* what the node must have for it, as host-check says */
+        const struct hint *hints;            /* what to do about failures of this kind alone; NULL: nothing */
 
         /*
          * check() - the rules of this kind that need all keys of the request; sets what follows from them, even
@@ -54,6 +63,12 @@ struct source_kind {
         /* check_policy() - rules besides "kinds", "options" and "sources". NULL: none. Errors: EACCES. */
         int (*check_policy)(const struct request *request, const struct policy *policy, struct error *error);
 
+        /*
+         * hold() - take what is locked before all mounts. Called for all mounts of a call once their containers are
+         * pinned, in the order of their sources, so that two calls cannot deadlock. like: one with this function and
+         * source that has it already; NULL: none. NULL: nothing is locked.
+         */
+        int (*hold)(struct injection *injection, const struct injection *like, struct error *error);
         /* open() - find the source; sets directory, record.origin and what make() needs. NULL with STEP_NONE. */
         int (*open)(struct injection *injection, struct error *error);
         /* make() - set mount_fd; owned: with a superblock that the container's user namespace owns. */
@@ -61,22 +76,34 @@ struct source_kind {
         /* allow() - let the container open the device; runs after the record is written. NULL: there is no device. */
         int (*allow)(struct injection *injection, struct error *error);
         /*
+         * identify() - what tells the source from another one that has its name later, in SOURCE_IDENTITY_SIZE bytes:
+         * "persist" keeps it. Runs after open(). NULL: the name is enough.
+         */
+        int (*identify)(const struct injection *injection, char *ret_identity, struct error *error);
+        /*
          * settle() - take back access that only a replaced mount needed; runs in the node's namespaces. NULL: nothing.
          */
         int (*settle)(struct injection *injection, const struct mount_record *record, struct error *error);
         /* undo() - undo visible changes of open() and make(); is called even if they changed nothing. NULL: nothing. */
         int (*undo)(struct injection *injection, struct error *error);
+        int undo_ms; /* what undo() may take; 0: as little as any */
+        /*
+         * release() - close what open() keeps besides the injection's own descriptors; after undo(), in the program
+         * itself: a worker that hangs has all descriptors too, and with them locks. NULL: nothing.
+         */
+        void (*release)(struct injection *injection);
 };
 
 extern const struct source_kind source_bind;      /* a file or directory of the node */
 extern const struct source_kind source_block;     /* a filesystem on a block device of the node */
 extern const struct source_kind source_container; /* a file or directory of another container */
+extern const struct source_kind source_image;     /* the filesystem in an image file of the node */
 extern const struct source_kind source_nfs;       /* an export of an NFS server */
 extern const struct source_kind source_overlay;   /* an overlay of directories of the node */
 extern const struct source_kind source_raw;   /* a block device itself: source_block's check() selects it for "raw" */
 extern const struct source_kind source_tmpfs; /* a fresh tmpfs */
 
-/* source_kinds - every kind that a request can name, ended by NULL; it links them all into the program. */
+/* source_kinds - every kind that a request can name, ended by NULL, those above inject/ too (named/source_kinds.c). */
 extern const struct source_kind *const source_kinds[];
 
 #endif

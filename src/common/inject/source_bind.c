@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_bind.c - a file or directory of the node as the source of a mount: opened once, cloned. */
 #include <errno.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "base/json_value.h"
@@ -19,6 +20,11 @@ static int open_source(struct injection *injection, struct error *error)
                 return injection->source_fd;
         if (fstat(injection->source_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
+        if (S_ISBLK(st.st_mode) && (injection->request->options.attr_clear & MOUNT_ATTR_NODEV) == 0)
+                return fail_because(
+                        error, EINVAL, "open source", source,
+                        "it is a block device: mount-block mounts its filesystem, or with \"raw\" gives the "
+                        "device itself");
         injection->directory = S_ISDIR(st.st_mode);
         return injection_check_policy(injection, error);
 }
@@ -44,7 +50,7 @@ const struct source_kind source_bind = {
         .word = "bind",
         .request = REQUEST_MOUNT_BIND,
         .oci_types = oci_types,
-        .oci_source = true,
+        .oci_source = "source",
         .clones = true,
         .remap = REMAP_ASKED,
         .open_step = STEP_OPEN_SOURCE,

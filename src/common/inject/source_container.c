@@ -50,6 +50,19 @@ static int find_source(struct injection *injection, struct error *error)
         return 0;
 }
 
+/* Whoever removes what this mount shows must find the users of a directory in it, too. */
+static void add_uses_of_source(struct injection *injection)
+{
+        static struct mount_record record; /* static, for its size */
+        struct error ignored;
+
+        if (injection->session->state.dir_fd >= 0 &&
+            mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
+                              &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record,
+                              &ignored) == 0)
+                use_keys_add_all(injection->record.uses, record.uses);
+}
+
 static int open_source(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -64,6 +77,7 @@ static int open_source(struct injection *injection, struct error *error)
         if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode) && !S_ISFIFO(st.st_mode))
                 return fail_type(injection, st.st_mode, error);
         injection->directory = S_ISDIR(st.st_mode);
+        add_uses_of_source(injection);
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->source.path);
         (void)snprintf(identity, sizeof identity, "%llu %llu", (unsigned long long)injection->from->mnt_ns.inode,
                        (unsigned long long)injection->from->mnt_ns.id);
@@ -74,24 +88,23 @@ static int open_source(struct injection *injection, struct error *error)
 
 /* Three ways to make an id-mapped clone; each returns a descriptor or negative errno. */
 
-static int clone_and_map(struct injection *injection, int user_ns_fd, struct error *error)
+static int clone_and_map(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
         const struct request *request = injection->request;
-        cleanup_close int fd = detached_mount_clone_inside(injection->source.fd, injection->from, request->source,
-                                                           request->recursive, /* user_ns_fd= */ -1, error);
-        int r;
 
-        if (fd < 0)
-                return fd;
-        r = detached_mount_map(fd, request->source, request->recursive, user_ns_fd, error);
-        return r < 0 ? r : fd_take(&fd);
+        return detached_mount_clone_mapped(injection->source.fd, injection->from, request->source, request->recursive,
+                                           mapping, error);
 }
 
 /* Since Linux 6.15 a clone of an id-mapped mount can have another mapping. */
-static int clone_mapped(struct injection *injection, int user_ns_fd, struct error *error)
+static int clone_mapped(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
-        return detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
-                                           injection->request->recursive, user_ns_fd, error);
+        cleanup_close int user_ns_fd = idmap_open(mapping, error);
+
+        return user_ns_fd < 0
+                       ? user_ns_fd
+                       : detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
+                                                     injection->request->recursive, user_ns_fd, error);
 }
 
 /*
@@ -166,22 +179,25 @@ static int clone_bind_origin(const struct origin_job *job, struct error *error)
         return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
 }
 
-static int clone_origin(struct injection *injection, int user_ns_fd, struct error *error)
+static int clone_origin(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
         static struct mount_record record;
         struct origin_job job = { .record = &record };
         struct mount_attributes attributes = {};
         const char *path = injection->source.path;
+        cleanup_close int user_ns_fd = idmap_open(mapping, error);
         cleanup_close int fd = -EBADF;
         struct statfs fs;
         size_t length;
         int r;
 
+        if (user_ns_fd < 0)
+                return user_ns_fd;
         if (injection->request->recursive || injection->session->state.dir_fd < 0 ||
             mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
-                return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source,
+                return fail_because(error, EOPNOTSUPP, "map owners", injection->request->source,
                                     "the source is id-mapped already, and mapping it anew needs Linux 6.15");
         length = strlen(record.mount_point);
         if (!text_lies_in(path, record.mount_point))
@@ -204,22 +220,16 @@ static int clone_origin(struct injection *injection, int user_ns_fd, struct erro
 
 /* Tries one way with one kind of ids. 0 and mount_fd; -EXDEV if the owners are wrong; or the error. */
 static int try_way(struct injection *injection,
-                   int (*way)(struct injection *injection, int user_ns_fd, struct error *error), enum owner_ids ids,
-                   struct error *error)
+                   int (*way)(struct injection *injection, const struct idmap *mapping, struct error *error),
+                   enum owner_ids ids, struct error *error)
 {
-        cleanup_close int mapping_fd = container_owners_open(injection, ids, error);
-        cleanup_close int fd = mapping_fd < 0 ? mapping_fd : way(injection, mapping_fd, error);
-        int r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || ids != FROM_NODE);
+        const struct idmap *mapping = NULL;
+        int r = container_owners_map(injection, ids, &mapping, error);
+        cleanup_close int fd = r < 0 ? r : way(injection, mapping, error);
 
+        r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || ids != FROM_NODE, error);
         if (r == 0)
                 injection->mount_fd = fd_take(&fd);
-        else if (r == -EXDEV)
-                (void)fail_because(error, EXDEV, "map ids", injection->request->source,
-                                   "no id mapping shows its owners, or those of the mounts below it, as they are in "
-                                   "container %s",
-                                   injection->from->name);
-        else if (fd >= 0)
-                return container_fail(injection->from, -r, "fstat", injection->source.path, error);
         return r;
 }
 
@@ -229,7 +239,7 @@ static int clone_with_owners(struct injection *injection, struct error *error)
 
         if (r == -EXDEV)
                 r = try_way(injection, clone_and_map, FROM_INSIDE, error);
-        if (r == -EPERM)
+        if (r == -EPERM && strcmp(error->operation, "mount_setattr") == 0) /* the source is id-mapped already */
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
         if (r == -ENOSYS && injection->request->recursive) { /* a mount below it is id-mapped */
                 r = try_way(injection, clone_mapped, FROM_NODE, error);
@@ -247,7 +257,8 @@ static int clone_with_owners(struct injection *injection, struct error *error)
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
-        bool same = container_same_user_ns(injection->from, injection->container);
+        bool same = container_same_user_ns(injection->from, injection->container) ||
+                    (request->ids != IDS_HOST && container_owners_same(injection));
         const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
         int r = container_alive(injection->from, error);
 
@@ -286,7 +297,7 @@ static int unmake_source(struct injection *injection, struct error *error)
 
 static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
 {
-        const char *id = request->from.id;
+        const char *id = request->from.user == 0 ? request->from.id : NULL; /* the list is of root's containers */
 
         if (id != NULL && (policy_lists(policy, "containers", id) || policy_lists(policy, "containers", "*")))
                 return 0;
@@ -295,6 +306,7 @@ static int check_policy(const struct request *request, const struct policy *poli
 
 const struct source_kind source_container = {
         .word = "container-to-container",
+        .needs = NEED(USER_NAMESPACES),
         .request = REQUEST_MOUNT_CONTAINER,
         .clones = true,
         .of_container = true,

@@ -12,20 +12,30 @@
 #include "inject/injection.h"
 #include "inject/source.h"
 #include "mount/nfs.h"
+#include "state/policy_server.h"
 
 #define RESERVE_MS 5000 /* of the timeout (at most half of it), for the steps after finding the server */
 
+/* The export; and the servers that the policy allows, if there is one. */
+static int find_export(const struct injection *injection, struct nfs_export *ret_export,
+                       struct nfs_server_rule *ret_rule, struct error *error)
+{
+        const struct policy *policy = injection_policy(injection);
+        int r = nfs_export_parse(injection->request->source, ret_export);
+
+        *ret_rule = (struct nfs_server_rule){};
+        if (r < 0)
+                return fail(error, -r, "open source", injection->request->source);
+        return policy == NULL ? 0 : policy_server_check(policy, ret_export->host, /* open= */ false, ret_rule, error);
+}
+
 static int open_source(struct injection *injection, struct error *error)
 {
+        struct nfs_server_rule rule;
         struct nfs_export export;
-        int r;
 
         injection->directory = true;
-        if (injection->session->policy == NULL)
-                return 0;
-        if ((r = nfs_export_parse(injection->request->source, &export)) < 0)
-                return fail(error, -r, "open source", injection->request->source);
-        return policy_check_server(injection->session->policy, export.host, /* open= */ false, error);
+        return find_export(injection, &export, &rule, error);
 }
 
 /* Errors for what this kernel cannot do, as opposed to errors of this server or export. */
@@ -88,8 +98,10 @@ static int make(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
         int64_t time_ms = (int64_t)request->timeout_seconds * 1000;
+        struct nfs_server_rule rule;
         struct nfs_export export;
         struct nfs_mount mount = { .export = &export,
+                                   .rule = &rule,
                                    .options = &request->options,
                                    .container = injection->container,
                                    .read_only = request->read_only,
@@ -98,9 +110,8 @@ static int make(struct injection *injection, bool owned, struct error *error)
         int r;
 
         (void)owned; /* make_for() tries it itself */
-        if ((r = nfs_export_parse(request->source, &export)) < 0)
-                return fail(error, -r, "open source", request->source);
-        if ((r = nfs_mount_find(&mount, error)) < 0 || (r = make_for(injection, &mount, error)) < 0)
+        if ((r = find_export(injection, &export, &rule, error)) < 0 || (r = nfs_mount_find(&mount, error)) < 0 ||
+            (r = make_for(injection, &mount, error)) < 0)
                 return r;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "nfs");
         (void)text_copy(injection->record.server_version, sizeof injection->record.server_version, mount.version);
@@ -144,9 +155,11 @@ static const char *const oci_types[] = { "nfs", "nfs4", NULL };
 
 const struct source_kind source_nfs = {
         .word = "nfs",
+        .needs = NEED(NFS) | NEED(USER_NAMESPACES),
         .request = REQUEST_MOUNT_NFS,
+        .hints = nfs_hints,
         .oci_types = oci_types,
-        .oci_source = true,
+        .oci_source = "source",
         .foreign = true,
         .maps = true,
         .ownable = true,

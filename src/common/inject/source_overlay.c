@@ -12,18 +12,19 @@
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "mount/superblock.h"
 #include "process/privileges.h"
-#include "process/sealed_child.h"
+#include "process/worker.h"
 
 /* Opens a layer on the node; ret_path has PATH_MAX bytes. */
 static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
 {
-        const struct policy *policy = injection->session->policy;
+        const struct policy *policy = injection_policy(injection);
         cleanup_close int fd = node_path_open(path, ret_path, error);
         struct stat st;
         int r;
@@ -109,7 +110,7 @@ static int open_layers(struct injection *injection, struct error *error)
 }
 
 struct overlay_job {
-        const struct injection *injection;
+        struct injection *injection;
         int layer_fds[REQUEST_LAYERS_MAX]; /* detached clones, topmost first */
         size_t layer_count;
         int common_fd; /* a clone of the directory that contains upper and work; or -EBADF */
@@ -160,12 +161,12 @@ static int configure(int context_fd, const struct overlay_job *job, struct error
 }
 
 /*
- * In a sealed child on the node. Before Linux 6.15 the layers have to be attached to a mount tree while the overlay is
- * made; afterwards it has its own references. An overlay accesses its layers with its creator's ids: made by the node's
- * root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18 and 6.1). So the creator is the
- * container's root (setfsuid).
+ * In a process of its own on the node (worker_run_apart()). Before Linux 6.15 the layers have to be attached to a mount
+ * tree while the overlay is made; afterwards it has its own references. An overlay accesses its layers with its
+ * creator's ids: made by the node's root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18
+ * and 6.1). So the creator is the container's root (setfsuid).
  */
-static int make_in_child(void *argument, struct error *error)
+static int make_apart(void *argument, struct error *error)
 {
         const struct overlay_job *job = argument;
         cleanup_close int context_fd = -EBADF;
@@ -190,7 +191,8 @@ static int make_in_child(void *argument, struct error *error)
                 return context_fd;
         if ((r = configure(context_fd, job, error)) < 0)
                 return r;
-        return superblock_mount(context_fd, "overlay", 0, error);
+        r = superblock_mount(context_fd, "overlay", 0, error);
+        return r < 0 ? r : attributes_lock_here(job->injection, r, error);
 }
 
 /* A clone of a layer, id-mapped for the container if mapped. */
@@ -215,10 +217,8 @@ static int clone_layer(const struct injection *injection, int layer_fd, const ch
 
 static int run_job(struct overlay_job *job, struct error *error)
 {
-        struct injection *injection = (struct injection *)job->injection;
+        struct injection *injection = job->injection;
         const struct request *request = injection->request;
-        int keep[REQUEST_LAYERS_MAX + 4]; /* descriptors that the child needs */
-        size_t count = 0;
 
         for (; job->layer_count < request->lower_count; job->layer_count++) {
                 size_t i = job->layer_count;
@@ -226,18 +226,14 @@ static int run_job(struct overlay_job *job, struct error *error)
 
                 if (fd < 0)
                         return fd;
-                job->layer_fds[i] = keep[count++] = fd;
+                job->layer_fds[i] = fd;
         }
         if (request->upper != NULL) {
                 job->common_fd = clone_layer(injection, injection->source_fd, request->upper, job->mapped, error);
                 if (job->common_fd < 0)
                         return job->common_fd;
-                keep[count++] = job->common_fd;
-                keep[count++] = injection->layer_fds[request->lower_count];
-                keep[count++] = injection->layer_fds[request->lower_count + 1];
         }
-        keep[count++] = injection->container->proc_fd;
-        injection->mount_fd = sealed_child_run(make_in_child, job, keep, count, error);
+        injection->mount_fd = worker_run_apart(make_apart, NULL, job, error);
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
@@ -251,10 +247,16 @@ static int check_alone(const struct injection *injection, struct error *error)
 {
         const struct mount_record *record = &injection->record;
         char name[CONTAINER_NAME_MAX];
-        int r = injection->request->upper == NULL ? -ENOENT
-                                                  : mount_record_find_live(&injection->session->state, record,
-                                                                           has_upper, record->origin, name, error);
+        char upper[USE_KEYS_SIZE] = "";
+        struct stat st;
+        int r;
 
+        if (injection->request->upper == NULL)
+                return 0;
+        if (fstat(injection->layer_fds[injection->request->lower_count], &st) < 0)
+                return fail(error, errno, "fstat", record->origin);
+        use_keys_add_file(upper, st.st_dev, st.st_ino);
+        r = mount_record_find_live(&injection->session->state, upper, record, has_upper, record->origin, name, error);
         if (r == 0)
                 return fail_because(error, EBUSY, "open source", record->origin,
                                     "an overlay in container %s uses this upper directory already", name);
@@ -359,6 +361,7 @@ static const char *const oci_types[] = { "overlay", NULL };
 
 const struct source_kind source_overlay = {
         .word = "overlay",
+        .needs = NEED(OVERLAY) | NEED(USER_NAMESPACES),
         .request = REQUEST_MOUNT_OVERLAY,
         .oci_types = oci_types,
         .foreign = true,

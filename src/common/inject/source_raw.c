@@ -7,28 +7,24 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "block/loop_guard.h"
 #include "inject/injection.h"
 #include "inject/raw_grant.h"
 #include "inject/source.h"
+#include "inject/source_raw.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
 #include "process/privileges.h"
 #include "process/sealed_child.h"
 
-static int find_device(struct injection *injection, struct error *error)
+int source_raw_check_device(const struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        struct block_device *device = &injection->device;
-        int r = block_device_find(request->source, device, error);
+        const struct block_device *device = &injection->device;
 
-        if (r < 0)
-                return r;
-        (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
-        if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection->session->policy != NULL && (r = block_device_check_place(device, error)) < 0))
-                return r;
         if (request->read_only && !injection->container->own_user_ns)
                 return fail_because(error, EOPNOTSUPP, "find device", device->path,
                                     "the container has no user namespace of its own, so its root can write to any "
@@ -37,6 +33,20 @@ static int find_device(struct injection *injection, struct error *error)
                 return fail_because(error, EROFS, "find device", device->path, "the device is read-only");
         /* two writers would destroy its content */
         return request->read_only ? 0 : block_device_check_unused(device, error);
+}
+
+static int find_device(struct injection *injection, struct error *error)
+{
+        struct block_device *device = &injection->device;
+        int r = block_device_find(injection->request->source, device, error);
+
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
+        if ((r = injection_check_policy(injection, error)) < 0 ||
+            (injection_policy(injection) != NULL && (r = block_device_check_place(device, error)) < 0))
+                return r;
+        return source_raw_check_device(injection, error);
 }
 
 struct node_job {
@@ -59,10 +69,49 @@ static int make_in_child(void *argument, struct error *error)
         if (r < 0 || (r = privileges_file_owner(job->uid, job->gid, error)) < 0)
                 return r;
         (void)umask(0); /* cannot fail; the child creates nothing else */
-        if (mknodat(AT_FDCWD, "node", S_IFBLK | job->mode, (dev_t)job->injection->device.number) < 0)
+        if (mknodat(AT_FDCWD, "node", S_IFBLK | job->mode, (dev_t)job->injection->record.raw_device) < 0)
                 return fail(error, errno, "mknod", job->injection->device.path);
         fd = open_tree(AT_FDCWD, "node", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         return fd < 0 ? fail(error, errno, "open_tree", "a device node") : fd;
+}
+
+/* See make_node(): a read-only device is safe only while the node's root is nobody in the container. */
+static int check_no_root(const struct injection *injection, struct error *error)
+{
+        static struct id_range ranges[ID_RANGES_MAX]; /* static, for its size */
+        uint32_t id = 0;
+        int count = container_read_map(injection->container, "uid_map", ranges, error);
+
+        if (count < 0 || !id_ranges_map(ranges, count, /* inside= */ false, &id))
+                return count < 0 ? count : 0;
+        return fail_because(error, EOPNOTSUPP, "make device node", injection->device.path,
+                            "the container's user namespace has the node's root (as uid %u), which can write to any "
+                            "device that it can open, in spite of \"readOnly\"",
+                            id);
+}
+
+/* The container gets a loop device on the device: the one that it has already, or a new one. */
+static int guard_device(struct injection *injection, struct error *error)
+{
+        const struct block_device *device = &injection->device;
+        struct mount_record *record = &injection->record;
+        const char *state_dir = injection->session->state_dir;
+        bool writes = !injection->request->read_only;
+        int r = raw_grant_check_alone(state_dir, record, device->number, writes, error);
+
+        if (r < 0)
+                return r;
+        r = raw_grant_find_guard(state_dir, record, device->number, writes, &record->raw_device, error);
+        if (r == -ENOENT) {
+                r = loop_guard_make(device->path, device->number, mount_record_guard_key(record), writes,
+                                    &record->raw_device, error);
+                injection->guard_made = r >= 0;
+        }
+        if (r < 0)
+                return r;
+        injection->source_fd = r; /* holds it, until the record is written */
+        record->raw_source = device->number;
+        return 0;
 }
 
 /*
@@ -77,7 +126,8 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
         int r = container_root_ids(injection->container, &job.uid, &job.gid, error);
 
         (void)owned; /* never true: not ownable */
-        if (r < 0)
+        if (r < 0 || (read_only && (r = check_no_root(injection, error)) < 0) ||
+            (r = guard_device(injection, error)) < 0)
                 return r;
         if (read_only)
                 job.uid = 0;
@@ -86,15 +136,21 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
                 return injection->mount_fd;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "raw");
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "none");
-        return raw_grant_prepare(&injection->session->state, injection->container, &injection->record,
-                                 injection->device.number, !read_only, error);
+        return raw_grant_prepare(&injection->session->state, injection->container, &injection->record, !read_only,
+                                 error);
 }
 
 static int allow_device(struct injection *injection, struct error *error)
 {
+        int r = injection->guard_made ? loop_guard_keep(injection->source_fd, error) : 0;
+
+        if (r < 0)
+                return r;
         injection->device_allowed = true; /* from here on it may be allowed */
-        return raw_grant_settle(&injection->session->state, injection->container, &injection->record,
-                                /* included= */ true, error);
+        r = raw_grant_settle(&injection->session->state, injection->container, &injection->record,
+                             /* included= */ true, error);
+        fd_close(&injection->source_fd); /* the record and the keeper hold it now */
+        return r;
 }
 
 /* The replaced mount no longer needs its device, or needs less access to the same one. */
@@ -108,16 +164,40 @@ static int forbid_device(struct injection *injection, struct error *error)
         const struct state *state = &injection->session->state;
         int r;
 
+        fd_close(&injection->source_fd);
         if (!injection->device_allowed)
-                return 0;
+                return injection->guard_made && (r = raw_grant_release(state, &injection->record, error)) < 0 ? r : 0;
         if (injection->replacing && injection->replaced.raw_device != 0) {
                 /* the mount that was to be replaced stays, with its device */
                 r = raw_grant_settle(state, injection->container, &injection->replaced, /* included= */ true, error);
                 if (r < 0 || injection->replaced.raw_device == injection->record.raw_device)
                         return r;
         }
-        return raw_grant_settle(&injection->session->state, injection->container, &injection->record,
-                                /* included= */ false, error);
+        r = raw_grant_settle(state, injection->container, &injection->record, /* included= */ false, error);
+        return r < 0 ? r : 0;
+}
+
+int source_raw_check(struct request *request, struct error *error)
+{
+        if (request->fs_type != NULL)
+                return json_value_refuse(error, "fsType", "a raw device is not mounted as a filesystem");
+        if (request->options.fs_count > 0)
+                return json_value_refuse(error, "options", "a raw device has no options of a filesystem");
+        if ((request->options.attr_set & MOUNT_ATTR_NODEV) != 0)
+                return json_value_refuse(error, "options", "\"nodev\" would make a raw device useless");
+        if (request->ids != IDS_AUTO)
+                return json_value_refuse(error, "ids",
+                                         "a raw device has nothing to map: it belongs to the container's root");
+        request->options.attr_clear |= MOUNT_ATTR_NODEV;
+        return 0;
+}
+
+static int identify(const struct injection *injection, char *ret_identity, struct error *error)
+{
+        (void)ret_identity;
+        return fail_because(error, EOPNOTSUPP, "write record", injection->request->source,
+                            "\"persist\" is not for raw devices, as another disk may have the name after a reboot; use "
+                            "a volume with \"raw\" (mount-volume)");
 }
 
 static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
@@ -128,12 +208,16 @@ static int check_policy(const struct request *request, const struct policy *poli
 
 const struct source_kind source_raw = {
         .word = "block",
+        .needs = NEED(DEVICE_CGROUP),
         .request = REQUEST_MOUNT_BLOCK,
+        .hints = block_hints,
         .maps = true,
+        .fresh = true,
         .open_step = STEP_FIND_DEVICE,
         .make_step = STEP_MAKE_NODE,
         .check_policy = check_policy,
         .open = find_device,
+        .identify = identify,
         .make = make_node,
         .allow = allow_device,
         .settle = settle_replaced,

@@ -135,6 +135,7 @@ const struct source_kind source_tmpfs = {
         .request = REQUEST_MOUNT_TMPFS,
         .oci_types = oci_types,
         .maps = true,
+        .fresh = true,
         .ownable = true,
         .make_step = STEP_CREATE_SUPERBLOCK,
         .harmless_options = mount_options_tmpfs_harmless,

@@ -12,6 +12,10 @@ static const struct {
         [STEP_OPEN_IN_CONTAINER] = { "open the source beneath the other container's root", "" },
         [STEP_OPEN_LAYERS] = { "open the layers on the node", "" },
         [STEP_FIND_DEVICE] = { "find the block device and the type of its filesystem", "" },
+        [STEP_FIND_VOLUME] = { "lock the volume and read its records", "" },
+        [STEP_STAGE_VOLUME] = { "attach the volume, format it if it is blank, mount it on the node, clone that mount",
+                                "close it; unmount and detach the volume unless it has another user" },
+        [STEP_FIND_IMAGE] = { "open the image; find the partition and the type of its filesystem", "" },
         [STEP_CHECK_SERVER] = { "check that the policy allows the server", "" },
         [STEP_MOUNT_EXPORT] = { "find the server from the container's network namespace, mount its export, detached; "
                                 "map owners with remap where the kernel cannot",
@@ -23,6 +27,7 @@ static const struct {
         [STEP_LOCK] = { "lock attributes against the container's root: with \"locked\" all, else nosuid and nodev",
                         "close it" },
         [STEP_LOOK_AGAIN] = { "find the target again, among the mounts placed so far", "" },
+        [STEP_WANT] = { "write down whether it is wanted whenever the container runs", "write down what was before" },
         [STEP_RECORD] = { "write the record", "remove the record" },
         [STEP_MAKE_TARGET] = { "create the mount point, owned by the container's root", "remove what was created" },
         [STEP_ALLOW_DEVICE] = { "allow the device in the container's control group", "forbid it again" },
@@ -30,8 +35,10 @@ static const struct {
         [STEP_CONFIRM] = { "check the mount from inside the container", "" },
         [STEP_FIND_RECORD] = { "find the record; open the container's process, namespaces and root directory", "" },
         [STEP_FORBID_DEVICE] = { "forbid the raw device in the container's control group", "" },
+        [STEP_UNWANT] = { "write down that it is not wanted any more", "write down what was before" },
         [STEP_UNPLACE] = { "unmount the mount of that record, and no other", "" },
         [STEP_UNMAKE_TARGET] = { "remove the directories that flexgraft created for it", "" },
+        [STEP_LET_GO] = { "if the mount was the volume's last, unmount the volume on the node and detach it", "" },
         [STEP_FORGET] = { "remove the record", "" },
 };
 
@@ -40,8 +47,11 @@ enum phase step_phase(enum step step)
         switch (step) {
         case STEP_PIN_CONTAINER:
         case STEP_CLAIM:
+                return PHASE_PIN;
+        case STEP_FIND_VOLUME:
                 return PHASE_LOOK;
         case STEP_LOOK_AGAIN:
+        case STEP_WANT:
         case STEP_RECORD:
         case STEP_MAKE_TARGET:
         case STEP_ALLOW_DEVICE:
@@ -63,6 +73,8 @@ bool step_looks(enum step step)
         case STEP_OPEN_IN_CONTAINER:
         case STEP_OPEN_LAYERS:
         case STEP_FIND_DEVICE:
+        case STEP_FIND_VOLUME:
+        case STEP_FIND_IMAGE:
         case STEP_CHECK_SERVER:
         case STEP_FIND_RECORD:
                 return true;

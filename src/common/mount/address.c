@@ -53,10 +53,24 @@ bool address_parse(const char *text, uint16_t port, union address *ret_address)
         return true;
 }
 
+void address_unmap(union address *address)
+{
+        struct sockaddr_in four = { .sin_family = AF_INET };
+
+        if (address->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address->six.sin6_addr))
+                return;
+        four.sin_port = address->six.sin6_port;
+        (void)memcpy(&four.sin_addr, &address->six.sin6_addr.s6_addr[12], sizeof four.sin_addr);
+        *address = (union address){ .four = four };
+}
+
 void address_add(struct address_list *list, const union address *address)
 {
-        if (list->count < ADDRESSES_MAX)
-                list->addresses[list->count++] = *address;
+        if (list->count == ADDRESSES_MAX)
+                return;
+        list->addresses[list->count] = *address;
+        address_unmap(&list->addresses[list->count]);
+        list->count++;
 }
 
 socklen_t address_size(const union address *address)

@@ -28,7 +28,10 @@ struct address_list {
 /* address_parse() - a literal address; of IPv6 perhaps with "%interface". */
 bool address_parse(const char *text, uint16_t port, union address *ret_address);
 
-/* address_add() - one more; dropped where the list is full. */
+/* address_unmap() - an IPv4 address in IPv6's form ("::ffff:10.0.0.1") becomes IPv4: it is the same server. */
+void address_unmap(union address *address);
+
+/* address_add() - one more, not in IPv6's form if it is IPv4; dropped where the list is full. */
 void address_add(struct address_list *list, const union address *address);
 
 /* address_size() - its size as a struct sockaddr. */

@@ -4,22 +4,56 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/syscalls.h"
+#include "mount/identity.h"
+#include "mount/mountinfo.h"
 #include "mount/scratch_namespace.h"
 #include "process/namespace.h"
-#include "process/sealed_child.h"
+#include "process/worker.h"
+
+/* The line of the mount that source_fd is on: 1, 0 it is not there, or negative errno. proc_fd: -1: of our namespace. */
+static int find_line(struct mountinfo *table, int source_fd, int proc_fd)
+{
+        uint64_t id = 0; /* LTO takes it for uninitialised */
+        int r = mount_see_short_id(source_fd, &id);
+
+        if (r < 0 || (r = proc_fd < 0 ? mountinfo_open_own(table) : mountinfo_open(table, proc_fd)) < 0)
+                return r;
+        while (mountinfo_next(table))
+                if (table->id == id)
+                        return 1;
+        return 0;
+}
+
+/* The kernel says EINVAL for three reasons. */
+static int explain(int source_fd, int proc_fd, const char *source, bool recursive, struct error *error)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        int found = find_line(&table, source_fd, proc_fd);
+
+        if (found < 0 || (found > 0 && table.unbindable))
+                return -error->errnum;
+        if (found > 0 && !recursive)
+                return fail_because(error, EINVAL, "clone mount", source, "a mount below it is locked there");
+        return fail_because(error, ESTALE, "clone mount", source, "its mount was unmounted meanwhile");
+}
 
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error)
 {
         unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0);
         int fd = open_tree(source_fd, "", flags);
 
-        return fd < 0 ? fail(error, errno, "open_tree", source) : fd;
+        if (fd < 0)
+                (void)fail(error, errno, "open_tree", source);
+        return fd >= 0                   ? fd
+               : error->errnum == EINVAL ? explain(source_fd, /* proc_fd= */ -1, source, recursive, error)
+                                         : -error->errnum;
 }
 
 int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
@@ -62,9 +96,10 @@ struct clone_job {
         const char *source;
         int user_ns_fd; /* a mapping for the clone, or -1 */
         bool recursive;
+        int clone_fd;
 };
 
-static int clone_in_child(void *argument, struct error *error)
+static int clone_apart(void *argument, struct error *error)
 {
         const struct clone_job *job = argument;
         unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (job->recursive ? AT_RECURSIVE : 0);
@@ -81,6 +116,15 @@ static int clone_in_child(void *argument, struct error *error)
                       : fd;
 }
 
+/* Of a clone that failed with EINVAL; from the node, since /proc there is the container's. */
+static int explain_inside(const struct clone_job *job, struct error *error)
+{
+        if (strcmp(error->operation, "open_tree") != 0)
+                return -error->errnum;
+        (void)explain(job->source_fd, job->container->proc_fd, job->source, job->recursive, error);
+        return error_where(error, job->container->name);
+}
+
 int detached_mount_clone_inside(int source_fd, const struct container *container, const char *source, bool recursive,
                                 int user_ns_fd, struct error *error)
 {
@@ -89,47 +133,82 @@ int detached_mount_clone_inside(int source_fd, const struct container *container
                                  .source = source,
                                  .user_ns_fd = user_ns_fd,
                                  .recursive = recursive };
-        const int keep[] = { source_fd, container->mnt_ns_fd, user_ns_fd };
 
-        return sealed_child_run(clone_in_child, &job, keep, user_ns_fd < 0 ? 2 : 3, error);
+        int r = worker_run_apart(clone_apart, NULL, &job, error);
+
+        return r == -EINVAL ? explain_inside(&job, error) : r;
+}
+
+/* The clone, before the child makes the mapping; its descriptor is left in the job. */
+static int clone_first(void *argument, struct error *error)
+{
+        struct clone_job *job = argument;
+
+        job->clone_fd = clone_apart(argument, error);
+        return job->clone_fd;
+}
+
+int detached_mount_clone_mapped(int source_fd, const struct container *container, const char *source, bool recursive,
+                                const struct idmap *mapping, struct error *error)
+{
+        struct clone_job job = { .source_fd = source_fd,
+                                 .container = container,
+                                 .source = source,
+                                 .user_ns_fd = -1,
+                                 .recursive = recursive,
+                                 .clone_fd = -EBADF };
+        cleanup_close int user_ns_fd = idmap_open_after(mapping, clone_first, &job, error);
+        cleanup_close int fd = job.clone_fd;
+        int r;
+
+        /* a container that just then mounts something on "/" leaves the child without the namespace's root directory */
+        if (user_ns_fd == -EPERM && fd >= 0)
+                user_ns_fd = idmap_open(mapping, error);
+        if (user_ns_fd == -EINVAL && fd < 0)
+                return explain_inside(&job, error);
+        r = user_ns_fd < 0 ? user_ns_fd : detached_mount_map(fd, source, recursive, user_ns_fd, error);
+        return r < 0 ? r : fd_take(&fd);
 }
 
 struct lock_job {
         int mount_fd;
-        int user_ns_fd;
-        const char *container;
         bool directory;
         bool recursive;
 };
 
-static int lock_in_child(void *argument, struct error *error)
+/* In a private mount namespace: a clone of the mount at the path, whose attributes are locked. */
+static int copy_locked(const char *path, bool recursive, struct error *error)
 {
-        const struct lock_job *job = argument;
-        unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (job->recursive ? AT_RECURSIVE : 0);
-        int r;
+        unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0);
+        int r = namespace_new_user(error);
         int fd;
 
-        if ((r = scratch_namespace_enter(error)) < 0 ||
-            (r = scratch_namespace_attach(job->mount_fd, "m", job->directory, error)) < 0)
+        if (r < 0 ||
+            (r = namespace_new_mounts(error)) < 0) /* locks; our root and working directory are now in the copy */
                 return r;
-        /* from here on the container's root, in a process it may stop but not trace */
-        if ((r = namespace_become_root_of(job->user_ns_fd, job->container, error)) < 0)
-                return r;
-        if ((r = namespace_new_mounts(error)) < 0) /* locks; our working directory is now in the copy */
-                return r;
-        fd = open_tree(AT_FDCWD, "m", flags);
+        fd = open_tree(AT_FDCWD, path, flags);
         return fd < 0 ? fail(error, errno, "open_tree", "a locked mount") : fd;
 }
 
-int detached_mount_lock(int mount_fd, const struct container *container, bool directory, bool recursive,
-                        struct error *error)
+static int lock_apart(void *argument, struct error *error)
 {
-        struct lock_job job = { .mount_fd = mount_fd,
-                                .user_ns_fd = container->user_ns_fd,
-                                .container = container->name,
-                                .directory = directory,
-                                .recursive = recursive };
-        const int keep[] = { mount_fd, container->user_ns_fd };
+        const struct lock_job *job = argument;
+        const char *path;
+        int r = scratch_namespace_attach_first(job->mount_fd, job->directory, &path, error);
 
-        return sealed_child_run(lock_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return r < 0 ? r : copy_locked(path, job->recursive, error);
+}
+
+int detached_mount_lock_here(int mount_fd, struct error *error)
+{
+        int r = scratch_namespace_attach(mount_fd, "m", /* directory= */ true, error);
+
+        return r < 0 ? r : copy_locked("m", /* recursive= */ false, error);
+}
+
+int detached_mount_lock(int mount_fd, bool directory, bool recursive, struct error *error)
+{
+        struct lock_job job = { .mount_fd = mount_fd, .directory = directory, .recursive = recursive };
+
+        return worker_run_apart(lock_apart, NULL, &job, error);
 }

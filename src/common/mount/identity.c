@@ -27,29 +27,46 @@ static int see_foreign(int dirfd, const char *path, struct statx *ret_stx)
         return 0;
 }
 
+#define ASKED (STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE)
+#define CAREFULLY (AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC)
+
+static void put_seen(const struct statx *stx, struct mount_seen *ret_seen)
+{
+        *ret_seen = (struct mount_seen){
+                .identity = { .unique = (stx->stx_mask & STATX_MNT_ID_UNIQUE) != 0,
+                              .id = stx->stx_mnt_id,
+                              .device = makedev(stx->stx_dev_major, stx->stx_dev_minor) },
+                .root = (stx->stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,
+                .directory = S_ISDIR(stx->stx_mode),
+                .device = makedev(stx->stx_dev_major, stx->stx_dev_minor),
+        };
+        if (!ret_seen->identity.unique) {
+                ret_seen->identity.short_id = ret_seen->identity.id;
+                ret_seen->identity.inode = stx->stx_ino;
+        }
+}
+
 int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen)
 {
         struct statx stx;
 
-        if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-                  STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &stx) < 0) {
+        if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | CAREFULLY, ASKED, &stx) < 0) {
                 int r = errno == EACCES ? see_foreign(dirfd, path, &stx) : -errno;
 
                 if (r < 0)
                         return r;
         }
-        *ret_seen = (struct mount_seen){
-                .identity = { .unique = (stx.stx_mask & STATX_MNT_ID_UNIQUE) != 0,
-                              .id = stx.stx_mnt_id,
-                              .device = makedev(stx.stx_dev_major, stx.stx_dev_minor) },
-                .root = (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,
-                .directory = S_ISDIR(stx.stx_mode),
-                .device = makedev(stx.stx_dev_major, stx.stx_dev_minor),
-        };
-        if (!ret_seen->identity.unique) {
-                ret_seen->identity.short_id = ret_seen->identity.id;
-                ret_seen->identity.inode = stx.stx_ino;
-        }
+        put_seen(&stx, ret_seen);
+        return 0;
+}
+
+int mount_see_link(int dirfd, const char *path, struct mount_seen *ret_seen)
+{
+        struct statx stx;
+
+        if (statx(dirfd, path, CAREFULLY, ASKED, &stx) < 0)
+                return -errno;
+        put_seen(&stx, ret_seen);
         return 0;
 }
 

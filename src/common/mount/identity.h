@@ -34,6 +34,12 @@ struct mount_seen {
  */
 int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen);
 
+/*
+ * mount_see_link() - likewise, but the final link is followed: one of /proc, which leads to a process's file or
+ * directory. What the filesystem does not tell fails.
+ */
+int mount_see_link(int dirfd, const char *path, struct mount_seen *ret_seen);
+
 /* mount_see_short_id() - the reusable id of the mount that fd is on, which mount_see() leaves out to save a call. */
 int mount_see_short_id(int fd, uint64_t *ret_short_id);
 

@@ -11,18 +11,21 @@
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "process/namespace.h"
-#include "process/sealed_child.h"
+#include "process/worker.h"
 
-static int new_in_child(void *argument, struct error *error)
+struct new_job {
+        const struct idmap *mapping;
+        worker_function *first; /* what the child does before; may be NULL */
+        void *argument;
+        int user_ns_fd;
+};
+
+static int new_apart(void *argument, struct error *error)
 {
-        int r = namespace_new_user(error);
-        int fd;
+        const struct new_job *job = argument;
+        int r = job->first == NULL ? 0 : job->first(job->argument, error);
 
-        (void)argument;
-        if (r < 0)
-                return r;
-        fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-        return fd < 0 ? fail(error, errno, "open", "/proc/self/ns/user") : fd;
+        return r < 0 ? r : namespace_new_user(error);
 }
 
 /* The whole map in one write: the kernel takes no second one (user_namespaces(7)). */
@@ -45,18 +48,32 @@ static int write_map(int pid, const char *map, const struct id_range *ranges, in
         return r < 0 ? fail(error, -r, "write", map) : 0;
 }
 
-/* The child may have ended: its maps can be written until it is waited for. */
-static int write_maps(int pid, void *argument, struct error *error)
+/* The child has ended: its maps can be written until it is waited for. From here, because it may be in a container. */
+static int complete(int pid, void *argument, struct error *error)
 {
-        const struct idmap *mapping = argument;
+        struct new_job *job = argument;
+        const struct idmap *mapping = job->mapping;
+        char path[64];
         int r = write_map(pid, "uid_map", mapping->users, mapping->user_count, error);
 
-        return r < 0 ? r : write_map(pid, "gid_map", mapping->groups, mapping->group_count, error);
+        if (r < 0 || (r = write_map(pid, "gid_map", mapping->groups, mapping->group_count, error)) < 0)
+                return r;
+        (void)snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+        job->user_ns_fd = open(path, O_RDONLY | O_CLOEXEC);
+        return job->user_ns_fd < 0 ? fail(error, errno, "open", path) : 0;
+}
+
+int idmap_open_after(const struct idmap *mapping, worker_function *first, void *argument, struct error *error)
+{
+        struct new_job job = { .mapping = mapping, .first = first, .argument = argument, .user_ns_fd = -EBADF };
+        int r = worker_run_apart(new_apart, complete, &job, error);
+
+        return r < 0 ? r : job.user_ns_fd;
 }
 
 int idmap_open(const struct idmap *mapping, struct error *error)
 {
-        return sealed_child_run_attended(new_in_child, write_maps, (void *)mapping, NULL, 0, error);
+        return idmap_open_after(mapping, NULL, NULL, error);
 }
 
 /* Lines as in uid_map, each a string of its own; anything else leaves fewer of them. */

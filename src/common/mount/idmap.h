@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "process/id_ranges.h"
+#include "process/worker.h"
 
 struct idmap {
         struct id_range users[ID_RANGES_MAX]; /* inside: as the filesystem has it; outside: as the mount shows it */
@@ -25,6 +26,12 @@ struct idmap {
  * Errors:  EINVAL a map is empty or its ranges overlap; ENOSPC user.max_user_namespaces is reached.
  */
 int idmap_open(const struct idmap *mapping, struct error *error);
+
+/*
+ * idmap_open_after() - the same; the child calls first(argument) before, as worker_run_apart() would: one child less
+ * where another is needed anyway. What the function left in the argument is the caller's, also when this fails.
+ */
+int idmap_open_after(const struct idmap *mapping, worker_function *first, void *argument, struct error *error);
 
 /*
  * idmap_of_mount() - the mapping of an id-mapped mount, wherever it is.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -15,6 +16,7 @@
 #include "mount/mountinfo.h"
 #include "mount/options.h"
 #include "process/namespace.h"
+#include "process/sealed_child.h"
 
 /* How many mounts that the container put over ours are unmounted with it. */
 #define COVERS_MAX 16
@@ -36,6 +38,16 @@ int in_container_place(int mount_fd, const struct container *container, const st
             mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
                 return container_fail(container, errno, "mount_setattr", target->path, error);
+        return 0;
+}
+
+/* The kernel looks at flags before it looks at descriptors. */
+int in_container_knows_beneath(void)
+{
+        const unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH;
+
+        if (move_mount(-EBADF, "", -EBADF, "", flags) < 0 && errno != EBADF)
+                return errno == EINVAL ? -ENOSYS : -errno;
         return 0;
 }
 
@@ -61,7 +73,17 @@ static int ask_statmount(const struct container *container, const struct mount_i
         return errno == ENOENT ? 0 : -errno;
 }
 
-static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
+/*
+ * Whether what a process's mountinfo lists is all of its mount namespace: it leaves out what its root does not reach.
+ */
+static bool reaches_all(const struct container *container)
+{
+        char root[2];
+
+        return readlinkat(container->proc_fd, "root", root, sizeof root) == 1 && root[0] == '/';
+}
+
+static int look_in_table(const struct container *container, const struct mount_identity *identity)
 {
         cleanup_mount_table struct mountinfo table = {};
         int r = mountinfo_open(&table, container->proc_fd);
@@ -74,32 +96,62 @@ static int ask_mount_table(const struct container *container, const struct mount
         return r;
 }
 
-int in_container_find(const struct container *container, const char *path, const struct mount_identity *identity,
-                      enum placement *ret_placement, struct error *error)
+/* -EXDEV: the process has changed its root, and no other of the namespace has not. */
+static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
 {
-        struct mount_seen seen;
-        int r = target_see(container, path, &seen, NULL, error);
-        int there;
+        cleanup_container struct container other = CONTAINER_NONE;
+        struct error ignored;
+        int r = look_in_table(container, identity);
 
-        if (r == 0 && mount_seen_is(&seen, identity)) {
-                *ret_placement = PLACEMENT_PRESENT;
-                return 0;
-        }
-        there = ask_statmount(container, identity);
+        if (r != 0 || reaches_all(container))
+                return r;
+        if (container_pin_namespace(&container->mnt_ns, &other, &ignored) < 0 || !reaches_all(&other))
+                return -EXDEV;
+        return look_in_table(&other, identity);
+}
+
+int in_container_has(const struct container *container, const struct mount_identity *identity, bool *ret_has,
+                     struct error *error)
+{
+        int there = ask_statmount(container, identity);
+
         if (there < 0)
                 there = ask_mount_table(container, identity);
         if (there < 0)
-                return container_fail(container, -there, "statmount", path, error);
-        *ret_placement = there > 0 ? PLACEMENT_COVERED : PLACEMENT_GONE;
+                return container_fail(container, -there, "statmount", container->name, error);
+        *ret_has = there > 0;
         return 0;
+}
+
+int in_container_find_statfs(const struct container *container, const char *path, const struct mount_identity *identity,
+                             enum placement *ret_placement, struct statfs *ret_fs, struct error *error)
+{
+        struct mount_seen seen = {};
+        int r = target_see(container, path, &seen, identity, ret_fs, error);
+        bool there = false;
+
+        if (mount_seen_is(&seen, identity)) {
+                *ret_placement = PLACEMENT_PRESENT;
+                return r;
+        }
+        if ((r = in_container_has(container, identity, &there, error)) < 0)
+                return r;
+        *ret_placement = there ? PLACEMENT_COVERED : PLACEMENT_GONE;
+        return 0;
+}
+
+int in_container_find(const struct container *container, const char *path, const struct mount_identity *identity,
+                      enum placement *ret_placement, struct error *error)
+{
+        return in_container_find_statfs(container, path, identity, ret_placement, /* ret_fs= */ NULL, error);
 }
 
 int in_container_options(const struct container *container, const char *path, const struct mount_identity *identity,
                          char *ret_text, size_t size, struct error *error)
 {
         struct mount_seen seen = {};
-        unsigned long flags;
-        int r = target_see(container, path, &seen, &flags, error);
+        struct statfs fs = {};
+        int r = target_see(container, path, &seen, identity, &fs, error);
 
         if (r < 0)
                 return r;
@@ -108,7 +160,36 @@ int in_container_options(const struct container *container, const char *path, co
                                    "the target was moved, replaced or covered while the mount was placed");
                 return error_where(error, container->name);
         }
-        mount_options_text(flags, ret_text, size);
+        mount_options_text((unsigned long)fs.f_flags, ret_text, size);
+        return 0;
+}
+
+struct ask_job {
+        const struct container *container;
+        const char *path;
+        int fd;
+};
+
+static int ask_in_child(void *argument, struct error *error)
+{
+        const struct ask_job *job = argument;
+        int r = namespace_become_root_of(job->container->user_ns_fd, job->container->name, error);
+        struct statfs fs;
+
+        if (r < 0)
+                return r;
+        return fstatfs(job->fd, &fs) < 0 ? container_fail(job->container, errno, "fstatfs", job->path, error) : job->fd;
+}
+
+int in_container_ask(const struct container *container, int fd, const char *path, struct error *error)
+{
+        struct ask_job job = { .container = container, .path = path, .fd = fd };
+        const int keep[] = { fd, container->user_ns_fd };
+        int copy_fd = sealed_child_run(ask_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+
+        if (copy_fd < 0)
+                return copy_fd;
+        fd_close(&copy_fd);
         return 0;
 }
 
@@ -118,7 +199,7 @@ int in_container_count_below(const struct container *container, const char *path
         cleanup_mount_table struct mountinfo table = {};
         char seen_path[2 * PATH_MAX]; /* as the process sees it, which may not have entered its root directory yet */
         unsigned count = 0;
-        size_t length = (size_t)snprintf(seen_path, sizeof seen_path, "%s%s", container->root_prefix, path);
+        size_t length = (size_t)snprintf(seen_path, sizeof seen_path, "%s%s", container->root_prefix ?: "", path);
         int r = mountinfo_open(&table, container->proc_fd);
 
         if (r < 0)
@@ -162,7 +243,7 @@ static int locate(const struct container *container, const struct mount_identity
                 struct mount_seen seen;
                 struct error ignored;
 
-                if (target_see(container, table.mount_point, &seen, NULL, &ignored) == 0 &&
+                if (target_see(container, table.mount_point, &seen, NULL, NULL, &ignored) == 0 &&
                     mount_seen_is(&seen, identity))
                         return text_copy(ret_path, PATH_MAX, table.mount_point) ? 0 : -ENAMETOOLONG;
         }

@@ -5,6 +5,8 @@
 #ifndef FLEXGRAFT_MOUNT_IN_CONTAINER_H
 #define FLEXGRAFT_MOUNT_IN_CONTAINER_H
 
+#include <sys/vfs.h>
+
 #include "base/error.h"
 #include "container/container.h"
 #include "mount/detached.h"
@@ -22,6 +24,9 @@
  */
 int in_container_place(int mount_fd, const struct container *container, const struct target *target, bool beneath,
                        const struct mount_attributes *attributes, struct error *error);
+
+/* in_container_knows_beneath() - whether the kernel can place a mount beneath: 0, or ENOSYS (before Linux 6.5) or EPERM. */
+int in_container_knows_beneath(void);
 
 /*
  * in_container_count_below() - how many mounts the container has anywhere below a path. Reads its whole mountinfo, so
@@ -50,11 +55,31 @@ int in_container_find(const struct container *container, const char *path, const
                       enum placement *ret_placement, struct error *error);
 
 /*
+ * in_container_find_statfs() - likewise, and where it is present, what statfs(2) says of it: the options of the mount,
+ * and how full its filesystem is. The placement is known also where only that fails.
+ */
+int in_container_find_statfs(const struct container *container, const char *path, const struct mount_identity *identity,
+                             enum placement *ret_placement, struct statfs *ret_fs, struct error *error);
+
+/*
+ * in_container_has() - whether the container's tree has our mount anywhere; no path is looked up. Needs, and is: as
+ * in_container_find().
+ */
+int in_container_has(const struct container *container, const struct mount_identity *identity, bool *ret_has,
+                     struct error *error);
+
+/*
  * in_container_options() - our mount at path as it is now: "rw,nosuid,nodev,relatime".
  * Errors:  ESTALE ours is not on top there.
  */
 int in_container_options(const struct container *container, const char *path, const struct mount_identity *identity,
                          char *ret_text, size_t size, struct error *error);
+
+/*
+ * in_container_ask() - 0 if the filesystem of fd, at path, answers fstatfs() to the root of the container's user
+ * namespace. A FUSE filesystem of that namespace does not ask its daemon on behalf of other processes.
+ */
+int in_container_ask(const struct container *container, int fd, const char *path, struct error *error);
 
 /*
  * in_container_take_back() - undo in_container_place() by the mount's own descriptor, wherever the container has moved

@@ -43,18 +43,28 @@ static void unescape(char *text)
         *out = '\0';
 }
 
-/* Behind the optional fields, which end in a lone dash, come the type and the source (proc(5)). */
-static const char *read_source(char *rest)
+/* Behind the optional fields, which end in a lone dash, come type, source and the filesystem's options (proc(5)). */
+static void read_type_source_options(struct mountinfo *table, char *rest)
 {
-        char *field = strstr(rest, " - ");
+        char *type = strstr(rest, " - ");
+        char *source = type != NULL ? strchr(type + 3, ' ') : NULL;
+        const char *options;
+        const char *unbindable = strstr(rest, " unbindable ");
 
-        field = field != NULL ? strchr(field + 3, ' ') : NULL;
-        if (field == NULL)
-                return "";
-        field++;
-        field[strcspn(field, " \n")] = '\0';
-        unescape(field);
-        return field;
+        table->unbindable = unbindable != NULL && unbindable < type;
+        table->type = "";
+        table->source = "";
+        table->options = "";
+        if (source == NULL)
+                return;
+        *source++ = '\0';
+        options = strchr(source, ' ');
+        source[strcspn(source, " \n")] = '\0';
+        if (options != NULL)
+                table->options = options + 1;
+        unescape(source);
+        table->type = type + 3;
+        table->source = source;
 }
 
 bool mountinfo_next(struct mountinfo *table)
@@ -81,7 +91,7 @@ bool mountinfo_next(struct mountinfo *table)
         table->device = device;
         table->mount_point = field;
         field += strcspn(field, " ");
-        table->source = read_source(field);
+        read_type_source_options(table, field);
         *field = '\0';
         unescape((char *)table->mount_point);
         return true;

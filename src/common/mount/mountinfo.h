@@ -17,10 +17,13 @@ struct mountinfo {
         FILE *file;
         char *line;
         size_t size;
-        uint64_t id;             /* of this line: the reusable id, not the unique one */
-        uint64_t device;         /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
+        uint64_t id;     /* of this line: the reusable id, not the unique one */
+        uint64_t device; /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
+        bool unbindable;
         const char *mount_point; /* of this line, in the container's words, not escaped */
+        const char *type;        /* of its filesystem; "" where the line has none */
         const char *source;      /* likewise; "" where the line has none */
+        const char *options;     /* of its filesystem, as they are, to the end of the line; likewise */
 };
 
 /* mountinfo_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */

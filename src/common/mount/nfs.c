@@ -12,12 +12,40 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "mount/superblock.h"
+#include "process/log.h"
 #include "process/namespace.h"
 #include "process/sealed_child.h"
 
 #define NFS_PORT 2049
 
 static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* tried in this order */
+#define VERSIONS_OF_4 3                                             /* of these, the first */
+
+const struct hint nfs_hints[] = {
+        { "resolve", ENOENT,
+          "names are resolved with the container's /etc/hosts and /etc/resolv.conf; the driver uses the node's, and so "
+          "do names that a policy lists" },
+        { "resolve", 0,
+          "check the name servers of the container's /etc/resolv.conf from its network; the driver uses the node's, "
+          "and so do names that a policy lists" },
+        { "connect", ECONNREFUSED, "the host answers, but no NFS server listens on that port (option port=)" },
+        { "connect", 0,
+          "connections are made from the container's network (try nsenter -t PID -n); the driver uses the node's" },
+        { "start lockd", 0,
+          "run rpcbind and rpc.statd in the container's network, or leave out \"lock\": without it locks of version 3 "
+          "are local (\"nolock\"); those of version 4 need neither" },
+        { "fsconfig", EPROTONOSUPPORT,
+          "leave the version out of the options: then the newest that both sides support is used" },
+        { "fsconfig", EACCES, "exports(5) on the server lists the hosts allowed; showmount -e SERVER shows them" },
+        { "fsconfig", ENOENT, "exportfs -v on the server, or showmount -e SERVER, lists the exported directories" },
+        { "fsconfig", ECONNREFUSED,
+          "version 3 needs a port mapper on the server (port 111), or the options port and mountport" },
+        { "fsconfig", EPERM,
+          "the server may refuse this client (exports(5): its address, sec=, a port below 1024); with \"ids\": "
+          "\"userns\" it is the kernel, which lets a user namespace own few types of filesystems since Linux 6.11: "
+          "\"auto\" maps ids instead" },
+        {},
+};
 
 /* Parameters of the connection to a server that is allowed; not the server (mountaddr) or the client (clientaddr). */
 const char *const nfs_harmless_options[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
@@ -64,12 +92,18 @@ static const char *option_among(const struct nfs_mount *mount, const char *const
         return NULL;
 }
 
+static const char *const version_words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
+
+static bool is_version(const char *option)
+{
+        return text_starts(option, "vers=") || text_starts(option, "nfsvers=") || text_among(option, version_words);
+}
+
 /* The version that the options name, as "4.2"; NULL: none. */
 static const char *named_version(const struct nfs_mount *mount)
 {
-        static const char *const words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
         const char *value = option_value(mount, "vers") ?: option_value(mount, "nfsvers");
-        const char *word = value == NULL ? option_among(mount, words) : NULL;
+        const char *word = value == NULL ? option_among(mount, version_words) : NULL;
 
         return word != NULL ? word + 1 : value;
 }
@@ -79,6 +113,14 @@ static bool says_locks(const struct nfs_mount *mount)
         static const char *const words[] = { "lock", "nolock", NULL };
 
         return option_among(mount, words) != NULL || option_value(mount, "local_lock") != NULL;
+}
+
+/* Whether the kernel registers its lock manager with rpcbind of the client before it mounts. */
+static bool needs_rpcbind(const struct nfs_mount *mount, const char *version)
+{
+        static const char *const words[] = { "lock", NULL };
+
+        return strcmp(version, "3") == 0 && option_among(mount, words) != NULL;
 }
 
 static bool is_datagram(const struct nfs_mount *mount)
@@ -96,13 +138,31 @@ static int open_network(const struct nfs_mount *mount, struct error *error)
         return fd < 0 ? container_fail(mount->container, errno, "open", "ns/net", error) : fd;
 }
 
+/* "mountaddr" names another server, for the mount protocol of NFS 3: the same rule holds for it. */
+static int check_mount_address(const struct nfs_mount *mount, struct error *error)
+{
+        const char *text = option_value(mount, "mountaddr");
+        const struct nfs_server_rule *rule = mount->rule;
+        union address address;
+
+        if (text == NULL || rule == NULL || rule->allows == NULL || strcmp(text, mount->address.server) == 0)
+                return 0;
+        if (!address_parse(text, 0, &address) || !rule->allows(rule->argument, &address))
+                return fail_because(error, EACCES, "check policy", "mountaddr",
+                                    "the policy does not allow it: \"%.100s\" is not in \"nfsServers\"", text);
+        return 0;
+}
+
 int nfs_mount_find(struct nfs_mount *mount, struct error *error)
 {
         cleanup_close int net_ns_fd = mount->container != NULL ? open_network(mount, error) : -EBADF;
         cleanup_close int root_fd = mount->container != NULL ? -EBADF : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        struct nfs_server_view view = { .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node" };
+        struct nfs_server_view view = {
+                .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node", .rule = mount->rule
+        };
         const char *port = option_value(mount, "port");
         uint64_t number = NFS_PORT;
+        int r;
 
         if (mount->container != NULL) {
                 if (net_ns_fd < 0)
@@ -118,8 +178,9 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
                 return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is not a port", port);
         if (number == 0)
                 number = NFS_PORT;
-        return nfs_server_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount), mount->deadline_ms,
-                               &mount->address, error);
+        r = nfs_server_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount), mount->deadline_ms,
+                            &mount->address, error);
+        return r < 0 ? r : check_mount_address(mount, error);
 }
 
 /* ---- the filesystem */
@@ -214,7 +275,8 @@ static int configure(const struct nfs_mount *mount, int context_fd, bool owned, 
         for (size_t i = 0; i < mount->options->fs_count; i++) {
                 const char *option = mount->options->fs_options[i];
 
-                if (!is_for_mount(option) && (r = superblock_option(context_fd, option, error)) < 0)
+                if (!is_for_mount(option) && !(version != NULL && is_version(option)) &&
+                    (r = superblock_option(context_fd, option, error)) < 0)
                         return r;
         }
         /* locks of version 3 need rpcbind and statd on the client; a container's network has neither */
@@ -238,6 +300,12 @@ static int explain(const struct nfs_mount *mount, const char *version, struct er
 
         if (strcmp(error->operation, "fsconfig") != 0 || error->reason[0] != '\0')
                 return error_negative(error->errnum);
+        if (needs_rpcbind(mount, version != NULL ? version : mount->version) &&
+            (error->errnum == ECONNREFUSED || error->errnum == ENETUNREACH))
+                return fail_because(error, error->errnum, "start lockd", mount->export->source,
+                                    "\"lock\" with NFS 3 needs rpcbind, and none answers in the network of %s, or on "
+                                    "the server %s",
+                                    mount->container != NULL ? mount->container->name : "the node", server);
         switch (error->errnum) {
         case ENOENT:
                 (void)snprintf(error->reason, sizeof error->reason,
@@ -276,32 +344,40 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
         return fd;
 }
 
-/* Whether the options name a version; sets mount->version. The kernel combines "vers=4" with minorversion. */
-static bool note_version(struct nfs_mount *mount)
+/*
+ * Whether the options name one version; sets mount->version. The kernel combines "vers=4" with minorversion; alone it
+ * is 4.0 to the kernel, but the newest 4.x to mount.nfs(8), and so here: then only those are tried (ret_only_4).
+ */
+static bool note_version(struct nfs_mount *mount, bool *ret_only_4)
 {
         const char *version = named_version(mount);
         const char *minor = option_value(mount, "minorversion");
 
+        *ret_only_4 = minor == NULL && version != NULL && strcmp(version, "4") == 0;
+        if (*ret_only_4)
+                return false;
         if (minor != NULL)
                 (void)snprintf(mount->version, sizeof mount->version, "4.%.4s", minor);
         else if (version != NULL)
-                (void)snprintf(mount->version, sizeof mount->version, "%.7s",
-                               strcmp(version, "4") == 0 ? "4.0" : version);
+                (void)snprintf(mount->version, sizeof mount->version, "%.7s", version);
         return minor != NULL || version != NULL;
 }
 
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
 {
-        static const size_t last = sizeof versions / sizeof versions[0] - 1;
         static struct error missing; /* static, for its size */
+        size_t last = sizeof versions / sizeof versions[0] - 1;
         bool is_missing = false;
+        bool only_4;
         int fd = -EPROTONOSUPPORT;
 
-        if (note_version(mount))
+        if (note_version(mount, &only_4))
                 return make_version(mount, owned, NULL, error);
+        if (only_4)
+                last = VERSIONS_OF_4 - 1;
         for (size_t i = 0; i <= last; i++) {
                 fd = make_version(mount, owned, versions[i], error);
-                if (fd == -ENOENT && i < last) {
+                if (fd == -ENOENT && !only_4 && i < last) {
                         /* an old server may export a path to version 3 alone */
                         missing = *error;
                         is_missing = true;
@@ -311,5 +387,25 @@ int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
         }
         if (fd < 0 && is_missing)
                 *error = missing;
+        else if (fd == -EPROTONOSUPPORT && only_4)
+                (void)snprintf(error->reason, sizeof error->reason, "the server %s does not speak NFS 4",
+                               mount->address.server);
         return fd < 0 ? error_negative(error->errnum) : fd;
+}
+
+int nfs_mount_on_node(struct nfs_mount *mount, struct error *error)
+{
+        int fd = nfs_mount_find(mount, error);
+
+        if (fd < 0)
+                return fd;
+        fd = nfs_mount_make(mount, /* owned= */ false, error);
+        if (fd != -ECONNREFUSED)
+                return fd;
+        /* the server accepted a connection: its port mapper refused one, or the node has none for version 3's locks */
+        mount->no_locks = true;
+        fd = nfs_mount_make(mount, /* owned= */ false, error);
+        if (fd >= 0 && strcmp(mount->version, "3") == 0)
+                log_say("mounted %s without locks (nolock): this node has no rpcbind", mount->export->source);
+        return fd;
 }

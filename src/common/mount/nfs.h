@@ -6,6 +6,7 @@
 #define FLEXGRAFT_MOUNT_NFS_H
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "container/container.h"
 #include "mount/nfs_export.h"
 #include "mount/nfs_server.h"
@@ -16,10 +17,14 @@
 /* nfs_harmless_options - options of nfs(5) that a policy need not list, ended by NULL. */
 extern const char *const nfs_harmless_options[];
 
+/* nfs_hints - for failures of this file and of nfs_server.h. */
+extern const struct hint nfs_hints[];
+
 struct nfs_mount {
         const struct nfs_export *export;
         const struct mount_options *options; /* those of nfs(5) go to the kernel as they are */
         const struct container *container;   /* its network namespace and resolver; NULL: the node's */
+        const struct nfs_server_rule *rule;  /* which servers are allowed; NULL: all */
         bool read_only;
         bool no_locks;       /* version 3 without locks, unless the options name locks; always so in a container */
         int64_t deadline_ms; /* on clock_now_ms()'s clock, for finding the server */
@@ -41,5 +46,11 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error);
  *          It waits for a silent server until a signal: run it in a worker.
  */
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error);
+
+/*
+ * nfs_mount_on_node() - both, from the node's network: without locks of version 3 where the node has no rpcbind for
+ * them.
+ */
+int nfs_mount_on_node(struct nfs_mount *mount, struct error *error);
 
 #endif

@@ -27,7 +27,8 @@ struct job {
         uint16_t port;
         bool connects;
         int64_t deadline_ms;
-        struct address_list list;
+        struct address_list list; /* not empty: the name was looked up */
+        int list_fd;              /* where look_up_in_child() writes it */
 };
 
 /* Reads a file beneath the container's root into FILE_SIZE bytes; "" if it is not a regular file. */
@@ -131,33 +132,104 @@ static int connect_any(const struct job *job, struct error *error)
         return fail(error, failure, "connect", job->host);
 }
 
-/* In a sealed child: a connected socket, for UDP without a packet sent. */
-static int find_in_child(void *argument, struct error *error)
+static bool is_allowed(const struct job *job, const union address *address)
 {
-        struct job *job = argument;
-        union address literal;
+        const struct nfs_server_rule *rule = job->view->rule;
+
+        return rule == NULL || rule->allows == NULL || rule->listed || rule->allows(rule->argument, address);
+}
+
+static int fail_forbidden(const struct job *job, struct error *error)
+{
+        return fail_because(error, EACCES, "check policy", job->host,
+                            "the policy allows no address of %.255s: none is in \"nfsServers\"", job->host);
+}
+
+/* Fills the list: from here on nobody, without privileges. */
+static int look_up(struct job *job, struct error *error)
+{
         static char resolver[FILE_SIZE];
         static char hosts[FILE_SIZE];
+        union address literal;
         int parent = getppid();
-        int r = job->view->net_ns_fd < 0 ? 0 : namespace_enter_network(job->view->net_ns_fd, job->view->name, error);
+        int r = 0;
 
-        if (r < 0)
-                return r;
-        read_text(job->view, "etc/hosts", hosts);
-        read_text(job->view, "etc/resolv.conf", resolver);
+        if (job->list.count == 0) {
+                read_text(job->view, "etc/hosts", hosts);
+                read_text(job->view, "etc/resolv.conf", resolver);
+        }
         if ((r = privileges_be_nobody(error)) < 0)
                 return r;
         worker_dies_with_parent(parent); /* changing ids clears it (prctl(2), PR_SET_PDEATHSIG) */
+        if (job->list.count > 0)
+                return 0;
         if (address_parse(job->host, job->port, &literal))
                 address_add(&job->list, &literal);
         else
                 resolv_conf_hosts(hosts, job->host, job->port, &job->list);
         if (job->list.count == 0 && (r = ask_name_servers(job, resolver, error)) < 0)
                 return error_where(error, job->view->name);
-        for (size_t i = 0; i < job->list.count; i++) /* at the same offset in IPv4 and IPv6 addresses */
-                job->list.addresses[i].four.sin_port = htons(job->port);
-        r = connect_any(job, error);
+        return 0;
+}
+
+/* In a sealed child: a connected socket, for UDP without a packet sent. */
+static int find_in_child(void *argument, struct error *error)
+{
+        struct job *job = argument;
+        struct address_list *list = &job->list;
+        size_t allowed = 0;
+        int r = job->view->net_ns_fd < 0 ? 0 : namespace_enter_network(job->view->net_ns_fd, job->view->name, error);
+
+        if (r < 0 || (r = look_up(job, error)) < 0)
+                return r;
+        for (size_t i = 0; i < list->count; i++) {
+                if (!is_allowed(job, &list->addresses[i]))
+                        continue;
+                list->addresses[allowed] = list->addresses[i];
+                list->addresses[allowed++].four.sin_port = htons(job->port); /* IPv6 has it at the same offset */
+        }
+        list->count = allowed;
+        r = allowed == 0 ? fail_forbidden(job, error) : connect_any(job, error);
         return r < 0 ? error_where(error, job->view->name) : r;
+}
+
+/* In a sealed child in the node's network: the list, as one message. */
+static int look_up_in_child(void *argument, struct error *error)
+{
+        struct job *job = argument;
+        int r = look_up(job, error);
+
+        if (r < 0)
+                return r;
+        if (write(job->list_fd, &job->list, sizeof job->list) != (ssize_t)sizeof job->list)
+                return fail(error, EIO, "write", "the addresses of a server");
+        return job->list_fd;
+}
+
+/* The addresses that the node knows for a host, in the list. */
+static int look_up_on_node(struct job *job, struct error *error)
+{
+        cleanup_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        const struct nfs_server_view view = { .net_ns_fd = -EBADF, .root_fd = root_fd, .name = "node" };
+        struct job there = { .view = &view, .host = job->host, .port = job->port, .deadline_ms = job->deadline_ms };
+        cleanup_close int ours = -EBADF;
+        cleanup_close int theirs = -EBADF;
+        cleanup_close int fd = -EBADF;
+        int sockets[2];
+
+        if (root_fd < 0)
+                return fail(error, errno, "open", "/");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+                return fail(error, errno, "socketpair", "the addresses of a server");
+        ours = sockets[0];
+        theirs = there.list_fd = sockets[1];
+        fd = sealed_child_run(look_up_in_child, &there, (const int[]){ root_fd, theirs }, 2, error);
+        if (fd < 0)
+                return fd;
+        if (read(ours, &job->list, sizeof job->list) != (ssize_t)sizeof job->list || job->list.count == 0 ||
+            job->list.count > ADDRESSES_MAX)
+                return fail(error, EPROTO, "read", "the addresses of a server");
+        return 0;
 }
 
 int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,
@@ -165,17 +237,24 @@ int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16
 {
         struct job job = { .view = view, .host = host, .port = port, .connects = connects, .deadline_ms = deadline_ms };
         const int keep[] = { view->root_fd, view->net_ns_fd };
-        cleanup_close int fd = sealed_child_run(find_in_child, &job, keep, view->net_ns_fd < 0 ? 1 : 2, error);
+        cleanup_close int fd = -EBADF;
         union address server = {};
         union address client = {};
         socklen_t size = sizeof server;
         socklen_t client_size = sizeof client;
         int r;
 
+        if (view->net_ns_fd >= 0 && view->rule != NULL && view->rule->listed && (r = look_up_on_node(&job, error)) < 0)
+                return r;
+        fd = sealed_child_run(find_in_child, &job, keep, view->net_ns_fd < 0 ? 1 : 2, error);
         if (fd < 0)
                 return fd;
         if (getpeername(fd, &server.any, &size) < 0 || getsockname(fd, &client.any, &client_size) < 0)
                 return fail(error, errno, "getpeername", host);
+        address_unmap(&server);
+        address_unmap(&client);
+        if (!is_allowed(&job, &server)) /* again: 0.0.0.0 connects to 127.0.0.1 */
+                return fail_forbidden(&job, error);
         if ((r = address_text(&server, ret_address->server)) < 0 ||
             (r = address_text(&client, ret_address->client)) < 0)
                 return fail(error, -r, "getpeername", host);

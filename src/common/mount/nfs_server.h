@@ -11,11 +11,19 @@
 #include "base/error.h"
 #include "mount/address.h"
 
+/* Which servers a policy allows. */
+struct nfs_server_rule {
+        bool (*allows)(const void *argument, const union address *address); /* NULL: every address is */
+        const void *argument;
+        bool listed; /* the name is listed: the node looks it up, and each address that it has is allowed */
+};
+
 /* Where the server is looked up from. */
 struct nfs_server_view {
-        int net_ns_fd;    /* -EBADF: our own */
-        int root_fd;      /* of /etc/hosts and /etc/resolv.conf */
-        const char *name; /* in messages: the container, or "node" */
+        int net_ns_fd;                      /* -EBADF: our own */
+        int root_fd;                        /* of /etc/hosts and /etc/resolv.conf */
+        const char *name;                   /* in messages: the container, or "node" */
+        const struct nfs_server_rule *rule; /* NULL: every server is allowed */
 };
 
 struct nfs_server {
@@ -31,7 +39,10 @@ struct nfs_server {
  * Takes:   host, a name or a literal address; connects: false only looks the name up (UDP).
  * Order:   the hosts file; else the name servers of resolv.conf (nameserver, search, domain, options ndots, timeout,
  *          attempts), by c-ares. All addresses are tried at once; the first that answers is taken.
- * Errors:  operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN a failure of the name servers;
+ *          With a rule, only addresses that it allows are tried; a listed name is looked up with the node's files, from
+ *          the node's network, and connected to from the container's.
+ * Errors:  operation "check policy": EACCES no address of the host is allowed;
+ *          operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN a failure of the name servers;
  *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
  */
 int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,

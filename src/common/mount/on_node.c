@@ -9,18 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "mount/dead_server.h"
+#include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "process/worker.h"
 
-#define RETRY_NS (20L * 1000 * 1000)
+#define RETRY_MS 20
 #define LAZY_MS 5000 /* MNT_DETACH itself does not wait; ending a filesystem, as its last user, may */
+#define KEEP_MS 1000
+#define HELP_MS (600 * 1000) /* how long, at most, what waits for a dead server is helped to end */
+#define USELESS_MS 30000
 #define PATHS_SIZE ((size_t)1024 * 1024) /* of mounts below one directory; more are left to MNT_DETACH */
 
 int on_node_place(int mount_fd, const char *dir, struct error *error)
@@ -34,11 +39,26 @@ int on_node_place(int mount_fd, const char *dir, struct error *error)
         return 0;
 }
 
+int on_node_place_file(int mount_fd, const char *path, struct error *error)
+{
+        cleanup_close int fd = openat(AT_FDCWD, path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail(error, errno, "open", path);
+        if (!S_ISREG(st.st_mode) || st.st_size != 0)
+                return fail_because(error, EEXIST, "open", path, "%s is there, and is no empty file", path);
+        if (move_mount(mount_fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+                return fail(error, errno, "move_mount", path);
+        return 0;
+}
+
 struct removal {
         const char *dir;
         int64_t deadline_ms; /* of trying the careful way */
         bool lazy;           /* the other way */
         bool done;           /* something was taken off */
+        int clone_fd;        /* of the mount, for who waits in it */
 };
 
 /* The directory as mountinfo has it: the links of the path before it resolved, itself not looked at. */
@@ -113,7 +133,6 @@ static int remove_below(const char *dir)
 
 static int remove_in_worker(void *argument, struct error *error)
 {
-        static const struct timespec pause = { .tv_nsec = RETRY_NS };
         struct removal *removal = argument;
         int flags = UMOUNT_NOFOLLOW | (removal->lazy ? MNT_DETACH : 0);
         bool first = true;
@@ -131,7 +150,7 @@ static int remove_in_worker(void *argument, struct error *error)
                         return fail(error, EBUSY, "umount2", removal->dir);
                 (void)remove_below(removal->dir); /* what stays is told by the next try */
                 if (!first)
-                        (void)nanosleep(&pause, NULL);
+                        clock_pause_ms(RETRY_MS);
                 first = false;
         }
 }
@@ -150,20 +169,60 @@ static bool is_mounted(const char *dir)
         return false;
 }
 
+static int clone_in_worker(void *argument, struct error *error)
+{
+        struct removal *removal = argument;
+        cleanup_close int fd = open(removal->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0)
+                return fail(error, errno, "open", removal->dir);
+        removal->clone_fd = detached_mount_clone(fd, removal->dir, /* recursive= */ false, error);
+        return removal->clone_fd < 0 ? removal->clone_fd : 0;
+}
+
+/*
+ * Its processes wait for a dead server and cannot be killed. In a process that nothing waits for: until the server
+ * answers, or nothing was sent to it for so long that nobody wants anything.
+ */
+static void help_to_end(int clone_fd)
+{
+        const int64_t end_ms = clock_now_ms() + HELP_MS;
+        struct dead_server server = {};
+        int64_t useless_ms = 0;
+        uint64_t received;
+
+        if (dead_server_begin(clone_fd, "", &server) < 0)
+                return;
+        received = server.received;
+        while (server.received == received && useless_ms < USELESS_MS && clock_now_ms() < end_ms) {
+                const uint64_t sent = server.sent;
+
+                useless_ms = dead_server_look(&server) ? useless_ms + DEAD_SERVER_TICK_MS : useless_ms;
+                if (server.sent != sent)
+                        useless_ms = 0;
+                clock_pause_ms(DEAD_SERVER_TICK_MS);
+        }
+}
+
 int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)timeout_seconds * 1000;
-        struct removal removal = { .dir = dir, .deadline_ms = deadline_ms };
-        int r = worker_run(remove_in_worker, &removal, deadline_ms + RETRY_NS / 1000000 * 5, error);
+        struct removal removal = { .dir = dir, .deadline_ms = deadline_ms, .clone_fd = -EBADF };
+        int r = worker_run(remove_in_worker, &removal, deadline_ms + RETRY_MS * 5, error);
 
         *ret_lazy = false;
         if (insist && (r == -EBUSY || r == -ETIMEDOUT || r == -EIO || r == -ESTALE || r == -ENOTCONN)) {
                 removal.lazy = true;
                 *ret_lazy = true;
+                (void)worker_run(clone_in_worker, &removal, clock_now_ms() + KEEP_MS, error); /* else without */
                 r = worker_run(remove_in_worker, &removal, clock_now_ms() + LAZY_MS, error);
                 if (r == -ETIMEDOUT && !is_mounted(dir))
                         r = 0;
                 removal.done = true;
+                if (removal.clone_fd >= 0) {
+                        worker_leave_behind(help_to_end, removal.clone_fd);
+                        fd_close(&removal.clone_fd);
+                }
         }
         return r < 0 ? r : removal.done ? 1 : 0;
 }

@@ -17,6 +17,12 @@
 int on_node_place(int mount_fd, const char *dir, struct error *error);
 
 /*
+ * on_node_place_file() - put a mount of a file, as a device's node, on a file: an empty one, which is made if there is
+ * none. Errors: ELOOP it is a link; EEXIST it is no empty file.
+ */
+int on_node_place_file(int mount_fd, const char *path, struct error *error);
+
+/*
  * on_node_remove() - take off all that is mounted on a directory, and below it.
  *
  * What is there is neither opened nor asked anything, so a server that is dead or silent does not matter; nothing below

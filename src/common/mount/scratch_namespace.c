@@ -12,24 +12,33 @@
 #include "mount/superblock.h"
 #include "process/namespace.h"
 
-int scratch_namespace_enter(struct error *error)
+/* A directory that every node has. Not the root, because a process whose root is covered counts as chrooted and may not
+ * create a user namespace (current_chrooted() in kernel/user_namespace.c). */
+#define PLACE "/dev"
+
+/* Enter a new mount namespace, with the mount at PLACE. */
+static int enter_with(int mount_fd, struct error *error)
 {
         struct mount_attr private = { .propagation = MS_PRIVATE };
-        cleanup_close int stage_fd = -EBADF;
         int r;
 
         if ((r = namespace_new_mounts(error)) < 0)
                 return r;
         if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0)
                 return fail(error, errno, "mount_setattr", "/"); /* nothing of this may travel to the node */
-        stage_fd = superblock_new_tmpfs(error);
-        if (stage_fd < 0)
-                return stage_fd;
-        if (move_mount(stage_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        if (move_mount(mount_fd, "", AT_FDCWD, PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return fail(error, errno, "move_mount", "a private namespace");
-        if (fchdir(stage_fd) < 0)
-                return fail(error, errno, "fchdir", "a private namespace");
         return 0;
+}
+
+int scratch_namespace_enter(struct error *error)
+{
+        cleanup_close int stage_fd = superblock_new_tmpfs(error);
+        int r = stage_fd < 0 ? stage_fd : enter_with(stage_fd, error);
+
+        if (r < 0)
+                return r;
+        return fchdir(stage_fd) < 0 ? fail(error, errno, "fchdir", "a private namespace") : 0;
 }
 
 int scratch_namespace_attach(int mount_fd, const char *name, bool directory, struct error *error)
@@ -39,4 +48,15 @@ int scratch_namespace_attach(int mount_fd, const char *name, bool directory, str
         if (move_mount(mount_fd, "", AT_FDCWD, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return fail(error, errno, "move_mount", "a private namespace");
         return 0;
+}
+
+int scratch_namespace_attach_first(int mount_fd, bool directory, const char **ret_path, struct error *error)
+{
+        int r;
+
+        *ret_path = directory ? PLACE : "m";
+        if (directory) /* at that place itself: a tmpfs costs as much as the rest of this */
+                return enter_with(mount_fd, error);
+        r = scratch_namespace_enter(error);
+        return r < 0 ? r : scratch_namespace_attach(mount_fd, *ret_path, directory, error);
 }

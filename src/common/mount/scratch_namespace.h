@@ -11,15 +11,21 @@
 
 /*
  * scratch_namespace_enter() - enter a private copy of the node's mount namespace. The working directory becomes a new
- * tmpfs in it (nosuid, nodev); absolute paths are still the node's.
+ * tmpfs in it (nosuid, nodev), which covers /dev; other absolute paths are still the node's.
  *
- * Runs in: a sealed child (process/sealed_child.h) of the node's user namespace: there is no way back, and its mounts
- *          disappear with the child, but for clones passed out.
+ * Runs in: a child of the node's user namespace (worker_run_apart(), process/sealed_child): there is no way back, and
+ *          its mounts disappear with the child, but for clones passed out.
  * Needs:   CAP_SYS_ADMIN.
  */
 int scratch_namespace_enter(struct error *error);
 
 /* scratch_namespace_attach() - attach a mount to a name in the tmpfs, a directory or file that is created. */
 int scratch_namespace_attach(int mount_fd, const char *name, bool directory, struct error *error);
+
+/*
+ * scratch_namespace_attach_first() - both at once, for one mount: ret_path is where it is, for as long as the working
+ * directory stays. A directory needs no tmpfs.
+ */
+int scratch_namespace_attach_first(int mount_fd, bool directory, const char **ret_path, struct error *error);
 
 #endif

@@ -36,10 +36,29 @@ static int fail_with_messages(int context_fd, int errnum, const char *operation,
         return -errnum;
 }
 
+/*
+ * What is on the disk of such a filesystem names other devices, by path or by number, and the kernel opens them; it may
+ * be a container's own work. Source: the kernel's fs/f2fs/super.c: f2fs_scan_devices(), fs/jfs/jfs_logmgr.c:
+ * lmLogOpen(), fs/reiserfs/journal.c: journal_init_dev().
+ */
+static const char *const of_other_devices[] = { "f2fs", "bcachefs", "jfs", "reiserfs", NULL };
+
+static int check_type(const char *fs_type, struct error *error)
+{
+        if (!text_among(fs_type, of_other_devices))
+                return 0;
+        return fail_because(
+                error, EOPNOTSUPP, "fsopen", fs_type,
+                "what is on the disk of a %s can name other devices of the node, which would be opened, too", fs_type);
+}
+
 int superblock_begin(const char *fs_type, struct error *error)
 {
-        int fd = fsopen(fs_type, FSOPEN_CLOEXEC);
+        int r = check_type(fs_type, error);
+        int fd = r < 0 ? r : fsopen(fs_type, FSOPEN_CLOEXEC);
 
+        if (r < 0)
+                return r;
         if (fd < 0 && errno == ENODEV)
                 return fail_because(error, ENODEV, "fsopen", fs_type, "this kernel has no filesystem of this type");
         return fd < 0 ? fail(error, errno, "fsopen", fs_type) : fd;
@@ -112,11 +131,42 @@ int superblock_create(int context_fd, const char *source, struct error *error)
         return 0;
 }
 
+/* Of a btrfs on several devices the kernel takes those that it has seen with the same id, whoever may use them. */
+#define BTRFS_SUPERBLOCK_AT 65536
+#define BTRFS_MAGIC_AT 64
+#define BTRFS_MAGIC "_BHRfS_M"
+#define BTRFS_DEVICES_AT 136
+
+/* Whether the filesystem is on this device alone. Source: the kernel's fs/btrfs/volumes.c: open_fs_devices(). */
+static int check_alone(const char *fs_type, const char *device, struct error *error)
+{
+        unsigned char bytes[512];
+        cleanup_close int fd = -EBADF;
+        uint64_t devices = 0;
+
+        if (strcmp(fs_type, "btrfs") != 0)
+                return 0;
+        fd = open(device, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || lseek(fd, BTRFS_SUPERBLOCK_AT, SEEK_SET) < 0 ||
+            read(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes)
+                return 0; /* then it cannot be mounted either, and the kernel says why */
+        for (size_t i = 0; i < sizeof devices; i++)
+                devices |= (uint64_t)bytes[BTRFS_DEVICES_AT + i] << (8 * i);
+        if (memcmp(bytes + BTRFS_MAGIC_AT, BTRFS_MAGIC, strlen(BTRFS_MAGIC)) == 0 && devices != 1)
+                return fail_because(error, EOPNOTSUPP, "find filesystem", device,
+                                    "its btrfs is on %llu devices; only one on a single device is mounted",
+                                    (unsigned long long)devices);
+        return 0;
+}
+
 int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
                          bool read_only, struct error *error)
 {
         bool errors_said = false;
-        int r;
+        int r = check_alone(fs_type, device, error);
+
+        if (r < 0)
+                return r;
 
         for (size_t i = 0; i < options->fs_count; i++)
                 errors_said = errors_said || text_starts(options->fs_options[i], "errors=");

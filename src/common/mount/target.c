@@ -90,9 +90,21 @@ static int container_path(const struct container *container, int fd, char *ret_p
         return text_path_normal(path[root_length] == '\0' ? "/" : path + root_length, ret_path);
 }
 
+void target_begin(struct target *target)
+{
+        target->fd = -EBADF;
+        target->base_fd = -EBADF;
+        target->missing = 0;
+        target->made = 0;
+        target->directory = false;
+        target->mount_root = false;
+        target->mount = (struct mount_identity){};
+        target->path[0] = '\0';
+}
+
 int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
 {
-        cleanup_target struct target target = TARGET_NONE;
+        struct target *target = ret_target; /* filled in place: it is large */
         cleanup_close int fd = -EBADF;
         char existing[PATH_MAX];
         struct mount_seen seen;
@@ -100,6 +112,7 @@ int target_look(const struct container *container, const char *path, struct targ
         size_t length;
         int r;
 
+        target_begin(target);
         (void)text_copy(existing, sizeof existing, path);
         fd = open_inside(container, existing, 0, RESOLVE_NO_SYMLINKS);
         straight = fd >= 0 && strstr(path, "/..") == NULL;
@@ -111,7 +124,7 @@ int target_look(const struct container *container, const char *path, struct targ
                 if (strcmp(slash, "/..") == 0)
                         return container_fail(container, ENOENT, "openat2", path, error); /* ".." cannot be created */
                 slash[slash == existing ? 1 : 0] = '\0';
-                target.missing++;
+                target->missing++;
                 fd = open_inside(container, existing, 0, 0);
         }
         if (fd < 0)
@@ -126,40 +139,34 @@ int target_look(const struct container *container, const char *path, struct targ
         r = mount_see(fd, "", &seen);
         if (r < 0)
                 return container_fail(container, -r, "statx", path, error);
-        if (target.missing > 0 && !seen.directory)
+        if (target->missing > 0 && !seen.directory)
                 return container_fail(container, ENOTDIR, "openat2", path, error);
 
-        if (straight || container_path(container, fd, target.path) < 0 ||
-            strlen(target.path) + strlen(path + length) >= sizeof target.path)
-                (void)text_copy(target.path, sizeof target.path, path); /* or too long to be told otherwise */
-        else if (target.missing > 0) {
-                size_t known = strcmp(target.path, "/") == 0 ? 0 : strlen(target.path);
+        if (straight || container_path(container, fd, target->path) < 0 ||
+            strlen(target->path) + strlen(path + length) >= sizeof target->path)
+                (void)text_copy(target->path, sizeof target->path, path); /* or too long to be told otherwise */
+        else if (target->missing > 0) {
+                size_t known = strcmp(target->path, "/") == 0 ? 0 : strlen(target->path);
 
-                (void)text_copy(target.path + known, sizeof target.path - known, path + length);
+                (void)text_copy(target->path + known, sizeof target->path - known, path + length);
         }
-        target.directory = seen.directory;
-        target.mount_root = seen.root && target.missing == 0;
-        target.mount = seen.identity;
-        *(target.missing > 0 ? &target.base_fd : &target.fd) = fd_take(&fd);
-        *ret_target = target;
-        target = (struct target)TARGET_NONE;
+        target->directory = seen.directory;
+        target->mount_root = seen.root && target->missing == 0;
+        target->mount = seen.identity;
+        *(target->missing > 0 ? &target->base_fd : &target->fd) = fd_take(&fd);
         return 0;
 }
 
 int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,
-               unsigned long *ret_statfs_flags, struct error *error)
+               const struct mount_identity *ours, struct statfs *ret_fs, struct error *error)
 {
         cleanup_close int fd = open_inside(container, path, 0, 0);
         int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
-        struct statfs fs;
 
         if (r < 0)
                 return container_fail(container, -r, "openat2", path, error);
-        if (ret_statfs_flags == NULL)
-                return 0;
-        if (fstatfs(fd, &fs) < 0)
+        if (ret_fs != NULL && mount_seen_is(ret_seen, ours) && fstatfs(fd, ret_fs) < 0)
                 return container_fail(container, errno, "fstatfs", path, error);
-        *ret_statfs_flags = (unsigned long)fs.f_flags;
         return 0;
 }
 

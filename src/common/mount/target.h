@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/vfs.h>
 
 #include "base/error.h"
 #include "container/container.h"
@@ -28,13 +29,12 @@ struct target {
         char path[PATH_MAX];         /* as the container sees it, symbolic links of the existing part resolved */
 };
 
-#define TARGET_NONE                                                                                                    \
-        {                                                                                                              \
-                .fd = -EBADF, .base_fd = -EBADF                                                                        \
-        }
+/* target_begin() - a target of which nothing is known, and nothing open. */
+void target_begin(struct target *target);
 
 /*
- * target_look() - what is at this path of the container. A missing path is no error: ret_target->missing says so.
+ * target_look() - what is at this path of the container. A missing path is no error: ret_target->missing says so. What
+ * ret_target was before is lost; after a failure nothing in it is open.
  *
  * Takes:   path, absolute and normal (text_path_normal).
  * Needs:   CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH for directories of the container's users.
@@ -44,11 +44,12 @@ struct target {
 int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error);
 
 /*
- * target_see() - the mount that is on top at this path now, and with ret_statfs_flags statfs(2)'s f_flags of it.
+ * target_see() - the mount that is on top at this path now. With ret_fs, and if it is this mount of ours: what
+ * statfs(2) says of it, which no other filesystem is asked. Where that fails, ret_seen is filled all the same.
  * Errors: those of openat2, ENOENT among them.
  */
 int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,
-               unsigned long *ret_statfs_flags, struct error *error);
+               const struct mount_identity *ours, struct statfs *ret_fs, struct error *error);
 
 /*
  * target_make() - make what is missing: directories of mode 0755, and as the last component a directory or an empty

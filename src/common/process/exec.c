@@ -13,11 +13,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "process/privileges.h"
 #include "process/worker.h"
 
 #define NOT_RUN 127 /* exit status of a child whose execve failed */
+
+/* The output that is kept: its first bytes, GAP where something is missing, its last bytes. */
+#define TAIL (COMMAND_OUTPUT_SIZE / 2) /* where the last part begins */
+#define GAP " ... "
+#define PART (COMMAND_OUTPUT_SIZE / 8) /* what is read at once */
 
 static const char *const directories[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin" };
 
@@ -28,6 +34,7 @@ static void become(const struct exec *command, const char *path, int output_fd, 
         struct error ignored;
 
         worker_dies_with_parent(parent);
+        interrupt_default();
         if (!command->privileged && privileges_keep_none(&ignored) < 0)
                 _exit(NOT_RUN);
         /* close what the caller left open */
@@ -37,45 +44,68 @@ static void become(const struct exec *command, const char *path, int output_fd, 
         _exit(NOT_RUN);
 }
 
-/* Read the output until it ends (true) or the time is over (false). Only the last part is kept. */
-static bool listen_to(int fd, int64_t deadline_ms, char *output)
+/*
+ * Of a long output the first and the last part are kept: a program that is misused says why before it prints its usage,
+ * and one that fails says why after its warnings.
+ */
+static size_t keep(char *output, size_t length, const char *bytes, size_t count)
+{
+        size_t dropped = length + count >= COMMAND_OUTPUT_SIZE ? length + count - COMMAND_OUTPUT_SIZE + 1 : 0;
+
+        if (dropped > 0) {
+                (void)memmove(output + TAIL, output + TAIL + dropped, length - TAIL - dropped);
+                (void)memcpy(output + TAIL - strlen(GAP), GAP, strlen(GAP));
+        }
+        (void)memcpy(output + length - dropped, bytes, count);
+        length += count - dropped;
+        output[length] = '\0';
+        return length;
+}
+
+enum ending { ENDED, TOO_LATE, CALLED_OFF };
+
+/* Read the output until it ends, the time is over, or something can be read of call_off_fd. */
+static enum ending listen_to(int fd, int call_off_fd, int64_t deadline_ms, char *output)
 {
         size_t length = 0;
 
         for (;;) {
-                struct pollfd wait = { .fd = fd, .events = POLLIN };
+                struct pollfd wait[] = { { .fd = fd, .events = POLLIN }, { .fd = call_off_fd, .events = POLLIN } };
                 int64_t left_ms = deadline_ms - clock_now_ms();
                 struct timespec timeout = { .tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000 };
-                char bytes[COMMAND_OUTPUT_SIZE / 2];
+                char bytes[PART];
                 ssize_t n;
 
                 if (left_ms <= 0)
-                        return false;
-                n = ppoll(&wait, 1, &timeout, NULL);
+                        return TOO_LATE;
+                n = ppoll(wait, call_off_fd > 0 ? 2 : 1, &timeout, NULL);
                 if (n <= 0)
                         continue;
+                if (wait[1].revents != 0)
+                        return CALLED_OFF;
                 n = read(fd, bytes, sizeof bytes);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        return true;
-                if (length + (size_t)n >= COMMAND_OUTPUT_SIZE) {
-                        size_t dropped = length + (size_t)n - COMMAND_OUTPUT_SIZE + 1;
-
-                        (void)memmove(output, output + dropped, length - dropped);
-                        length -= dropped;
-                }
-                (void)memcpy(output + length, bytes, (size_t)n);
-                length += (size_t)n;
-                output[length] = '\0';
+                        return ENDED;
+                length = keep(output, length, bytes, (size_t)n);
         }
+}
+
+bool exec_find(const char *name, char *ret_path)
+{
+        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
+                if (snprintf(ret_path, PATH_MAX, "%s/%s", directories[i], name) < PATH_MAX &&
+                    access(ret_path, X_OK) == 0)
+                        return true;
+        return false;
 }
 
 void exec_run(const struct exec *command, struct exec_end *ret_end)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)command->timeout_seconds * 1000;
         char path[PATH_MAX] = "";
-        bool in_time;
+        enum ending ending;
         int output[2];
         int status = 0;
         int self = getpid();
@@ -83,12 +113,7 @@ void exec_run(const struct exec *command, struct exec_end *ret_end)
 
         if (command->path != NULL)
                 (void)text_copy(path, sizeof path, command->path); /* as long as one can be */
-        for (size_t i = 0; path[0] == '\0' && i < sizeof directories / sizeof directories[0]; i++) {
-                (void)snprintf(path, sizeof path, "%s/%s", directories[i], command->name);
-                if (access(path, X_OK) < 0)
-                        path[0] = '\0';
-        }
-        if (path[0] == '\0') {
+        if (path[0] == '\0' && !exec_find(command->name, path)) {
                 ret_end->errnum = ENOENT;
                 return;
         }
@@ -101,17 +126,17 @@ void exec_run(const struct exec *command, struct exec_end *ret_end)
                 become(command, path, output[1], self);
         ret_end->errnum = pid < 0 ? errno : 0;
         (void)close(output[1]); /* the child has it */
-        in_time = pid < 0 || listen_to(output[0], deadline_ms, ret_end->output);
+        ending = pid < 0 ? ENDED : listen_to(output[0], command->call_off_fd, deadline_ms, ret_end->output);
         (void)close(output[0]); /* only read from */
         if (pid < 0)
                 return;
-        if (!in_time)
+        if (ending != ENDED)
                 (void)kill(pid, SIGKILL); /* our child, not waited for: the pid is valid */
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
-        if (!in_time)
+        if (ending == TOO_LATE)
                 ret_end->errnum = ETIMEDOUT;
-        else if (!WIFEXITED(status))
+        else if (ending == CALLED_OFF || !WIFEXITED(status))
                 ret_end->errnum = ECANCELED;
         else if (WEXITSTATUS(status) == NOT_RUN)
                 ret_end->errnum = ENOEXEC;
@@ -133,4 +158,37 @@ int exec_check(const char *name, const struct exec_end *end, unsigned timeout_se
                 return fail_because(error, ECANCELED, "run command", name, "%s was killed by a signal: %s", name,
                                     end->output);
         return end->errnum != 0 ? fail(error, end->errnum, "run command", name) : end->status;
+}
+
+int exec_own_directory(char *ret_dir)
+{
+        ssize_t n = readlink("/proc/self/exe", ret_dir, PATH_MAX - 1);
+        char *slash;
+
+        if (n < 0)
+                return -errno;
+        ret_dir[n] = '\0';
+        slash = strrchr(ret_dir, '/');
+        if (slash == NULL)
+                return -ENOENT;
+        *slash = '\0';
+        return 0;
+}
+
+void exec_beside(const char *name, char **argv, struct error *error)
+{
+        char dir[PATH_MAX];
+        char path[PATH_MAX];
+        int r = exec_own_directory(dir);
+
+        if (r < 0) {
+                error_set(error, -r, "readlink", "/proc/self/exe");
+                return;
+        }
+        if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path) {
+                error_set(error, ENAMETOOLONG, "execve", dir);
+                return;
+        }
+        (void)execve(path, argv, environ);
+        error_set(error, errno, "execve", path);
 }

@@ -22,13 +22,17 @@ struct exec {
         unsigned timeout_seconds;
         bool privileged; /* keeps the capabilities of the exec helper */
         int report_fd;   /* standard output; < 0: the same pipe as standard error */
+        int call_off_fd; /* killed as soon as something can be read here; <= 0: nothing calls it off */
 };
 
 struct exec_end {
         int errnum;                       /* 0: it ran, and exited */
         int status;                       /* its exit status */
-        char output[COMMAND_OUTPUT_SIZE]; /* the end of its output, on one line */
+        char output[COMMAND_OUTPUT_SIZE]; /* the first and the last part of its output, on one line */
 };
+
+/* exec_find() - where a program of this name is. Gives: ret_path, of PATH_MAX bytes. False: it is not installed. */
+bool exec_find(const char *name, char *ret_path);
 
 /* exec_run() - run it and wait for it. */
 void exec_run(const struct exec *command, struct exec_end *ret_end);
@@ -38,5 +42,14 @@ void exec_run(const struct exec *command, struct exec_end *ret_end);
  * killed after so many seconds; ECANCELED it was killed by a signal.
  */
 int exec_check(const char *name, const struct exec_end *end, unsigned timeout_seconds, struct error *error);
+
+/* exec_own_directory() - where the running program is, without a slash at its end. ret_dir: of PATH_MAX bytes. */
+int exec_own_directory(char *ret_dir);
+
+/*
+ * exec_beside() - become another program of the running one's own directory, with the same environment and privileges.
+ * Returns only after a failure, with the error filled; the subject is the program's path.
+ */
+void exec_beside(const char *name, char **argv, struct error *error);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/interrupt.h"
 #include "process/worker.h"
 
 static _Noreturn void run(const struct exec_helper *helper, int fd, int parent)
@@ -17,6 +18,7 @@ static _Noreturn void run(const struct exec_helper *helper, int fd, int parent)
         int null_fd;
 
         worker_dies_with_parent(parent);
+        interrupt_ignore();
         /* in particular the parent's sockets of other helpers, which would not see the parent exit */
         if ((fd > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0) < 0) ||
             close_range((unsigned)fd + 1, ~0U, 0) < 0)
@@ -63,4 +65,12 @@ void exec_helper_end(struct exec_helper *helper)
         while (waitid(P_PID, (id_t)helper->pid, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         helper->pid = 0;
+}
+
+bool exec_helper_end_ordered(struct exec_helper *helper)
+{
+        if (!helper->ordered || helper->pid == 0)
+                return false;
+        exec_helper_end(helper);
+        return true;
 }

@@ -8,6 +8,7 @@
 #ifndef FLEXGRAFT_PROCESS_EXEC_HELPER_H
 #define FLEXGRAFT_PROCESS_EXEC_HELPER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -19,6 +20,7 @@ struct exec_helper {
         const char *name;                    /* for errors */
         const struct privileges *privileges; /* that it keeps; external programs inherit at most these */
         void (*serve)(int fd);               /* carry out orders until the socket is closed */
+        bool ordered;                        /* an order is under way, though who gave it may have been killed */
 };
 
 /*
@@ -27,6 +29,12 @@ struct exec_helper {
  * for its external programs.
  */
 int exec_helper_begin(struct exec_helper *helper, struct error *error);
+
+/*
+ * exec_helper_end_ordered() - end it, where an order is under way: after its program's worker was killed it would
+ * answer the wrong question. Returns whether there was one.
+ */
+bool exec_helper_end_ordered(struct exec_helper *helper);
 
 /* exec_helper_end() - kill it and the external program that it runs; nothing if there is no helper. */
 void exec_helper_end(struct exec_helper *helper);

@@ -50,7 +50,8 @@ static void carry_out(const struct exec_json *program, const struct order *order
         while (extra != NULL && *extra != NULL)
                 arguments[count++] = *extra++;
         for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX - 1; word += strlen(word) + 1)
-                arguments[count++] = word;
+                if (program->take == NULL || !program->take(word))
+                        arguments[count++] = word;
         exec_run(&command, ret_end);
 }
 
@@ -89,7 +90,7 @@ static int put_words(const char *const *words, struct order *order, struct error
         return 0;
 }
 
-int exec_json_run(const struct exec_helper *helper, const struct exec_json *program, const char *const *words,
+int exec_json_run(struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error)
 {
         static struct order order; /* static, for their size */
@@ -101,6 +102,7 @@ int exec_json_run(const struct exec_helper *helper, const struct exec_json *prog
         order = (struct order){ .reports = ret_report != NULL };
         if ((r = put_words(words, &order, error)) < 0)
                 return r;
+        helper->ordered = true;
         if (helper->fd < 0 || send(helper->fd, &order, sizeof order, MSG_NOSIGNAL) != (ssize_t)sizeof order)
                 return fail_because(error, ENOSYS, "run command", program->name,
                                     "this program was started without a helper process to run %s", program->name);
@@ -112,6 +114,7 @@ int exec_json_run(const struct exec_helper *helper, const struct exec_json *prog
                                     "the helper process that runs it has exited");
         if (ret_report != NULL && (report_fd = fd_pass_receive(helper->fd, error)) < 0)
                 return report_fd;
+        helper->ordered = false;
         r = exec_check(program->name, &answer, TIMEOUT_SECONDS, error);
         if (r == -ENOENT) /* callers take ENOENT for a missing volume */
                 return fail_because(error, ENOPKG, "run command", program->name, "%s is not installed", program->name);

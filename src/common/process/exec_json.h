@@ -18,6 +18,8 @@ struct exec_json {
         bool own;                          /* a program of flexgraft (program_find_sibling()) */
         const char *const *known;          /* subcommands that may be run; NULL ends the list */
         const char *const *(*extra)(void); /* arguments after the subcommand, ended by NULL; NULL: none */
+        bool (*take)(const char *word); /* whether an argument is for the helper itself, which does what it says before;
+                                              NULL: none is */
 };
 
 /* exec_json_serve() - in the exec helper: carry out orders until the socket is closed. */
@@ -30,7 +32,7 @@ void exec_json_serve(int fd, const struct exec_json *program);
  * Errors:  ENOSYS there is no helper; ENOPKG the program is not installed; those of exec_check(); EIO it failed, with
  *          the end of its output; EPROTO its output is not JSON.
  */
-int exec_json_run(const struct exec_helper *helper, const struct exec_json *program, const char *const *words,
+int exec_json_run(struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error);
 
 #endif

@@ -29,6 +29,19 @@ int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
         return count;
 }
 
+bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32_t *id)
+{
+        for (int i = 0; i < count; i++) {
+                uint32_t first = inside ? ranges[i].inside : ranges[i].outside;
+
+                if (*id < first || *id - first >= ranges[i].count)
+                        continue;
+                *id = (inside ? ranges[i].outside : ranges[i].inside) + (*id - first);
+                return true;
+        }
+        return false;
+}
+
 int id_ranges_join(const struct id_range *one, int one_count, const struct id_range *other, int other_count,
                    struct id_range *ret_ranges)
 {

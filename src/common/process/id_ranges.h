@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_PROCESS_ID_RANGES_H
 #define FLEXGRAFT_PROCESS_ID_RANGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ID_RANGES_MAX 340 /* user_namespaces(7) */
@@ -15,11 +16,22 @@ struct id_range {
         uint32_t count;
 };
 
+/* Both maps of a user namespace. */
+struct id_maps {
+        struct id_map {
+                int count;
+                struct id_range ranges[ID_RANGES_MAX];
+        } users, groups;
+};
+
 /*
  * id_ranges_read() - the ranges of a process. Takes its directory in procfs, and "uid_map" or "gid_map".
  * Returns: their number, or negative errno; ESRCH when the process has ended.
  */
 int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges);
+
+/* id_ranges_map() - inside to outside, in place; with inside false the inverse. Returns whether the id is mapped. */
+bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32_t *id);
 
 /*
  * id_ranges_join() - map the outside ids of one mapping to the outside ids of the other, where the inside ids are

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/verbose.h"
 #include "process/worker.h"
 
 #define LINE_MAX_BYTES 2048
@@ -91,6 +92,13 @@ void log_say(const char *format, ...)
         size_t length;
         va_list arguments;
 
+        if (verbose_is_asked()) {
+                va_start(arguments, format);
+                (void)vsnprintf(line, sizeof line, format, arguments);
+                va_end(arguments);
+                verbose_say(line);
+                errno = saved;
+        }
         if (strcmp(log_destination, "none") == 0)
                 return;
         if (system)

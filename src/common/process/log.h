@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - diagnostics to the system log or to a file of the node, never to standard output or standard error.
+ * log.h - diagnostics to the system log or to a file of the node; to standard error only with --verbose (base/verbose).
  *
  * Log lines must not contain secrets. A log that hangs or fails delays nothing and fails nothing.
  */

@@ -13,6 +13,7 @@
 #include "process/worker.h"
 
 #define NOBODY 65534
+#define KEPT_MAX 16 /* capabilities of one program (struct privilege_row) */
 
 /* Root has no special rights, and these bits cannot be cleared again. */
 #define SECUREBITS                                                                                                     \
@@ -55,8 +56,11 @@ static int drop(const struct privileges *privileges, int securebits, struct erro
         privileges_stay_undumpable();
         /* root without CAP_SETPCAP: not needed by a program that keeps no capabilities */
         if (prctl(PR_SET_SECUREBITS, securebits) < 0 && (errno != EPERM || privileges->capability_count > 0))
-                return fail(error, errno, "prctl", "securebits");
+                return errno == EPERM ? fail_because(error, EPERM, "prctl", "root", "this program needs root")
+                                      : fail(error, errno, "prctl", "securebits");
         r = keep_capabilities(privileges);
+        if (r == -EPERM)
+                return fail_because(error, EPERM, "capset", "root", "this program needs root, with its capabilities");
         if (r < 0)
                 return fail(error, -r, "capset", "capabilities");
         return load_filter(privileges, error);
@@ -72,12 +76,11 @@ int privileges_drop_to_act(const struct privileges *privileges, struct error *er
         return drop(privileges, SECUREBITS, error);
 }
 
-int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)
+/* Those of these capabilities that the process has: at most KEPT_MAX. Returns their number, or negative errno. */
+static int find_available(const struct privileges *privileges, int *ret_kept, struct error *error)
 {
-        int kept[16];
-        struct privileges available = { .capabilities = kept };
         cap_t now = cap_get_proc();
-        int r;
+        int count = 0;
 
         if (now == NULL)
                 return fail(error, errno, "capget", "capabilities");
@@ -85,9 +88,32 @@ int privileges_drop_for_tools(const struct privileges *privileges, struct error 
                 cap_flag_value_t set = CAP_CLEAR;
 
                 if (cap_get_flag(now, privileges->capabilities[i], CAP_PERMITTED, &set) == 0 && set == CAP_SET)
-                        kept[available.capability_count++] = privileges->capabilities[i];
+                        ret_kept[count++] = privileges->capabilities[i];
         }
         (void)cap_free(now);
+        return count;
+}
+
+int privileges_drop_to_available(const struct privileges *privileges, struct error *error)
+{
+        int kept[KEPT_MAX];
+        struct privileges available = *privileges;
+
+        available.capability_count = find_available(privileges, kept, error);
+        available.capabilities = kept;
+        return available.capability_count < 0 ? available.capability_count
+                                              : drop(&available, SECUREBITS | SECBIT_NO_SETUID_FIXUP, error);
+}
+
+int privileges_drop_for_tools(const struct privileges *privileges, struct error *error)
+{
+        int kept[KEPT_MAX];
+        struct privileges available = { .capabilities = kept };
+        int r;
+
+        available.capability_count = find_available(privileges, kept, error);
+        if (available.capability_count < 0)
+                return available.capability_count;
         if ((r = keep_capabilities(&available)) < 0)
                 return fail(error, -r, "capset", "capabilities");
         return load_filter(privileges, error);

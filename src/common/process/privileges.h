@@ -35,6 +35,9 @@ struct privileges {
  */
 int privileges_drop(const struct privileges *privileges, struct error *error);
 
+/* privileges_drop_to_available() - the same, but capabilities that the process does not have are no failure. */
+int privileges_drop_to_available(const struct privileges *privileges, struct error *error);
+
 /*
  * privileges_drop_to_act() - the same for a process that acts for other users (setfsuid). With another fsuid than 0 it
  * then has no capabilities over files (capabilities(7), "Effect of user ID changes").

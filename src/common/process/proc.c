@@ -3,12 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
+#include "base/syscalls.h"
 
-int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
+int proc_open(pid_t pid)
+{
+        char path[32];
+        int fd;
+
+        (void)snprintf(path, sizeof path, "/proc/%d", pid);
+        fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+/* A field of a process's stat (proc(5)), counted from 1, and its number; at least the third. */
+static int read_stat(int proc_fd, int number, uint64_t *ret_value, pid_t *ret_pid)
 {
         char stat[1024];
         char *field;
@@ -19,22 +38,115 @@ int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
         *ret_pid = (pid_t)strtol(stat, NULL, 10);
         /* the second field, the program's name, may contain parentheses and spaces */
         field = strrchr(stat, ')');
-        for (int i = 0; field != NULL && i < 20; i++)
+        for (int i = 2; field != NULL && i < number; i++)
                 field = strchr(field + 1, ' ');
         if (field == NULL)
                 return -EIO;
-        *ret_start_time = strtoull(field + 1, NULL, 10);
+        *ret_value = strtoull(field + 1, NULL, 10);
         return 0;
+}
+
+int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid)
+{
+        return read_stat(proc_fd, 22, ret_start_time, ret_pid);
+}
+
+int proc_parent(int proc_fd, pid_t *ret_parent)
+{
+        uint64_t parent = 0;
+        pid_t pid;
+        int r = read_stat(proc_fd, 4, &parent, &pid);
+
+        *ret_parent = (pid_t)parent;
+        return r;
 }
 
 int proc_boot_id(char *ret_boot_id)
 {
+        static char known[PROC_BOOT_ID_SIZE];
         char text[64];
-        ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text);
+        ssize_t n;
 
-        if (n < PROC_BOOT_ID_SIZE - 1)
-                return n < 0 ? (int)n : -EIO;
-        memcpy(ret_boot_id, text, PROC_BOOT_ID_SIZE - 1);
-        ret_boot_id[PROC_BOOT_ID_SIZE - 1] = '\0';
+        if (known[0] == '\0') {
+                n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text);
+                if (n < PROC_BOOT_ID_SIZE - 1)
+                        return n < 0 ? (int)n : -EIO;
+                (void)memcpy(known, text, PROC_BOOT_ID_SIZE - 1);
+        }
+        (void)memcpy(ret_boot_id, known, PROC_BOOT_ID_SIZE);
+        return 0;
+}
+
+/*
+ * All at once, from a pidfd: the directory of a new process in /proc is made when it is looked up, and each link in it,
+ * which costs many times as much.
+ */
+static int read_own_namespaces(struct stat *ret_own)
+{
+        static const struct {
+                unsigned long get;
+                const char *link;
+        } ways[] = {
+                [OWN_MOUNTS] = { PIDFD_GET_MNT_NAMESPACE, "/proc/self/ns/mnt" },
+                [OWN_PIDS] = { PIDFD_GET_PID_NAMESPACE, "/proc/self/ns/pid" },
+                [OWN_USERS] = { PIDFD_GET_USER_NAMESPACE, "/proc/self/ns/user" },
+        };
+        cleanup_close int self = pidfd_open(getpid(), 0);
+
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+                cleanup_close int fd = self < 0 ? -EBADF : ioctl(self, ways[i].get, 0);
+
+                if ((fd < 0 || fstat(fd, &ret_own[i]) < 0) && stat(ways[i].link, &ret_own[i]) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+int proc_own_namespace(enum own_namespace which, struct stat *ret_st)
+{
+        static struct stat own[OWN_USERS + 1];
+        static bool known;
+
+        if (!known) {
+                int r = read_own_namespaces(own);
+
+                if (r < 0)
+                        return r;
+                known = true;
+        }
+        *ret_st = own[which];
+        return 0;
+}
+
+int proc_pid_namespace(uint64_t *ret_inode)
+{
+        static uint64_t known;
+        char pid[24];
+        struct stat st;
+        ssize_t n;
+        int r;
+
+        if (known == 0) {
+                n = readlink("/proc/self", pid, sizeof pid - 1);
+                if (n < 0)
+                        return errno == ENOENT ? -EXDEV : -errno; /* /proc is of a namespace that does not have us */
+                pid[n] = '\0';
+                if (strtol(pid, NULL, 10) != getpid())
+                        return -EXDEV;
+                if ((r = proc_own_namespace(OWN_PIDS, &st)) < 0)
+                        return r;
+                known = st.st_ino;
+        }
+        *ret_inode = known;
+        return 0;
+}
+
+int proc_pid_namespace_of(int proc_fd, uint64_t *ret_inode)
+{
+        struct stat st;
+
+        if (fstatat(proc_fd, "../1/ns/pid", &st, 0) < 0)
+                return -errno;
+        *ret_inode = st.st_ino;
         return 0;
 }

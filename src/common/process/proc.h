@@ -6,7 +6,11 @@
 #define FLEXGRAFT_PROCESS_PROC_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/* proc_open() - the directory of a process in /proc (O_PATH). Returns a descriptor or negative errno. */
+int proc_open(pid_t pid);
 
 /*
  * proc_start_time() - when the process of a procfs directory started, in clock ticks since boot (proc(5), field
@@ -14,8 +18,32 @@
  */
 int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid);
 
-/* proc_boot_id() - the running kernel's boot id, 36 characters and a terminator. Returns 0 or negative errno. */
+/* proc_parent() - the parent of the process of a procfs directory. Returns 0 or negative errno. */
+int proc_parent(int proc_fd, pid_t *ret_parent);
+
+/*
+ * proc_boot_id() - the running kernel's boot id, 36 characters and a terminator. Read once: later this process may be in
+ * a container's mount namespace, with another /proc. Returns 0 or negative errno.
+ */
 #define PROC_BOOT_ID_SIZE 37
 int proc_boot_id(char *ret_boot_id);
+
+/*
+ * proc_own_namespace() - a namespace of this process, as it was when first asked: st_dev and st_ino say which. Returns 0
+ * or negative errno.
+ */
+enum own_namespace { OWN_MOUNTS, OWN_PIDS, OWN_USERS };
+int proc_own_namespace(enum own_namespace which, struct stat *ret_st);
+
+/*
+ * proc_pid_namespace() - the inode number of this process's pid namespace: in another one, a pid means another process.
+ * A number that is used again is harmless, because with a pid namespace every process in it has ended. Read once.
+ *
+ * Returns: 0 or negative errno; EXDEV when /proc shows another pid namespace than this process's.
+ */
+int proc_pid_namespace(uint64_t *ret_inode);
+
+/* proc_pid_namespace_of() - that of the procfs which a process's directory lies in. Returns 0 or negative errno. */
+int proc_pid_namespace_of(int proc_fd, uint64_t *ret_inode);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/words_form.h"
 
 #define WIDTH 80
 #define NAMES_MIN 8
@@ -19,8 +20,35 @@ static const struct {
         const char *argument;
         const char *text;
 } sentences[] = {
-        { "REQUEST", "REQUEST is a JSON object; - reads it from standard input. The reply is one JSON object." },
+        { "REQUEST",
+          "REQUEST is a JSON object with the keys below; - reads it from standard input. The reply is one JSON "
+          "object; on a terminal, lines or a table. In words, a key is an option: readOnly is --read-only, and "
+          "--no-read-only is false; a "
+          "value follows it or an equals sign; -- ends the options." },
         { "JSON", "JSON is the volume's options, an object; - reads it from standard input." },
+};
+
+const char *usage_json;
+const char *usage_verbose;
+
+const struct usage_option usage_of_words[] = {
+        { .name = "--json",
+          .help = "JSON also on a terminal, which gets lines and tables else",
+          .ret_word = &usage_json },
+        { .name = "--verbose", .help = "each step, as it is taken, on standard error", .ret_word = &usage_verbose },
+        {},
+};
+
+const char *usage_progress;
+
+static const char *const progress_forms[] = { "json", "none", NULL };
+
+const struct usage_option usage_of_long[] = {
+        { .name = "--progress",
+          .words = progress_forms,
+          .help = "how far it is, on standard error: lines of JSON, or nothing; a terminal gets a bar else",
+          .ret_word = &usage_progress },
+        {},
 };
 
 /* The text as far as it is made, and the column that comes next. */
@@ -146,16 +174,23 @@ static void add_options(struct page *page, const struct usage_option *options, s
 int usage_say(const struct usage *usage)
 {
         static struct page page; /* static, for its size */
-        const char *arguments = usage->arguments != NULL ? usage->arguments : "REQUEST | -";
+        const char *arguments = usage->arguments != NULL ? usage->arguments : "| REQUEST | -";
         size_t width = width_of_names(usage);
-        char line[256];
+        char line[WORDS_USAGE_MAX];
         size_t length;
 
-        (void)snprintf(line, sizeof line, "usage: %s ", usage->name);
+        (void)snprintf(line, sizeof line, "usage: %s", usage->name);
         add(&page, line, strlen(line));
+        if (usage->arguments == NULL && schema_has_words(usage->schema)) {
+                const struct words words = { usage->name, schema_request(usage->schema), usage->schema->programs,
+                                             NULL };
+
+                words_usage(&words, line);
+                wrap(&page, line + strlen(usage->name), strlen("usage: ") + strlen(usage->name) + 1);
+        }
         (void)snprintf(line, sizeof line, "%s%s--help | --version%s", arguments, arguments[0] != '\0' ? " | " : "",
                        usage->schema != NULL ? " | --schema" : "");
-        wrap(&page, line, page.column);
+        wrap(&page, line, strlen("usage: ") + strlen(usage->name) + 1);
         add(&page, "\n\n", 2);
         wrap(&page, usage->about, 0);
         for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
@@ -165,6 +200,8 @@ int usage_say(const struct usage *usage)
         length = page.length;
         if (usage->options != NULL)
                 add_options(&page, usage->options, width);
+        if (usage->arguments == NULL && schema_has_words(usage->schema))
+                add_options(&page, usage_of_words, width);
         if (usage->schema != NULL)
                 add_keys(&page, usage->schema, width);
         if (page.length > length)

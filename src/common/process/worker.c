@@ -17,8 +17,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/interrupt.h"
 
 #define STACK_SIZE_BYTES ((size_t)512 * 1024) /* address space; only what is touched is ever memory */
+#define NUDGE_MS 100                          /* between two nudges of a worker (base/interrupt) */
 #define GRACE_MS 500                          /* how long a killed child may take to end before it is left behind */
 
 struct job {
@@ -53,28 +55,41 @@ static int child_main(void *argument)
  */
 static void stay_on_this_cpu(void)
 {
+        static bool stays; /* a worker has its parent's processor, and this memory */
         int cpu = sched_getcpu();
         cpu_set_t set;
 
-        if (cpu < 0 || cpu >= CPU_SETSIZE)
-                return; /* slower, but works */
+        if (stays || cpu < 0 || cpu >= CPU_SETSIZE)
+                return; /* the latter is slower, but works */
+        stays = true;
         CPU_ZERO(&set);
         CPU_SET(cpu, &set);
         (void)sched_setaffinity(0, sizeof set, &set); /* as above */
 }
 
-/* One stack, reused by the next worker, but not if a child was left behind on it. */
-static char *idle_stack;
+/*
+ * Stacks for the next workers: a worker and one apart need two at once. None of a child that was left behind on it, or
+ * killed: the sanitizers mark the frames of functions that have not returned.
+ */
+static char *idle_stacks[2];
+static unsigned idle_count;
 
 static char *take_stack(void)
 {
-        char *stack = idle_stack;
+        char *stack;
 
-        idle_stack = NULL;
-        if (stack == NULL)
-                stack = mmap(NULL, STACK_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-                             -1, 0);
+        if (idle_count > 0)
+                return idle_stacks[--idle_count];
+        stack = mmap(NULL, STACK_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
         return stack == MAP_FAILED ? NULL : stack;
+}
+
+static void give_stack(char *stack)
+{
+        if (idle_count < sizeof idle_stacks / sizeof idle_stacks[0])
+                idle_stacks[idle_count++] = stack;
+        else
+                (void)munmap(stack, STACK_SIZE_BYTES); /* cannot fail */
 }
 
 /* Whether the child ended before the deadline. */
@@ -83,8 +98,9 @@ static bool wait_until(int pidfd, int64_t deadline_ms)
         struct pollfd wait = { .fd = pidfd, .events = POLLIN };
 
         for (;;) {
-                int64_t left_ms = deadline_ms - clock_now_ms();
-                struct timespec timeout = { .tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000 };
+                const int64_t left_ms = deadline_ms - clock_now_ms();
+                const int64_t wait_ms = interrupt_is_noted() && left_ms > NUDGE_MS ? NUDGE_MS : left_ms;
+                struct timespec timeout = { .tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000 };
 
                 if (left_ms < 0)
                         timeout = (struct timespec){};
@@ -92,7 +108,21 @@ static bool wait_until(int pidfd, int64_t deadline_ms)
                         return true;
                 if (left_ms <= 0)
                         return false;
+                if (interrupt_is_noted()) /* again and again: it may have been just about to wait */
+                        (void)syscall(SYS_pidfd_send_signal, pidfd, INTERRUPT_NUDGE, NULL, 0); /* as below */
         }
+}
+
+/* What the job of an ended child comes to. */
+static int conclude(const struct job *job, const siginfo_t *end, struct error *error)
+{
+        if (job->finished) /* its result is complete, even if it was killed then */
+                return job->result;
+        if (end->si_code == CLD_KILLED || end->si_code == CLD_DUMPED)
+                return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
+                                    end->si_status, sigabbrev_np(end->si_status) ?: "unknown");
+        /* it exited before it began (worker_dies_with_parent()) */
+        return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
 }
 
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
@@ -108,7 +138,7 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         stay_on_this_cpu();
         if (clone(child_main, stack + STACK_SIZE_BYTES, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, &job, &pidfd) <
             0) {
-                idle_stack = stack;
+                give_stack(stack);
                 return fail(error, errno, "clone", "a worker");
         }
 
@@ -121,14 +151,48 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
-        idle_stack = stack;
         if (!in_time)
                 return fail(error, ETIMEDOUT, "wait", "a hanging system call");
-        if (job.finished) /* its result is complete, even if it was killed then */
-                return job.result;
-        if (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
-                return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
-                                    end.si_status, sigabbrev_np(end.si_status) ?: "unknown");
-        /* it exited before it began (worker_dies_with_parent()) */
-        return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
+        give_stack(stack);
+        return conclude(&job, &end, error);
+}
+
+int worker_run_apart(worker_function *function, worker_attendant *attendant, void *argument, struct error *error)
+{
+        struct job job = { .parent_pid = getpid(), .function = function, .argument = argument, .error = error };
+        siginfo_t end = {};
+        char *stack = take_stack();
+        int pid;
+
+        if (stack == NULL)
+                return fail(error, ENOMEM, "mmap", "a worker's stack");
+        /*
+         * CLONE_VFORK: this process sleeps until the child has ended, and then nothing needs to wake another processor
+         */
+        pid = clone(child_main, stack + STACK_SIZE_BYTES, CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, &job);
+        if (pid < 0) {
+                give_stack(stack);
+                return fail(error, errno, "clone", "a worker");
+        }
+        if (attendant != NULL && job.finished && job.result >= 0) {
+                int attended = attendant(pid, argument, error);
+
+                if (attended < 0)
+                        job.result = attended;
+        }
+        while (waitid(P_PID, (id_t)pid, &end, WEXITED) < 0 && errno == EINTR)
+                ;
+        if (job.finished)
+                give_stack(stack);
+        return conclude(&job, &end, error);
+}
+
+void worker_leave_behind(void (*function)(int fd), int fd)
+{
+        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) != 0)
+                return;
+        (void)setsid(); /* cannot fail: it leads no process group */
+        if ((fd == 0 || close_range(0, (unsigned)fd - 1, 0) == 0) && close_range((unsigned)fd + 1, ~0U, 0) == 0)
+                function(fd);
+        (void)syscall(SYS_exit_group, 0);
 }

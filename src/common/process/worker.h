@@ -36,4 +36,26 @@ void worker_dies_with_parent(int parent_pid);
  */
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
+/*
+ * worker_run_apart() - run function(argument) in one more child like a worker's, for a step that needs namespaces or
+ * ids that this process may not have afterwards: namespaces of its own, or a container's mount namespace. It shares
+ * memory, so a fork's copies of page tables (most of the cost of process/sealed_child) are not made; therefore it is
+ * not for a container's user namespace. The caller sleeps until the child has ended, and the child dies with the
+ * caller, whose own time limit holds for both.
+ *
+ * When the function has succeeded, and before the child is waited for (so that its pid cannot be reused),
+ * attendant(pid, argument), if any, does from outside what the child may not do. If it fails, all fails.
+ *
+ * Returns: the function's result; descriptors that it opened belong to the caller. Errors: the function's; ECANCELED
+ *          when a signal killed the child.
+ */
+typedef int worker_attendant(int pid, void *argument, struct error *error);
+int worker_run_apart(worker_function *function, worker_attendant *attendant, void *argument, struct error *error);
+
+/*
+ * worker_leave_behind() - run function(fd) in a process with memory of its own, which outlives this program. It has a
+ * session of its own, and no descriptor but that one. The program does not wait for it, and nobody hears of its errors.
+ */
+void worker_leave_behind(void (*function)(int fd), int fd);
+
 #endif

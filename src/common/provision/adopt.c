@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "process/log.h"
 #include "provision/pool_kind.h"
@@ -13,11 +14,10 @@
 
 #define MATCHES_MAX 8 /* how often another process may take a disk first */
 
-/* That a disk is no volume and not in use. After owners_read(). */
-static int check_free(const struct job *job, const struct pool *pool, const char *id, struct error *error)
+/* That a disk is no volume and not in use. owner: the volume that it is, or NULL. */
+static int check_free(const struct job *job, const struct pool *pool, const char *owner, const char *id,
+                      struct error *error)
 {
-        const char *owner = owners_find(job, pool->name, id);
-
         if (owner != NULL)
                 return fail_because(error, EBUSY, "adopt", id, "it already is the volume \"%.200s\"", owner);
         return owners_check_unused(job, pool, id, error);
@@ -25,6 +25,7 @@ static int check_free(const struct job *job, const struct pool *pool, const char
 
 int adopt_disk(struct job *job, const char *id, struct provision_record *ret_record, struct error *error)
 {
+        char owner[PROVISION_NAME_MAX];
         struct pool_item item;
         int r;
 
@@ -34,9 +35,12 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
                                     job->pool.name);
-        if (r < 0 || (r = owners_read(job, error)) < 0 || (r = check_free(job, &job->pool, id, error)) < 0)
+        if (r < 0 || (r = owners_look(job, job->pool.name, id, owner, error)) < 0 ||
+            (r = check_free(job, &job->pool, r > 0 ? owner : NULL, id, error)) < 0)
                 return r;
-        if (item.size_bytes < job->request->size_bytes || item.size_bytes == 0)
+        if (job->kind->no_device && !item.limited) /* a directory has the size that it is given */
+                item.size_bytes = job->request->size_bytes;
+        if (item.size_bytes < job->request->size_bytes || (item.size_bytes == 0 && !job->kind->no_device))
                 return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the request is for %llu",
                                     (unsigned long long)item.size_bytes, (unsigned long long)job->request->size_bytes);
         if (job->profile != NULL && job->kind->fits != NULL &&
@@ -44,7 +48,17 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
                 return fail_because(error, EINVAL, "adopt", id,
                                     "its layout is \"%s\", which does not match profile \"%.200s\"", item.layout,
                                     job->request->profile);
+        if (job->pool.path[0] != '\0') {
+                cleanup_close int pool_fd = pool_use(&job->config, &job->pool, error);
+
+                if (pool_fd < 0)
+                        return pool_fd;
+        }
+        if ((r = pool_kind_check_parameters(job->kind, job->request->parameters, error)) < 0)
+                return r;
         job_begin_record(job, ret_record);
+        if ((r = job_check_target(job, ret_record, error)) < 0)
+                return r;
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);
         (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
@@ -52,7 +66,7 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
         ret_record->adopted = true;
         ret_record->size_bytes = item.size_bytes;
         ret_record->stage = PROVISION_CREATED;
-        if ((r = provision_record_write(&job->state, ret_record, error)) < 0)
+        if ((r = provision_record_write(&job->state, ret_record, FILE_DURABLE, error)) < 0)
                 return r;
         return released_disks_remove(&job->state, item.identity, error);
 }
@@ -78,7 +92,7 @@ static int match_item(const struct pool_item *item, void *argument, struct error
         if (job->kind->fits != NULL &&
             !job->kind->fits(item, job->profile != NULL ? profile_parameters(job->profile) : job->request->parameters))
                 return 0;
-        if (check_free(job, &match->pool, item->id, &ignored) < 0)
+        if (check_free(job, &match->pool, owners_find(job, match->pool.name, item->id), item->id, &ignored) < 0)
                 return 0; /* it is in use */
         if (job->kind->unmarked && !released_disks_has(&job->state, item->identity))
                 return 0; /* nothing says that it ever was a volume */

@@ -2,15 +2,43 @@
 #include "provision/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "mount/identity.h"
 #include "process/log.h"
+#include "provision/cdi.h"
 #include "provision/pool_kind.h"
 #include "provision/record.h"
 #include "provision/released_disks.h"
+#include "state/volume_record.h"
+
+#define BUSY_TRIES 20 /* a tenth of a second each */
+#define BUSY_WAIT_MS 100
+
+/*
+ * A directory on a share has no key in the index of uses: its volume's own record has the pods of this node. Those of
+ * other nodes cannot be asked.
+ */
+static int check_unpublished(const struct job *job, const char *name, struct error *error)
+{
+        cleanup_volume_record struct volume_record volume = {};
+        int r = volume_record_peek(job->config.state_dir, name, /* driver= */ "", &volume, error);
+
+        for (size_t i = 0; r == 0 && i < volume.published_count; i++) {
+                const struct mount_dir *place = &volume.published[i];
+                struct mount_seen seen;
+
+                if (mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity))
+                        return fail_because(error, EBUSY, "look for users", name, "it is mounted on %.1000s",
+                                            place->dir);
+        }
+        return r == -ENOENT ? 0 : r;
+}
 
 /* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else has its id. */
 static int find_unused(const struct job *job, const struct provision_record *record, struct error *error)
@@ -24,29 +52,77 @@ static int find_unused(const struct job *job, const struct provision_record *rec
         }
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = owners_check_unused(job, &job->pool, record->id, error);
-        return r < 0 ? r : 1;
+        if ((r = owners_check_unused(job, &job->pool, record->id, error)) < 0 ||
+            (job->kind->check_removable != NULL &&
+             (r = job->kind->check_removable(&job->config, &job->pool, record->id, error)) < 0) ||
+            (job->kind->no_device && (r = check_unpublished(job, record->name, error)) < 0))
+                return r;
+        return 1;
 }
 
-/* With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours. */
-static int give_back(struct job *job, const struct provision_record *record, bool erase, bool begun,
+/* A volume whose restore was killed has no other content than that of its snapshot. */
+static int check_not_needed(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        cleanup_provision_record struct provision_record volume = {};
+        int r = record->snapshot_of[0] != '\0' ? provision_record_read(&job->state, record->snapshot_of, &volume, error)
+                                               : -ENOENT;
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (!pool_kind_is_torn(&volume) || strcmp(volume.restoring, record->name) != 0)
+                return 0;
+        return fail_because(error, EBUSY, "delete volume", record->name,
+                            "restoring it to \"%.200s\" was interrupted: repeat that, or run volume-reconcile",
+                            volume.name);
+}
+
+/* What waits since a call was killed that shared the content of another with this one. */
+static int resume_source(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        const char *name = record->snapshot_of[0] != '\0' ? record->snapshot_of : record->copy_of;
+        cleanup_provision_record struct provision_record source = {};
+        int r = record->stage == PROVISION_CREATING && name[0] != '\0' && job->kind->resume != NULL
+                        ? provision_record_read(&job->state, name, &source, error)
+                        : -ENOENT;
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return job->kind->resume(&job->config, &job->pool, source.id, record->id, error);
+}
+
+/* Only what is unmarked is asked for. */
+static int keep_released(struct job *job, const struct provision_record *record, struct error *error)
+{
+        return job->kind->no_device ? 0 : released_disks_add(&job->state, record->identity, error);
+}
+
+/*
+ * With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours.
+ * ret_changed: its content is not what it was.
+ */
+static int give_back(struct job *job, const struct provision_record *record, bool erase, bool begun, bool *ret_changed,
                      struct error *error)
 {
         int r;
 
         if (strcmp(record->reclaim_policy, "retain") == 0)
-                return released_disks_add(&job->state, record->identity, error);
+                return keep_released(job, record, error);
         if (strcmp(record->reclaim_policy, "recycle") == 0) {
                 job_unlock_pool(job);
                 r = job->kind->wipe(&job->config, &job->pool, record->id, error);
-                return r < 0 ? r : released_disks_add(&job->state, record->identity, error);
+                return r < 0 ? r : keep_released(job, record, error);
         }
         if (erase && job->kind->erase != NULL) {
                 job_unlock_pool(job);
-                if ((r = job->kind->erase(&job->config, &job->pool, record->id, begun, error)) < 0 ||
-                    (r = job_lock_pool(job, error)) < 0 || (r = find_unused(job, record, error)) <= 0)
+                if ((r = job->kind->erase(&job->config, &job->pool, record->id, begun, error)) < 0)
+                        return r;
+                *ret_changed = true;
+                if ((r = job_lock_pool(job, error)) < 0 || (r = find_unused(job, record, error)) <= 0)
                         return r;
         }
+        if (record->restoring[0] != '\0' && job->kind->unrestore != NULL &&
+            (r = job->kind->unrestore(&job->config, &job->pool, record->id, error)) < 0)
+                return r;
         return job->kind->remove(&job->config, &job->pool, record->id, error);
 }
 
@@ -56,36 +132,80 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
 {
         const enum provision_stage was = record->stage;
         char policy[sizeof record->reclaim_policy];
-        int r = find_unused(job, record, error);
+        bool changed = false;
+        int r;
 
-        if (r < 0)
+        if ((r = resume_source(job, record, error)) < 0 || (r = check_not_needed(job, record, error)) < 0 ||
+            (r = find_unused(job, record, error)) < 0)
                 return r;
+        cdi_begin_change(&job->config, &job->state, record->name);
         if (r == 0)
-                return provision_record_remove(&job->state, record->name, error);
+                return provision_record_remove(&job->state, record->name, record->id, error);
         (void)text_copy(policy, sizeof policy, record->reclaim_policy);
         if (was == PROVISION_CREATING && !record->adopted)
                 asked = "delete"; /* a volume that was never finished is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
         record->stage = PROVISION_DELETING;
-        r = provision_record_write(&job->state, record, error);
+        r = provision_record_write(&job->state, record, FILE_DURABLE, error);
         /* on a full disk deleting makes room; killed now, the record would outlive its disk, and be deleted next
          * time */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        r = give_back(job, record, was != PROVISION_CREATING && !record->keeps_content, was == PROVISION_DELETING,
-                      error);
-        if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED) {
+        r = give_back(job, record, was != PROVISION_CREATING && (!record->keeps_content || job->kind->no_device),
+                      was == PROVISION_DELETING, &changed, error);
+        if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED && !changed) {
                 struct error ignored; /* the first failure is the one to report */
 
                 record->stage = was; /* nothing was changed, and it stays usable */
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
-                (void)provision_record_write(&job->state, record, &ignored);
+                (void)provision_record_write(&job->state, record, FILE_DURABLE, &ignored);
         }
         if (r < 0 && r != -ENOENT)
                 return r;
         log_say("deleted volume %s of pool %s (%s)", record->name, record->pool, record->reclaim_policy);
-        return provision_record_remove(&job->state, record->name, error);
+        return provision_record_remove(&job->state, record->name, record->id, error);
+}
+
+/*
+ * A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. Others may
+ * use the pool meanwhile.
+ */
+static int take_away_soon(struct job *job, struct provision_record *record, const char *asked, struct error *error)
+{
+        int r = delete_take_away(job, record, asked, error);
+
+        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES && job->kind->is_looked_at != NULL &&
+                            job->kind->is_looked_at(&job->config, &job->pool, record->id);
+             tries++) {
+                job_unlock_pool(job);
+                clock_pause_ms(BUSY_WAIT_MS);
+                r = job_lock_pool(job, error);
+                if (r == 0)
+                        r = delete_take_away(job, record, asked, error);
+        }
+        return r;
+}
+
+/*
+ * A call was killed, with all its processes, while it took this snapshot: the record is what tells that the volume's
+ * filesystem may be frozen.
+ */
+int delete_check_thawed(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        if (job->kind->share != NULL || record->stage != PROVISION_CREATING || record->snapshot_of[0] == '\0')
+                return 0;
+        return fail_because(error, EBUSY, "delete volume", record->name,
+                            "taking this snapshot of \"%.200s\" was interrupted, which may be frozen: repeat "
+                            "volume-snapshot, or run volume-reconcile",
+                            record->snapshot_of);
+}
+
+static int answer_absent(struct job *job)
+{
+        job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(job->request->name),
+                               "existed", false);
+        return 0;
 }
 
 int delete_volume(struct job *job, struct error *error)
@@ -94,17 +214,19 @@ int delete_volume(struct job *job, struct error *error)
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_read(&job->state, request->name, &record, error);
 
+        if (r == 0 && request->only != NULL &&
+            (strcmp(request->only, "snapshot") == 0) != (record.snapshot_of[0] != '\0'))
+                return answer_absent(job);
         if (r == -ENOENT) {
-                if ((r = provision_record_remove(&job->state, request->name, error)) <
+                if ((r = provision_record_remove(&job->state, request->name, /* id= */ NULL, error)) <
                     0) /* a temporary file may be there */
                         return r;
-                job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(request->name),
-                                       "existed", false);
-                return 0;
+                return answer_absent(job);
         }
-        if (r < 0 || (r = job_use_pool(job, record.pool, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
+        if (r < 0 || (r = job_use_pool(job, record.pool, error)) < 0 ||
+            (r = delete_check_thawed(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
-        if ((r = delete_take_away(job, &record, request->reclaim_policy, error)) < 0)
+        if ((r = take_away_soon(job, &record, request->reclaim_policy, error)) < 0)
                 return r;
         job->reply = json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
                                "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);

@@ -6,23 +6,33 @@
 #include "provision/job.h"
 #include "provision/pool_kind.h"
 #include "provision/record.h"
-#include "state/volume_record.h"
 
-/* With the lock of its name. Returns 1: there is room for it. */
-static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, struct error *error)
+/* With the lock of its name. Returns 1: there is room for it; what the driver makes is sparse and may be more. */
+static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, bool asked,
+                        struct error *error)
 {
         struct pool_measure measure = {};
         struct pool_item item;
         int r;
 
-        if (record->stage != PROVISION_CREATED)
+        if (record->stage != PROVISION_CREATED || pool_kind_is_torn(record))
                 return fail_because(error, EBUSY, "grow volume", record->name,
-                                    "its creation or deletion has not finished; repeat that call first");
+                                    "its creation, restore or deletion has not finished; repeat that call first");
+        if (record->snapshot_of[0] != '\0')
+                return fail_because(error, EINVAL, "grow volume", record->name,
+                                    "it is a snapshot; make a volume of it with volume-create and \"from\"");
+        if (asked && size_bytes < record->size_bytes && size_bytes != record->asked_bytes)
+                return fail_because(error, EINVAL, "grow volume", record->name,
+                                    "it has %llu bytes, and the request is for %llu: a volume never shrinks",
+                                    (unsigned long long)record->size_bytes, (unsigned long long)size_bytes);
         if ((r = job_use_pool(job, record->pool, error)) < 0 || (r = job_lock_pool(job, error)) < 0 ||
             (r = job_look_again(job, record, &item, error)) < 0 ||
             (r = job->kind->measure(&job->config, &job->pool, record->parameters, &measure, error)) < 0)
                 return r;
-        if (size_bytes > item.size_bytes && size_bytes - item.size_bytes > measure.available_bytes)
+        if (job->kind->no_device && !item.limited) /* only the record knows */
+                item.size_bytes = record->size_bytes;
+        if (record->driver[0] == '\0' && size_bytes > item.size_bytes &&
+            size_bytes - item.size_bytes > measure.available_bytes)
                 return fail_because(error, ENOSPC, "grow volume", record->name,
                                     "pool \"%.128s\" has room for it to grow by %llu bytes, to %llu", record->pool,
                                     (unsigned long long)measure.available_bytes,
@@ -30,35 +40,56 @@ static int check_growth(struct job *job, struct provision_record *record, uint64
         return 1;
 }
 
-static int grow(struct job *job, const char *name, uint64_t size_bytes, provision_grow_function *function,
+static int grow(struct job *job, const char *name, uint64_t size_bytes, bool asked, provision_grow_function *function,
                 void *argument, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         uint64_t got_bytes;
         int r = provision_record_open(job->config.state_dir, /* create= */ false, &job->state, error);
 
-        if (r == 0 && (r = state_lock(&job->state, volume_record_key(name), error)) == 0)
+        if (r == 0 && (r = provision_record_lock(&job->state, name, error)) == 0)
                 r = provision_record_read(&job->state, name, &record, error);
         if (r == 0)
-                r = check_growth(job, &record, size_bytes, error);
+                r = check_growth(job, &record, size_bytes, asked, error);
         if (r == -ENOENT)
                 return function(argument, &got_bytes, error);
         if (r < 0 || (r = function(argument, &got_bytes, error)) < 0)
                 return r;
-        if (got_bytes <= record.size_bytes)
+        if (got_bytes <= record.size_bytes && (!asked || size_bytes == record.asked_bytes))
                 return 0;
-        record.size_bytes = got_bytes;
-        return provision_record_write(&job->state, &record, error);
+        if (got_bytes > record.size_bytes)
+                record.size_bytes = got_bytes;
+        if (asked)
+                record.asked_bytes = size_bytes;
+        return provision_record_write(&job->state, &record, FILE_DURABLE, error);
 }
 
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes,
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
                    provision_grow_function *function, void *argument, struct error *error)
 {
         static struct job job; /* static, for its size */
         int r;
 
         job = (struct job){ .config = *config, .state = STATE_NONE };
-        r = grow(&job, name, size_bytes, function, argument, error);
+        r = grow(&job, name, size_bytes, asked, function, argument, error);
         job_release(&job);
         return r;
+}
+
+int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        cleanup_provision_record struct provision_record record = {};
+        struct pool_item item;
+        int r;
+
+        job = (struct job){ .config = *config, .state = STATE_NONE };
+        if ((r = provision_record_open(config->state_dir, /* create= */ false, &job.state, error)) == 0 &&
+            (r = provision_record_read(&job.state, name, &record, error)) == 0 &&
+            (r = job_use_pool(&job, record.pool, error)) == 0 && (r = job_look_again(&job, &record, &item, error)) == 0)
+                *ret_volume = job_item_object(&job, &record, &item);
+        job_release(&job);
+        return r == -ENOENT ? fail_because(error, ENOENT, "find volume", name,
+                                           "there is no volume of this name; volume-list shows them")
+                            : r;
 }

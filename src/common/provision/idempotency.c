@@ -18,6 +18,8 @@
 #include "state/volume_record.h"
 
 #define KEPT_SECONDS ((time_t)7 * 24 * 3600)
+#define LOOKS_SECONDS ((time_t)24 * 3600)
+#define LOOKED ".looked" /* a file, for its time; no name of an operation */
 #define SUFFIX ".json"
 
 static int open_all(const char *state_dir, struct state *ret_state, struct error *error)
@@ -57,14 +59,20 @@ int idempotency_recall(const char *state_dir, const char *id, const json_t *requ
         return 0;
 }
 
+/* Looking at all of them costs as much as there are: it is done once a day. */
 static void forget_old(const struct state *state)
 {
-        DIR *list = state_list(state);
         const struct dirent *entry;
         struct timespec now;
         struct stat st;
+        DIR *list;
 
         (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
+        if (fstatat(state->dir_fd, LOOKED, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime <= now.tv_sec &&
+            st.st_mtime + LOOKS_SECONDS > now.tv_sec)
+                return;
+        (void)file_replace(state->dir_fd, LOOKED, "", 0, FILE_PLAIN); /* else the next call looks, too */
+        list = state_list(state);
         while (list != NULL && (entry = readdir(list)) != NULL)
                 if (text_ends(entry->d_name, SUFFIX) &&
                     fstatat(state->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

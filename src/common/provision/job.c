@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/reply.h"
@@ -12,8 +13,11 @@
 
 void job_unlock_pool(struct job *job)
 {
-        if (job->pool_locked)
-                state_unlock(&job->state, job->pool_key);
+        if (!job->pool_locked)
+                return;
+        if (job->locked_kind->release != NULL)
+                job->locked_kind->release();
+        state_unlock(&job->state, job->pool_key);
         job->pool_locked = false;
 }
 
@@ -34,6 +38,9 @@ int job_lock_pool(struct job *job, struct error *error)
                 return r;
         job->pool_key = key;
         job->pool_locked = true;
+        job->locked_kind = job->kind;
+        if (job->kind->hold != NULL)
+                job->kind->hold();
         return 0;
 }
 
@@ -49,7 +56,7 @@ int job_use_pool(struct job *job, const char *name, struct error *error)
 /* What has the volume's id may be something else, made after the volume was removed by hand. */
 bool job_is_volume(const struct provision_record *record, const struct pool_item *item)
 {
-        if (record->identity[0] != '\0' && item->identity[0] != '\0')
+        if (record->identity[0] != '\0' && item->identity[0] != '\0' && !(pool_kind_is_torn(record) && item->ours))
                 return strcmp(record->identity, item->identity) == 0;
         return record->adopted || item->ours;
 }
@@ -67,14 +74,44 @@ json_t *job_volume_object(const struct provision_record *record, const char *pat
                 { "fsType", record->fs_type },
                 { "accessMode", record->access_mode },
                 { "path", path },
+                { "driver", record->driver },
+                { "snapshotOf", record->snapshot_of },
+                { "copyOf", record->copy_of },
+                { "restoring", pool_kind_is_torn(record) ? record->restoring : "" },
         };
 
         for (size_t i = 0; volume != NULL && i < sizeof optional / sizeof optional[0]; i++)
                 if (optional[i][1][0] != '\0')
                         (void)json_object_set_new(volume, optional[i][0], reply_printable(optional[i][1]));
+        if (volume != NULL && record->taken != 0)
+                (void)json_object_set_new(volume, "taken", json_integer((json_int_t)record->taken));
         if (volume != NULL && json_array_size(record->mount_flags) > 0)
                 (void)json_object_set(volume, "mountFlags", record->mount_flags);
         return volume;
+}
+
+json_t *job_item_object(const struct job *job, const struct provision_record *record, const struct pool_item *item)
+{
+        json_t *volume = job_volume_object(record, item->path);
+
+        if (volume != NULL && job->kind->no_device)
+                (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
+        return volume;
+}
+
+int job_check_target(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        if (!job->kind->no_device)
+                return 0;
+        if (strcmp(record->target_type, "block") == 0)
+                return fail_because(error, EINVAL, "find pool", job->pool.name,
+                                    "volumes of pool \"%.128s\" are directories, and no block devices", job->pool.name);
+        if (record->fs_type[0] != '\0')
+                return fail_because(error, EINVAL, "find pool", job->pool.name,
+                                    "volumes of pool \"%.128s\" are directories, without a filesystem of their own: "
+                                    "leave out \"fsType\"",
+                                    job->pool.name);
+        return 0;
 }
 
 int job_look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
@@ -101,13 +138,19 @@ void job_begin_record(const struct job *job, struct provision_record *ret_record
                               : profile != NULL        ? profile_fs_type(profile)
                                                        : "";
 
-        *ret_record = (struct provision_record){ .asked_bytes = request->size_bytes,
-                                                 .keeps_content = request->keeps_content };
+        const char *erase = json_string_value(json_object_get(parameters, "eraseAfter"));
+
+        *ret_record = (struct provision_record){ .born = clock_real_ns(),
+                                                 .asked_bytes = request->size_bytes,
+                                                 .keeps_content =
+                                                         request->keeps_content || (!request->erases && erase != NULL &&
+                                                                                    strcmp(erase, "false") == 0) };
         /* each fits: the request's, or the profile's, length was checked */
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
         (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
+        (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
         (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
         (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
         (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,
@@ -118,6 +161,7 @@ void job_begin_record(const struct job *job, struct provision_record *ret_record
 
 void job_release(struct job *job)
 {
+        job_unlock_pool(job);
         profiles_release(&job->profiles);
         json_decref(job->owners);
         json_decref(job->places);

@@ -28,9 +28,10 @@ struct job {
         const struct pool_kind *kind; /* the pool's */
         uint64_t pool_key;            /* its lock, once it is */
         bool pool_locked;
-        json_t *owners; /* of disks, by what put_key() makes; owned */
-        json_t *places; /* of pools, by name; owned */
-        json_t *paths;  /* of disks, by put_name(); owned; of a list */
+        const struct pool_kind *locked_kind; /* of the pool whose lock it is */
+        json_t *owners;                      /* of disks, by what put_key() makes; owned */
+        json_t *places;                      /* of pools, by name; owned */
+        json_t *paths;                       /* of disks, what found_object() makes, by put_name(); owned; of a list */
         json_t *reply;
 };
 
@@ -51,8 +52,12 @@ bool job_is_volume(const struct provision_record *record, const struct pool_item
 int job_look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
                    struct error *error);
 
-/* job_volume_object() - a volume in a reply. */
+/* job_volume_object() - a volume in a reply. job_item_object() - likewise, with what its pool says of it. */
 json_t *job_volume_object(const struct provision_record *record, const char *path);
+json_t *job_item_object(const struct job *job, const struct provision_record *record, const struct pool_item *item);
+
+/* job_check_target() - that the job's pool can have such a volume. Errors: EINVAL. */
+int job_check_target(const struct job *job, const struct provision_record *record, struct error *error);
 
 void job_release(struct job *job);
 
@@ -60,13 +65,37 @@ void job_release(struct job *job);
 #define OWNER_KEY_SIZE (POOL_PLACE_SIZE + PROVISION_ID_MAX)
 int owners_read(struct job *job, struct error *error);
 const char *owners_find(const struct job *job, const char *pool, const char *id);
+/* owners_look() - the same for one disk, without owners_read(). PROVISION_NAME_MAX bytes. Returns 1: it is a volume; 0. */
+int owners_look(struct job *job, const char *pool, const char *id, char *ret_owner, struct error *error);
 int owners_check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error);
 
-/* create.c, adopt.c, delete.c, list.c: the verbs, with the lock of the volume's name. */
+/*
+ * create.c: what copy.c needs of it. create_undo() - after a failure, which is the one to report. create_forget() - after
+ * EEXIST of the kind: what is there came since create_claim() looked, perhaps from another node, and stays. Returns
+ * failure.
+ */
+int create_claim(struct job *job, uint64_t size_bytes, struct provision_record *ret_record, struct error *error);
+void create_undo(struct job *job, const struct provision_record *record);
+int create_forget(struct job *job, const struct provision_record *record, int failure);
+
+/* create.c, adopt.c, copy.c, delete.c, list.c: the verbs, with the lock of the volume's name. */
 int create_volume(struct job *job, struct error *error);
 int adopt_disk(struct job *job, const char *id, struct provision_record *ret_record, struct error *error);
 int adopt_match(struct job *job, struct provision_record *ret_record, struct error *error);
+/* copy_lock() - the locks of two names. */
+int copy_lock(struct job *job, const char *one, const char *other, struct error *error);
+int copy_volume(struct job *job, struct provision_record *ret_record, struct error *error);
+/*
+ * restore.c: restore_check_room() - for the content of the snapshot; restore_put_back() - it is the volume's; both with
+ * the pool's lock. restore_unrestore() - remove what a restore left that was killed, or end that.
+ */
+int restore_check_room(const struct job *job, const struct provision_record *volume,
+                       const struct provision_record *snapshot, bool shares, struct error *error);
+int restore_put_back(struct job *job, struct provision_record *volume, const struct provision_record *snapshot,
+                     bool shares, struct error *error);
+int restore_unrestore(struct job *job, struct provision_record *record, struct error *error);
 int delete_volume(struct job *job, struct error *error);
+int delete_check_thawed(const struct job *job, const struct provision_record *record, struct error *error);
 int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error);
 int list_pools(struct job *job, struct error *error);
 

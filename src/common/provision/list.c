@@ -1,18 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision/job.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/reply.h"
+#include "process/log.h"
+#include "provision/disk_uses.h"
 #include "provision/pool_kind.h"
 #include "provision/profile.h"
 #include "provision/record.h"
+#include "state/uses.h"
+#include "state/volume_record.h"
 
 static void put_name(const char *pool, const char *id, char *ret_name)
 {
         (void)snprintf(ret_name, OWNER_KEY_SIZE, "%s/%s", pool, id);
+}
+
+/* A pod or a container. */
+static int add_use(const struct use *use, void *argument, struct error *error)
+{
+        json_t *uses = argument;
+        json_t *object;
+
+        (void)error;
+        if (use->kind != USE_PUBLISHED && use->kind != USE_MOUNTED && use->kind != USE_RAW)
+                return 0;
+        object = json_pack("{s:o, s:o, s:b, s:b}", use->kind == USE_PUBLISHED ? "pod" : "container",
+                           reply_printable(use->user), "target", reply_printable(use->target), "readOnly", !use->writes,
+                           "raw", use->kind == USE_RAW);
+        if (object != NULL && use->since != 0)
+                (void)json_object_set_new(object, "since", json_integer((json_int_t)use->since));
+        if (object != NULL && use->kind == USE_MOUNTED && use->removed)
+                (void)json_object_set_new(object, "stillOpen", json_true());
+        (void)json_array_append_new(uses, object);
+        return 0;
+}
+
+/* Who has it on this node; nothing is said where that cannot be found out. */
+static void add_uses(const struct job *job, const struct provision_record *record, const char *path, json_t *volume)
+{
+        cleanup_volume_record struct volume_record attached = {};
+        char keys[USE_KEYS_SIZE] = "";
+        json_t *uses = json_array();
+        struct error ignored;
+        struct stat st;
+        int r = volume_record_peek(job->config.state_dir, record->name, /* driver= */ "", &attached, &ignored);
+
+        if (path != NULL && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+                use_keys_add_file(keys, st.st_dev, st.st_ino);
+                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+        }
+
+        if (r == 0 && attached.device_number != 0 &&
+            (r = disk_uses_add_device(keys, attached.device_number, 0, &ignored)) == 0) {
+                use_keys_add_device(keys, attached.filesystem);
+                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+        }
+        if (r == 0 || r == -ENOENT)
+                (void)json_object_set(volume, "uses", uses);
+        json_decref(uses);
+}
+
+/* Where a name goes in an array of objects that is sorted by name. */
+static size_t place_of(const json_t *volumes, const char *name)
+{
+        size_t first = 0;
+        size_t end = json_array_size(volumes);
+
+        while (first < end) {
+                size_t middle = first + (end - first) / 2;
+
+                if (strcmp(json_string_value(json_object_get(json_array_get(volumes, middle), "name")), name) < 0)
+                        first = middle + 1;
+                else
+                        end = middle;
+        }
+        return first;
 }
 
 /* After all the disks. */
@@ -21,23 +89,25 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         struct job *job = argument;
         json_t *volumes = json_object_get(job->reply, "volumes");
         char name[OWNER_KEY_SIZE];
+        json_t *found;
         const char *path;
         json_t *volume;
-        size_t at = 0;
 
         (void)stem;
         (void)error;
         if (record == NULL || (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0))
                 return 0;
         put_name(record->pool, record->id, name);
-        path = json_string_value(json_object_get(job->paths, name));
+        found = json_object_get(job->paths, name);
+        path = json_string_value(json_object_get(found, "path"));
         volume = job_volume_object(record, path != NULL ? path : "");
         if (volume != NULL && path == NULL && record->stage == PROVISION_CREATED)
                 (void)json_object_set_new(volume, "missing", json_true());
-        while (at < json_array_size(volumes) &&
-               strcmp(json_string_value(json_object_get(json_array_get(volumes, at), "name")), record->name) < 0)
-                at++;
-        (void)json_array_insert_new(volumes, at, volume);
+        if (volume != NULL)
+                add_uses(job, record, path, volume);
+        (void)json_object_del(found, "path");
+        (void)json_object_update(volume, found);
+        (void)json_array_insert_new(volumes, place_of(volumes, record->name), volume);
         return 0;
 }
 
@@ -47,6 +117,23 @@ struct disks {
         json_t *list;
 };
 
+/* What a reply has of a volume, besides what its record says. */
+static json_t *found_object(const struct pool *pool, const struct pool_item *item)
+{
+        json_t *found = json_pack("{s:o}", "path", reply_printable(item->path));
+
+        if (item->problem != NULL)
+                (void)json_object_set_new(found, "problem", json_string(item->problem));
+        if (pool->kind->no_device)
+                (void)json_object_set_new(found, "sizeEnforced", json_boolean(item->limited));
+        if (item->limited) {
+                (void)json_object_set_new(found, "used", json_integer((json_int_t)item->used_bytes));
+                (void)json_object_set_new(found, "free",
+                                          json_integer((json_int_t)(item->size_bytes - item->used_bytes)));
+        }
+        return found;
+}
+
 static int add_disk(const struct pool_item *item, void *argument, struct error *error)
 {
         const struct disks *disks = argument;
@@ -54,7 +141,7 @@ static int add_disk(const struct pool_item *item, void *argument, struct error *
 
         (void)error;
         put_name(disks->pool->name, item->id, name);
-        (void)json_object_set_new(disks->job->paths, name, reply_printable(item->path));
+        (void)json_object_set_new(disks->job->paths, name, found_object(disks->pool, item));
         if (owners_find(disks->job, disks->pool->name, item->id) != NULL)
                 return 0;
         (void)json_array_append_new(disks->list,
@@ -67,9 +154,12 @@ static int add_disk(const struct pool_item *item, void *argument, struct error *
 
 static json_t *measure_object(const struct pool_measure *measure)
 {
-        return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)measure->total_bytes, "available",
+        if (measure->unknown)
+                return json_pack("{s:I, s:s*}", "alignment", (json_int_t)measure->alignment_bytes, "problem",
+                                 measure->problem);
+        return json_pack("{s:I, s:I, s:I, s:I, s:s*}", "total", (json_int_t)measure->total_bytes, "available",
                          (json_int_t)measure->available_bytes, "largest", (json_int_t)measure->largest_bytes,
-                         "alignment", (json_int_t)measure->alignment_bytes);
+                         "alignment", (json_int_t)measure->alignment_bytes, "problem", measure->problem);
 }
 
 static int add_profiles(struct job *job, const struct pool *pool, json_t *list, struct error *error)
@@ -78,7 +168,7 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
         const json_t *profile;
 
         json_object_foreach (job->profiles.active, name, profile) {
-                struct pool_measure measure;
+                struct pool_measure measure = {};
                 json_t *object;
                 int r;
 
@@ -109,7 +199,10 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
         int r;
 
         r = pool->kind == NULL ? error_negative(error->errnum)
-                               : pool->kind->measure(&job->config, pool, NULL, &measure, error);
+            : job->request->parameters != NULL &&
+                            pool_kind_check_parameters(pool->kind, job->request->parameters, error) < 0
+                    ? error_negative(error->errnum)
+                    : pool->kind->measure(&job->config, pool, job->request->parameters, &measure, error);
         if (r < 0 && job->request->pool != NULL)
                 return r;
         if (r < 0 || pool->kind == NULL) { /* the other pools are listed */
@@ -132,8 +225,59 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                         (void)json_object_set_new(object, "problem", reply_printable(error_why(error)));
                 return r < 0 && job->request->pool == NULL ? 0 : r;
         }
+        if (measure.inodes > 0) {
+                (void)json_object_set_new(object, "inodes", json_integer((json_int_t)measure.inodes));
+                (void)json_object_set_new(object, "inodesFree", json_integer((json_int_t)measure.inodes_free));
+        }
         (void)json_object_set_new(object, "profiles", json_array());
         return add_profiles(job, pool, json_object_get(object, "profiles"), error);
+}
+
+struct wanted {
+        const char *id;
+        struct pool_item *ret_item;
+};
+
+static int take_wanted(const struct pool_item *item, void *argument, struct error *error)
+{
+        const struct wanted *wanted = argument;
+
+        (void)error;
+        if (strcmp(item->id, wanted->id) != 0)
+                return 0;
+        *wanted->ret_item = *item;
+        return 1;
+}
+
+/* A server is not asked: what the records say is what there is. */
+static int look_at(const struct job *job, const char *id, struct pool_item *ret_item, struct error *error)
+{
+        struct wanted wanted = { .id = id, .ret_item = ret_item };
+        int r;
+
+        if (job->kind != &pool_nfs)
+                return job->kind->look(&job->config, &job->pool, id, ret_item, error);
+        r = job->kind->each(&job->config, &job->pool, take_wanted, &wanted, error);
+        return r < 0 ? r : r == 0 ? -ENOENT : 0;
+}
+
+/* One volume, whatever else its pool has. */
+static int list_named(struct job *job, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        char name[OWNER_KEY_SIZE];
+        struct pool_item item = {};
+        int r = job->state.dir_fd < 0 ? -ENOENT
+                                      : provision_record_read(&job->state, job->request->name, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        put_name(record.pool, record.id, name);
+        if ((r = job_use_pool(job, record.pool, error)) == 0 && (r = look_at(job, record.id, &item, error)) == 0)
+                (void)json_object_set_new(job->paths, name, found_object(&job->pool, &item));
+        else if (r != -ENOENT)
+                log_say("cannot look at volume %s: %s", record.name, error_why(error));
+        return add_volume(&record, /* stem= */ "", job, error);
 }
 
 int list_pools(struct job *job, struct error *error)
@@ -143,7 +287,7 @@ int list_pools(struct job *job, struct error *error)
 
         if (job->request->pool != NULL && (r = pool_find(&job->config, job->request->pool, &asked, error)) < 0)
                 return r;
-        if (job->request->verb == PROVISION_LIST && (r = owners_read(job, error)) < 0)
+        if (job->request->verb == PROVISION_LIST && job->request->name == NULL && (r = owners_read(job, error)) < 0)
                 return r;
         job->paths = json_object();
         if (job->request->verb == PROVISION_LIST)
@@ -163,7 +307,11 @@ int list_pools(struct job *job, struct error *error)
                     (r = profiles_find(&job->profiles, job->request->profile, &ignored, error)) < 0)
                         return r;
         }
+        if (job->request->name != NULL)
+                return list_named(job, error);
         r = job->request->pool != NULL ? add_pool(&asked, job, error) : pool_each(&job->config, add_pool, job, error);
+        if (r == 0 && job->request->pool == NULL && job->request->verb == PROVISION_LIST)
+                r = pool_each_implied(&job->config, add_pool, job, error);
         if (r < 0 || job->request->verb != PROVISION_LIST || job->state.dir_fd < 0)
                 return r;
         return provision_record_each(&job->state, add_volume, job, error);

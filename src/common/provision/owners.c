@@ -2,15 +2,21 @@
 #include "provision/job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
-#include "process/proc.h"
+#include "provision/disk_uses.h"
 #include "provision/pool_kind.h"
-#include "state/volume_record.h"
+#include "provision/record_find.h"
+#include "state/uses.h"
+#include "state/uses_ended.h"
 
 static int find_place(const struct job *job, const char *pool_name, char *ret_place)
 {
@@ -46,7 +52,7 @@ static int note_owner(const struct provision_record *record, const char *stem, v
         (void)error;
         if (record != NULL)
                 put_key(job, record->pool, record->id, key);
-        else /* of another version: most likely its id */
+        else /* of another version: see stem_length() */
                 (void)snprintf(key, sizeof key, "stem:%.255s", stem);
         (void)json_object_set_new(job->owners, key, reply_printable(record != NULL ? record->name : stem));
         return 0;
@@ -62,10 +68,17 @@ int owners_read(struct job *job, struct error *error)
         return job->state.dir_fd < 0 ? 0 : provision_record_each(&job->state, note_owner, job, error);
 }
 
+/* Of a disk's id, what a record of another version most likely has as its file's name: the part before the suffix. */
+static int stem_length(const char *id)
+{
+        const char *end = strrchr(id, '.');
+
+        return end != NULL ? (int)(end - id) : (int)strlen(id);
+}
+
 /* The volume that a disk is; NULL: none. After owners_read(). */
 const char *owners_find(const struct job *job, const char *pool, const char *id)
 {
-        const char *end = strrchr(id, '.');
         char key[OWNER_KEY_SIZE];
         const char *name;
 
@@ -73,49 +86,99 @@ const char *owners_find(const struct job *job, const char *pool, const char *id)
         name = json_string_value(json_object_get(job->owners, key));
         if (name != NULL)
                 return name;
-        (void)snprintf(key, sizeof key, "stem:%.*s", (int)(end != NULL ? end - id : (long)strlen(id)), id);
+        (void)snprintf(key, sizeof key, "stem:%.*s", stem_length(id), id);
         return json_string_value(json_object_get(job->owners, key));
 }
 
-struct attached {
-        const char *path;
-        char boot_id[PROC_BOOT_ID_SIZE];
-        char found[VOLUME_NAME_MAX];
+/* ---- one disk, without reading all records */
+
+struct look {
+        struct job *job;
+        char key[OWNER_KEY_SIZE];
+        const char *id;
+        char *ret_owner;
 };
 
-static int match_attached(struct volume_record *record, const char *file, void *argument, struct error *error)
+static int match(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
-        struct attached *attached = argument;
+        struct look *look = argument;
+        char key[OWNER_KEY_SIZE];
 
-        (void)file;
         (void)error;
-        if (record == NULL || record->device[0] == '\0' || strcmp(record->source, attached->path) != 0 ||
-            strcmp(record->boot_id, attached->boot_id) != 0)
+        if (record != NULL)
+                put_key(look->job, record->pool, record->id, key);
+        if (record != NULL && strcmp(key, look->key) != 0)
                 return 0;
-        (void)text_copy(attached->found, sizeof attached->found, record->name);
+        (void)text_copy(look->ret_owner, PROVISION_NAME_MAX, record != NULL ? record->name : stem);
         return 1;
 }
 
-/* That a disk is neither attached by the driver nor in use otherwise. */
+/* Of another version, which has no entry. */
+static int match_unreadable(const struct look *look)
+{
+        int length = stem_length(look->id);
+        cleanup_provision_record struct provision_record record = {};
+        char file[NAME_MAX + sizeof RECORD_SUFFIX];
+        struct error ignored;
+
+        (void)snprintf(file, sizeof file, "%.*s" RECORD_SUFFIX, length, look->id);
+        if (record_read(&look->job->state, &provision_record_table, file, &record, &ignored) != -EPROTONOSUPPORT)
+                return 0;
+        (void)snprintf(look->ret_owner, PROVISION_NAME_MAX, "%.*s", length, look->id);
+        return 1;
+}
+
+int owners_look(struct job *job, const char *pool, const char *id, char *ret_owner, struct error *error)
+{
+        struct look look = { .job = job, .id = id, .ret_owner = ret_owner };
+        int r;
+
+        ret_owner[0] = '\0';
+        if (job->state.dir_fd < 0)
+                return 0;
+        if (job->places == NULL)
+                job->places = json_object();
+        put_key(job, pool, id, look.key);
+        r = record_find_each(&job->state, id, match, &look, error);
+        return r != 0 ? r : match_unreadable(&look);
+}
+
+/* What to ask the list of uses about a disk; nothing for a device that is not there: it is not active. */
+static int put_uses(const struct pool_item *item, char *ret_keys, struct error *error)
+{
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+
+        ret_keys[0] = '\0';
+        if (item->path[0] != '/') /* "server:/share/id": others know who has that */
+                return 0;
+        if (stat(item->path, &st) < 0)
+                return errno == ENOENT ? 0 : fail(error, errno, "stat", item->path);
+        if (S_ISBLK(st.st_mode))
+                return disk_uses_add_device(ret_keys, st.st_rdev, BLOCK_STACK_LOOPS, error);
+        if (!S_ISREG(st.st_mode)) {
+                use_keys_add_file(ret_keys, st.st_dev, st.st_ino);
+                return 0;
+        }
+        fd = file_open_leased(AT_FDCWD, item->path, O_RDONLY, 0);
+        if (fd < 0)
+                return fd == -ENOENT ? 0 : fail(error, -fd, "open", item->path);
+        return disk_uses_add_image(ret_keys, fd, error);
+}
+
+/* That no pod and no container uses a disk, and nothing else does. */
 int owners_check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error)
 {
-        struct attached attached = {};
-        cleanup_state struct state volumes = STATE_NONE;
         struct pool_item item;
+        char keys[USE_KEYS_SIZE];
         int r = pool->kind->look(&job->config, pool, id, &item, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if ((r = pool->kind->check_unused(&job->config, pool, id, error)) < 0)
+        if ((r = put_uses(&item, keys, error)) < 0 ||
+            (r = uses_release_ended(job->config.state_dir, keys, /* locked_id= */ NULL, error)) < 0 ||
+            (r = uses_check_none(job->config.state_dir, keys, /* except= */ NULL, "look for users", item.path, error)) <
+                    0)
                 return r;
-        attached.path = item.path;
-        if ((r = proc_boot_id(attached.boot_id)) < 0)
-                return fail(error, -r, "read", "boot_id");
-        r = state_open(job->config.state_dir, "volumes", /* create= */ false, &volumes, error);
-        if (r == 0)
-                r = volume_record_each(&volumes, /* set_aside= */ false, match_attached, &attached, error);
-        if (r > 0)
-                return fail_because(error, EBUSY, "look for users", item.path,
-                                    "the driver has it attached as volume \"%.200s\"; detach it first", attached.found);
-        return r == -ENOENT ? 0 : r;
+        return pool->kind->check_unused != NULL ? pool->kind->check_unused(&job->config, pool, id, error) : 0;
 }

@@ -13,6 +13,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "provision/pool_identity.h"
+#include "provision/pool_implied.h"
 #include "state/state_dir.h"
 
 #define DEFAULT_DIRECTORY "/etc/flexgraft/pools.d"
@@ -49,7 +51,8 @@ static bool is_percent(const json_t *value)
 
 const struct file_key pool_keys[] = {
         { "name", "the file's name without \".json\"", file_key_is_text, false, NULL, "Name of the pool.", NULL },
-        { "type", "\"loop\", \"lvm\" or \"pmem\"", is_type, true, NULL, "What the pool is made of.", NULL },
+        { "type", "\"loop\", \"lvm\", \"pmem\", \"directory\" or \"nfs\"", is_type, true, NULL,
+          "What the pool is made of.", NULL },
         { "maxPercent", "a number from 1 to 100", is_percent, false, "100",
           "Largest share of the filesystem, volume group or region that the pool may use.", NULL },
         {},
@@ -129,6 +132,14 @@ static int read_file(struct pool *pool, struct error *error)
         return take_file(file, object, pool, error);
 }
 
+static int read_implied(const struct config *config, struct pool *pool, struct error *error)
+{
+        cleanup_json json_t *object = NULL;
+        int r = pool_implied_is_name(pool->name) ? pool_implied_load(config, pool->name, &object, error) : -ENOENT;
+
+        return r < 0 ? r : take_file(pool->name, object, pool, error);
+}
+
 int pool_find(const struct config *config, const char *name, struct pool *ret_pool, struct error *error)
 {
         int r;
@@ -137,6 +148,10 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
         if (name[0] == '.' || strchr(name, '/') != NULL || !text_copy(ret_pool->name, sizeof ret_pool->name, name))
                 return fail_because(error, EINVAL, "open pool", name, "\"%.200s\" is not a pool's name", name);
         r = read_file(ret_pool, error);
+        if (r == -ENOENT)
+                r = read_implied(config, ret_pool, error);
+        if (r == 0 && ret_pool->kind->recall != NULL)
+                r = ret_pool->kind->recall(config, ret_pool, error);
         if (r != -ENOENT)
                 return r;
         if (strcmp(name, POOL_DEFAULT) != 0)
@@ -210,6 +225,35 @@ int pool_each(const struct config *config, pool_function *function, void *argume
         return r;
 }
 
+int pool_each_implied(const struct config *config, pool_function *function, void *argument, struct error *error)
+{
+        cleanup_state struct state shares = STATE_NONE;
+        const struct dirent *entry;
+        DIR *list;
+        int r = state_open(config->state_dir, POOL_IMPLIED_DIRECTORY, /* create= */ false, &shares, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        list = state_list(&shares);
+        if (list == NULL)
+                return fail(error, errno, "read pools", POOL_IMPLIED_DIRECTORY);
+        while (r == 0 && (entry = readdir(list)) != NULL) {
+                char name[POOL_NAME_MAX];
+                struct pool pool;
+
+                if (!text_ends(entry->d_name, SUFFIX) || !text_copy(name, sizeof name, entry->d_name))
+                        continue;
+                name[strlen(name) - strlen(SUFFIX)] = '\0';
+                if (!pool_implied_is_name(name))
+                        continue;
+                if (pool_find(config, name, &pool, error) < 0)
+                        pool.kind = NULL;
+                r = function(&pool, argument, error);
+        }
+        (void)closedir(list); /* only read from */
+        return r;
+}
+
 /* Beside the records, and made like them. */
 static int make_default(const struct config *config, struct error *error)
 {
@@ -223,25 +267,71 @@ static int make_default(const struct config *config, struct error *error)
         return 0;
 }
 
-int pool_open(const struct config *config, const struct pool *pool, struct error *error)
+/* The last pool that was opened: most calls have one, and open it for each of their steps. */
+static struct {
+        char path[PATH_MAX];
+        int fd;
+        bool used; /* by pool_use() */
+} last = { .fd = -EBADF };
+
+static void keep(const struct pool *pool, int fd, bool use)
+{
+        fd_close(&last.fd);
+        last.fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* if that fails, none is kept */
+        last.used = use;
+        (void)text_copy(last.path, sizeof last.path, pool->path); /* as long */
+}
+
+static int open_kept(const struct pool *pool, bool use)
+{
+        if (last.fd < 0 || (use && !last.used) || strcmp(last.path, pool->path) != 0)
+                return -EBADF;
+        return openat(last.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool is_implied(const struct config *config, const struct pool *pool)
 {
         char implied[PATH_MAX];
+
+        (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
+        return strcmp(pool->path, implied) == 0;
+}
+
+static int open_directory(const struct config *config, const struct pool *pool, bool use, struct error *error)
+{
         cleanup_close int fd = -EBADF;
         struct stat st;
         int r;
 
-        if (pool->kind != &pool_loop)
+        if (pool->path[0] == '\0')
                 return fail_because(error, EINVAL, "open pool", pool->name,
-                                    "pool \"%s\" is of type %s and has no images", pool->name, pool->kind->type);
-        (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
-        if (strcmp(pool->path, implied) == 0 && (r = make_default(config, error)) < 0)
+                                    "pool \"%s\" is of type %s and has no directory", pool->name, pool->kind->type);
+        fd = open_kept(pool, use);
+        if (fd >= 0)
+                return fd_take(&fd);
+        if (!pool->only_read && is_implied(config, pool) && (r = make_default(config, error)) < 0)
                 return r;
         fd = open(pool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+                return fail_because(error, ENODEV, "open pool", pool->path,
+                                    "the pool \"%s\" is missing: there is no directory %s", pool->name, pool->path);
         if (fd < 0)
                 return fail(error, errno, "open pool", pool->path);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", pool->path);
-        if ((r = check_owner(pool->path, &st, error)) < 0)
+        if ((r = check_owner(pool->path, &st, error)) < 0 ||
+            (r = pool_identity_check(config, pool, fd, use, error)) < 0)
                 return r;
+        keep(pool, fd, use);
         return fd_take(&fd);
+}
+
+int pool_open(const struct config *config, const struct pool *pool, struct error *error)
+{
+        return open_directory(config, pool, /* use= */ false, error);
+}
+
+int pool_use(const struct config *config, const struct pool *pool, struct error *error)
+{
+        return open_directory(config, pool, /* use= */ true, error);
 }

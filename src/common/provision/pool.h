@@ -22,6 +22,9 @@
 
 #define POOL_DEFAULT "default"
 
+/* The attribute of an image that says which Kubernetes namespace has it. */
+#define POOL_IMAGE_NAMESPACE "trusted.flexgraft.namespace"
+
 /* pool_keys - those that the file of any pool may have, besides its kind's own. */
 extern const struct file_key pool_keys[];
 
@@ -40,13 +43,20 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
 typedef int pool_function(const struct pool *pool, void *argument, struct error *error);
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error);
 
+/* pool_each_implied() - the same of pools that have no file (provision/pool_implied.h). */
+int pool_each_implied(const struct config *config, pool_function *function, void *argument, struct error *error);
+
 /* pool_share() - how many of its bytes the pool may use ("maxPercent"). */
 uint64_t pool_share(const struct pool *pool, uint64_t bytes);
 
 /*
  * pool_open() - the directory of a pool of images. Returns: its descriptor, owned by the caller.
- * Errors: ENOENT it is missing (that of "default" is made); EPERM it is not root's, or others may write to it.
+ * Errors: ENODEV it is missing (that of "default" is made, unless only_read is set), or not the pool
+ * (provision/pool_identity.h); EPERM it is not root's, or others may write to it.
  */
 int pool_open(const struct config *config, const struct pool *pool, struct error *error);
+
+/* pool_use() - the same, for a volume: a pool without an identity gets one. */
+int pool_use(const struct config *config, const struct pool *pool, struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision/pool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +13,13 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "block/device.h"
 #include "block/loop.h"
+#include "provision/pool_loop.h"
+#include "provision/pool_sums.h"
 #include "state/volume_record.h"
 
-#define SUFFIX ".img"
 #define ALIGNMENT_BYTES 4096U
-#define BLOCK_BYTES 512U /* of st_blocks */
 #define RECORDS_BYTES ((uint64_t)1024 * 1024)
 
 static const struct file_key keys[] = {
@@ -38,41 +38,29 @@ static uint64_t round_down(uint64_t bytes)
         return bytes / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
 }
 
-static int each_in(int pool_fd, const struct pool *pool, pool_item_function *function, void *argument,
-                   struct error *error)
+struct walk {
+        const struct pool *pool;
+        pool_item_function *function;
+        void *argument;
+};
+
+static int pass_on(const char *name, const struct stat *st, void *argument, struct error *error)
 {
-        int list_fd = openat(pool_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = list_fd < 0 ? NULL : fdopendir(list_fd);
-        const struct dirent *entry;
-        int r = 0;
+        const struct walk *walk = argument;
+        struct pool_item item = { .size_bytes = (uint64_t)st->st_size };
 
-        if (list == NULL) {
-                r = fail(error, errno, "open pool", pool->path);
-                fd_close(&list_fd);
-                return r;
-        }
-        while (r == 0 && (entry = readdir(list)) != NULL) {
-                struct pool_item item = {};
-                struct stat st;
-
-                if (entry->d_name[0] == '.' || !text_ends(entry->d_name, SUFFIX) ||
-                    fstatat(pool_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-                        continue;
-                item.size_bytes = (uint64_t)st.st_size;
-                (void)text_copy(item.id, sizeof item.id, entry->d_name); /* as long as a name can be */
-                (void)snprintf(item.path, sizeof item.path, "%s/%s", pool->path, entry->d_name);
-                r = function(&item, argument, error);
-        }
-        (void)closedir(list); /* only read from */
-        return r;
+        (void)text_copy(item.id, sizeof item.id, name); /* as long as a name can be */
+        (void)snprintf(item.path, sizeof item.path, "%s/%s", walk->pool->path, name);
+        return walk->function(&item, walk->argument, error);
 }
 
 static int each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
                 struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
+        struct walk walk = { .pool = pool, .function = function, .argument = argument };
 
-        return pool_fd < 0 ? pool_fd : each_in(pool_fd, pool, function, argument, error);
+        return pool_fd < 0 ? pool_fd : pool_images_each(pool_fd, pass_on, &walk, error);
 }
 
 static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
@@ -100,27 +88,6 @@ static uint64_t kept_for_records(const struct config *config, int pool_fd)
                        : 0;
 }
 
-struct use {
-        int pool_fd;
-        uint64_t full_bytes; /* of images, sparse or not */
-        uint64_t had_bytes;  /* blocks that they have */
-};
-
-static int add_use(const struct pool_item *item, void *argument, struct error *error)
-{
-        struct use *use = argument;
-        struct stat st;
-        uint64_t had;
-
-        (void)error;
-        if (fstatat(use->pool_fd, item->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return 0; /* it was removed meanwhile */
-        had = (uint64_t)st.st_blocks * BLOCK_BYTES;
-        use->full_bytes += item->size_bytes;
-        use->had_bytes += had < item->size_bytes ? had : item->size_bytes;
-        return 0;
-}
-
 /*
  * Sparse images count at full size. With maxPercent, room above that share of the filesystem is not available.
  */
@@ -128,7 +95,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
                    struct pool_measure *ret_measure, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
-        struct use use = { .pool_fd = pool_fd };
+        struct pool_use use;
         uint64_t budget;
         uint64_t left;
         uint64_t owed;
@@ -138,13 +105,15 @@ static int measure(const struct config *config, const struct pool *pool, const j
         (void)parameters;
         if (pool_fd < 0)
                 return pool_fd;
+        r = pool->only_read ? pool_sums_look(config->state_dir, pool_fd, &use, error)
+                            : pool_sums_ask(config->state_dir, pool_fd, /* anew= */ false, &use, error);
+        if (r < 0)
+                return r;
         if (fstatfs(pool_fd, &fs) < 0)
                 return fail(error, errno, "fstatfs", pool->path);
-        if ((r = each_in(pool_fd, pool, add_use, &use, error)) < 0)
-                return r;
         budget = pool_share(pool, (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize);
         left = budget > use.full_bytes ? budget - use.full_bytes : 0;
-        owed = use.full_bytes - use.had_bytes + kept_for_records(config, pool_fd);
+        owed = use.owed_bytes + kept_for_records(config, pool_fd);
         ret_measure->total_bytes = round_down(budget);
         ret_measure->available_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
         ret_measure->available_bytes = ret_measure->available_bytes > owed ? ret_measure->available_bytes - owed : 0;
@@ -153,6 +122,8 @@ static int measure(const struct config *config, const struct pool *pool, const j
         ret_measure->available_bytes = round_down(ret_measure->available_bytes);
         ret_measure->largest_bytes = ret_measure->available_bytes;
         ret_measure->alignment_bytes = ALIGNMENT_BYTES;
+        ret_measure->inodes = (uint64_t)fs.f_files;
+        ret_measure->inodes_free = (uint64_t)fs.f_ffree;
         return 0;
 }
 
@@ -162,7 +133,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 
         (void)pool;
         volume_record_stem(name, stem);
-        (void)snprintf(ret_id, PROVISION_ID_MAX, "%s" SUFFIX, stem);
+        (void)snprintf(ret_id, PROVISION_ID_MAX, "%s" POOL_IMAGE_SUFFIX, stem);
 }
 
 static bool is_sparse(const json_t *parameters)
@@ -187,23 +158,22 @@ static const struct file_key parameters_of_volumes[] = {
 
 static int open_in(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
 {
-        cleanup_close int fd = openat(pool_fd, id, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+        cleanup_close int fd = file_open_leased(pool_fd, id, flags | O_NOFOLLOW, 0600);
         struct stat st;
 
-        if (fd < 0 && errno == ENOENT)
+        if (fd == -ENOENT)
                 return -ENOENT;
         if (fd < 0)
-                return fail(error, errno, "open image", id);
+                return fail(error, -fd, "open image", id);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", id);
-        if (!S_ISREG(st.st_mode) || !text_ends(id, SUFFIX) || id[0] == '.' || strchr(id, '/') != NULL)
+        if (!S_ISREG(st.st_mode) || !pool_counts(id) || strchr(id, '/') != NULL)
                 return fail_because(error, EINVAL, "open image", id, "%s/%s is not an image", pool->path, id);
         return fd_take(&fd);
 }
 
-/* An image of a pool, and what it is. */
-static int open_image(const struct config *config, const struct pool *pool, const char *id, int flags,
-                      struct stat *ret_stat, struct error *error)
+int pool_loop_open(const struct config *config, const struct pool *pool, const char *id, int flags,
+                   struct stat *ret_stat, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
         cleanup_close int fd = pool_fd < 0 ? pool_fd : open_in(pool_fd, pool, id, flags, error);
@@ -213,26 +183,20 @@ static int open_image(const struct config *config, const struct pool *pool, cons
         return fstat(fd, ret_stat) < 0 ? fail(error, errno, "fstat", id) : fd_take(&fd);
 }
 
-/* The size is set last: an image of size 0 is one that a killed process left. */
-static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
-                  struct error *error)
+static int fill(const struct config *config, int fd, int pool_fd, const struct provision_record *record,
+                struct error *error)
 {
-        cleanup_close int pool_fd = pool_open(config, pool, error);
-        cleanup_close int fd = -EBADF;
         struct stat st;
+        int r;
 
-        if (pool_fd < 0)
-                return pool_fd;
-        fd = open_in(pool_fd, pool, record->id, O_RDWR | O_CREAT, error);
-        if (fd < 0)
-                return fd;
-        if (fstat(fd, &st) < 0)
-                return fail(error, errno, "fstat", record->id);
-        if (st.st_size != 0)
-                return fail_because(error, EEXIST, "make image", record->id, "%s/%s already exists, with %lld bytes",
-                                    pool->path, record->id, (long long)st.st_size);
         if (!is_sparse(record->parameters) && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)record->size_bytes) < 0)
                 return fail(error, errno, "make image", record->id);
+        /* allocated blocks beyond the end count as the image's; some filesystems have fewer than were asked for */
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", record->id);
+        st.st_size = (off_t)record->size_bytes;
+        if (pool_image_owed(&st) > 0 && (r = pool_sums_watch(config->state_dir, pool_fd, record->id, error)) < 0)
+                return r;
         if (ftruncate(fd, (off_t)record->size_bytes) < 0)
                 return fail(error, errno, "make image", record->id);
         if (fsync(fd) < 0 || fsync(pool_fd) < 0)
@@ -240,11 +204,42 @@ static int create(const struct config *config, const struct pool *pool, const st
         return 0;
 }
 
+/* The size is set last: an image of size 0 is one that a killed process left. */
+static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
+                  struct pool_item *ret_item, struct error *error)
+{
+        cleanup_close int pool_fd = pool_use(config, pool, error);
+        cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        int r;
+
+        (void)ret_item;
+        if (pool_fd < 0)
+                return pool_fd;
+        pool_change_begin(config->state_dir, pool_fd, &change);
+        fd = open_in(pool_fd, pool, record->id, O_RDWR | O_CREAT, error);
+        pool_change_renew(&change);
+        if (fd < 0)
+                return fd;
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", record->id);
+        if (st.st_size != 0)
+                return fail_because(error, EEXIST, "make image", record->id, "%s/%s already exists, with %lld bytes",
+                                    pool->path, record->id, (long long)st.st_size);
+        r = fill(config, fd, pool_fd, record, error);
+        if (r < 0)
+                (void)unlinkat(pool_fd, record->id, 0); /* it was empty, and the pool's lock keeps it ours */
+        else
+                pool_change_end(&change, (int64_t)record->size_bytes);
+        return r;
+}
+
 static int look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                 struct error *error)
 {
         struct stat st;
-        cleanup_close int fd = open_image(config, pool, id, O_RDONLY, &st, error);
+        cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
 
         if (fd < 0)
                 return fd;
@@ -266,21 +261,41 @@ static int match(const struct loop_device *device, void *argument, struct error 
 
 static int check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        cleanup_close int pool_fd = pool_open(config, pool, error);
+        struct stat st;
+        cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
+
+        if (fd < 0)
+                return fd == -ENOENT ? 0 : fd;
+        return loop_device_each_over(fd, match, &st, error);
+}
+
+static int match_looked_at(const struct loop_device *device, void *argument, struct error *error)
+{
+        const struct stat *st = argument;
+        struct block_device named = { .number = device->number };
+
+        if (device->file_device != st->st_dev || device->file_inode != st->st_ino)
+                return 0;
+        (void)text_copy(named.path, sizeof named.path, device->path);
+        return device->ending && block_device_check_unused(&named, error) == 0 ? 1 : -EBUSY;
+}
+
+/* Its device was detached, and is neither mounted nor opened exclusively. */
+static bool is_looked_at(const struct config *config, const struct pool *pool, const char *id)
+{
+        struct error ignored; /* check_unused() tells it */
+        cleanup_close int pool_fd = pool_open(config, pool, &ignored);
         struct stat st;
 
-        if (pool_fd < 0)
-                return pool_fd;
-        if (fstatat(pool_fd, id, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return errno == ENOENT ? 0 : fail(error, errno, "stat", id);
-        return loop_device_each(match, &st, error);
+        return pool_fd >= 0 && fstatat(pool_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               loop_device_each(match_looked_at, &st, &ignored) >= 0;
 }
 
 /* Holes of a sparse image are not read. */
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct stat st;
-        cleanup_close int fd = open_image(config, pool, id, O_RDONLY, &st, error);
+        cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
         static char bytes[65536];
         off_t at = 0;
         ssize_t n = 0;
@@ -296,32 +311,67 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         return n < 0 || (at < 0 && errno != ENXIO) ? fail(error, errno, "read", id) : 1;
 }
 
+/* With the lock of a change, a count does not take the image for one that has all its blocks. */
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        cleanup_close int fd = pool_fd < 0 ? pool_fd : open_in(pool_fd, pool, id, O_RDWR, error);
         struct stat st;
-        cleanup_close int fd = open_image(config, pool, id, O_RDWR, &st, error);
+        int r;
 
         if (fd < 0)
                 return fd;
-        if (st.st_size > 0 && (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 ||
-                               fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 || fsync(fd) < 0))
+        if (fstat(fd, &st) < 0)
+                return fail(error, errno, "fstat", id);
+        if (st.st_size == 0)
+                return 0;
+        pool_change_begin(config->state_dir, pool_fd, &change);
+        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
+                return r;
+        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 ||
+            fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 || fsync(fd) < 0)
                 return fail(error, errno, "wipe", id);
+        pool_change_end(&change, 0);
         return 0;
 }
 
-/* The filesystem shows nobody what was in its blocks. */
+/*
+ * The filesystem shows nobody what was in its blocks; it frees them when the descriptor is closed, which may take long.
+ */
 static int remove_image(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
+        cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
 
         if (pool_fd < 0)
                 return pool_fd;
+        pool_change_begin(config->state_dir, pool_fd, &change);
+        fd = openat(pool_fd, id, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                st.st_size = 0;
         if (unlinkat(pool_fd, id, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "remove image", id);
+        pool_change_renew(&change);
+        pool_change_unwatch(&change, id);
+        pool_change_end(&change, -(int64_t)st.st_size);
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 }
 
+/* Their content needs blocks of its own only as it is written. */
+static const char *const copy_parameters[] = { "preallocate", "false", NULL };
+
+static const struct hint hints[] = {
+        { "open pool", ENODEV,
+          "mount the pool's filesystem; if the directory is right as it is, make an empty file .flexgraft-pool in it" },
+        {},
+};
+
 const struct pool_kind pool_loop = { .type = "loop",
+                                     .needs = NEED(LOOP) | NEED(LOOP_CONFIGURE),
+                                     .hints = hints,
                                      .keys = keys,
                                      .parameters = parameters_of_volumes,
                                      .read = read_keys,
@@ -331,7 +381,14 @@ const struct pool_kind pool_loop = { .type = "loop",
                                      .create = create,
                                      .look = look,
                                      .check_unused = check_unused,
+                                     .is_looked_at = is_looked_at,
                                      .is_blank = is_blank,
                                      .wipe = wipe,
+                                     .can_share = pool_loop_can_share,
+                                     .copy_parameters = copy_parameters,
+                                     .copy = pool_loop_copy,
+                                     .sync = pool_loop_sync,
+                                     .restore = pool_loop_restore,
+                                     .unrestore = pool_loop_unrestore,
                                      .remove = remove_image,
                                      .each = each };

@@ -8,7 +8,9 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "block/device.h"
 #include "block/lvm.h"
+#include "block/pmem.h"
 #include "state/volume_record.h"
 
 #define MAPPER_NAME_MAX 100 /* of group and volume; DM_NAME_LEN is 128, and parts of volumes have suffixes */
@@ -60,6 +62,7 @@ void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id)
                                              "_rimage", "_rmeta",  "_tdata", "_tmeta", "_vorigin", "_vdata",
                                              "_imeta",  "_wcorig", "_cvol",  "lvol" };
         bool plain = lvm_name_is_valid(name) && !text_starts(name, "snapshot") && !text_starts(name, "pvmove") &&
+                     !text_starts(name, POOL_LVM_RESTORED) &&
                      doubled_length(pool->volume_group) + doubled_length(name) <= MAPPER_NAME_MAX;
 
         for (size_t i = 0; plain && i < sizeof parts / sizeof parts[0]; i++)
@@ -73,7 +76,7 @@ void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id)
 
 static int check_id(const struct pool *pool, const char *id, struct error *error)
 {
-        return lvm_name_is_valid(id)
+        return lvm_name_is_valid(id) && !text_starts(id, POOL_LVM_RESTORED)
                        ? 0
                        : fail_because(error, EINVAL, "find volume", id,
                                       "\"%.200s\" cannot be the name of a volume of group %s", id, pool->volume_group);
@@ -94,23 +97,50 @@ static int find_ours(const struct pool *pool, const char *id, struct lvm_volume 
         return 0;
 }
 
+static void item_of(const struct pool *pool, const struct lvm_volume *volume, struct pool_item *ret_item)
+{
+        *ret_item = (struct pool_item){ .size_bytes = volume->is_snapshot ? volume->origin_bytes : volume->size_bytes };
+        if (volume->invalid)
+                ret_item->problem = "the snapshot is lost: its room for changes of the volume was full";
+        (void)text_copy(ret_item->id, sizeof ret_item->id, volume->name);
+        (void)text_copy(ret_item->identity, sizeof ret_item->identity, volume->uuid);
+        pool_lvm_layout_describe(volume->type, volume->stripes, volume->thin_pool, ret_item->layout);
+        ret_item->ours = volume->ours;
+        lvm_path(pool->volume_group, volume->name, ret_item->path);
+}
+
+/* While the volume is active, the kernel tells what lvm would have to be run for. Nothing, where it does not. */
+static void describe_active(const struct pool *pool, const struct provision_record *record, struct pool_item *ret_item)
+{
+        struct lvm_volume made = { .ours = true };
+        struct block_device device;
+        struct error ignored;
+
+        if (lvm_find_device(pool->volume_group, record->id, &device, &ignored) < 0 ||
+            lvm_device_uuid(&device, made.uuid) < 0 || block_device_size(&device, &made.size_bytes, &ignored) < 0)
+                return;
+        (void)text_copy(made.name, sizeof made.name, record->id);
+        item_of(pool, &made, ret_item);
+}
+
 /* A killed process may have left one whose blocks were not wiped yet: it is made again. */
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
-                  struct error *error)
+                  struct pool_item *ret_item, struct error *error)
 {
         const struct pool_lvm_layout layout = pool_lvm_layout_of(record->parameters);
         const bool thin = layout.thin_pool != NULL;
         char size[32];
         char stripes[16];
         char mirrors[16];
-        const char *words[16] = { "--type", layout.type, thin ? "-V" : "-L", size };
+        char stripe_size[16];
+        const char *words[16] = { thin ? "-V" : "-L", size };
         struct lvm_volume volume;
-        int count = 4;
+        int count = 2;
         int r = find_ours(pool, record->id, &volume, error);
 
         (void)config;
         if (r == 0)
-                r = lvm_remove(pool->volume_group, record->id, error);
+                r = lvm_remove(pool->volume_group, &volume, error);
         if (r < 0 && r != -ENOENT)
                 return r;
         (void)snprintf(size, sizeof size, "%llub", (unsigned long long)record->size_bytes);
@@ -124,35 +154,29 @@ static int create(const struct config *config, const struct pool *pool, const st
                 words[count++] = "--stripes";
                 words[count++] = stripes;
         }
-        if (layout.stripe_size != NULL) {
+        if (layout.stripe_kib > 0) {
+                (void)snprintf(stripe_size, sizeof stripe_size, "%uk", layout.stripe_kib);
                 words[count++] = "--stripesize";
-                words[count++] = layout.stripe_size;
+                words[count++] = stripe_size;
         }
         if (layout.copies > 1) {
                 words[count++] = "--mirrors";
                 words[count++] = mirrors;
         }
-        if ((r = lvm_create(pool->volume_group, record->id, words, error)) < 0)
+        if ((r = lvm_create(pool->volume_group, record->id, layout.type, words, error)) < 0)
                 return r;
-        return lvm_activate(pool->volume_group, record->id, /* active= */ false, error);
+        describe_active(pool, record, ret_item);
+        return lvm_deactivate(pool->volume_group, record->id, error);
 }
 
-static void item_of(const struct pool *pool, const struct lvm_volume *volume, struct pool_item *ret_item)
-{
-        *ret_item = (struct pool_item){ .size_bytes = volume->size_bytes };
-        (void)text_copy(ret_item->id, sizeof ret_item->id, volume->name);
-        (void)text_copy(ret_item->identity, sizeof ret_item->identity, volume->uuid);
-        pool_lvm_layout_describe(volume->type, volume->stripes, volume->thin_pool, ret_item->layout);
-        ret_item->ours = volume->ours;
-        lvm_path(pool->volume_group, volume->name, ret_item->path);
-}
-
-/* Without its group nothing can be said of a volume, unless the group is a region's, which is made with the first.
- * Errors: ENOENT, without a message, the group is there; ENODEV. */
+/* Without its group nothing can be said of a volume, unless the group is a region's, which is made with the first: then without its
+ * region. Errors: ENOENT, without a message, it is there; ENODEV. */
 static int check_group(const struct pool *pool, struct error *error)
 {
         struct lvm_group group;
-        int r = pool->region[0] != '\0' ? 0 : lvm_find_group(pool->volume_group, &group, error);
+        int r = pool->region[0] != '\0'
+                        ? pmem_look(pool->region, /* ret_region= */ NULL, /* function= */ NULL, NULL, error)
+                        : lvm_find_group(pool->volume_group, &group, error);
 
         return r == -ENOENT ? fail_because(error, ENODEV, "find volume group", pool->volume_group,
                                            "there is no volume group \"%s\"", pool->volume_group)
@@ -180,34 +204,50 @@ int pool_lvm_look(const struct config *config, const struct pool *pool, const ch
 int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
-        int r = lvm_find(pool->volume_group, id, &volume, error);
+        int r;
 
         (void)config;
+        lvm_outdate(); /* others use it without a lock */
+        r = lvm_find(pool->volume_group, id, &volume, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (volume.open)
                 return fail_because(error, EBUSY, "look for users", id, "volume %s/%s is in use", pool->volume_group,
                                     id);
-        if (volume.has_snapshots)
-                return fail_because(error, EBUSY, "look for users", id,
-                                    "volume %s/%s has snapshots, which would be removed with it", pool->volume_group,
-                                    id);
         return 0;
 }
 
+bool pool_lvm_is_looked_at(const struct config *config, const struct pool *pool, const char *id)
+{
+        struct block_device device;
+        struct lvm_volume volume;
+        struct error ignored; /* check_unused() tells it */
+
+        (void)config;
+        return lvm_find(pool->volume_group, id, &volume, &ignored) == 0 && volume.open && !volume.has_snapshots &&
+               lvm_find_device(pool->volume_group, id, &device, &ignored) == 0 &&
+               block_device_check_unused(&device, &ignored) == 0;
+}
+
+/* Of a snapshot that is not thin: the content that it keeps. */
 int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct block_device device;
+        struct lvm_volume volume;
         struct error ignored; /* the first failure is the one to report */
         int r;
 
         (void)config;
-        if ((r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
+        if ((r = lvm_find(pool->volume_group, id, &volume, error)) < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "find volume", id) : r;
+        if (volume.is_snapshot && (r = lvm_split(pool->volume_group, &volume, error)) < 0)
+                return r;
+        if ((r = lvm_activate(pool->volume_group, &volume, error)) < 0)
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
                 r = block_device_erase(&device, error);
-        if (lvm_activate(pool->volume_group, id, /* active= */ false, r < 0 ? &ignored : error) < 0 && r == 0)
+        if (lvm_deactivate(pool->volume_group, id, r < 0 ? &ignored : error) < 0 && r == 0)
                 return -error->errnum;
         return r;
 }
@@ -223,14 +263,16 @@ int pool_lvm_is_blank(const struct config *config, const struct pool *pool, cons
         (void)config;
         if (r < 0)
                 return r == -EEXIST ? 0 : r; /* what others made is not read */
-        if (!volume.active && (r = lvm_activate(pool->volume_group, id, /* active= */ true, error)) < 0)
+        if (volume.is_snapshot)
+                return 0;
+        if (!volume.active && (r = lvm_activate(pool->volume_group, &volume, error)) < 0)
                 return r;
         r = lvm_find_device(pool->volume_group, id, &device, error);
         if (r == 0)
                 r = block_device_is_zeroed(&device, error);
         if (!volume.active)
-                (void)lvm_activate(pool->volume_group, id, /* active= */ false,
-                                   &ignored); /* as it was before; a failure changes nothing */
+                (void)lvm_deactivate(pool->volume_group, id,
+                                     &ignored); /* as it was before; a failure changes nothing */
         return r;
 }
 
@@ -250,18 +292,38 @@ int pool_lvm_erase(const struct config *config, const struct pool *pool, const c
         return thin_pool.zeroes ? 0 : pool_lvm_wipe(config, pool, id, error);
 }
 
-int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+static int remove_named(const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
+        int r = lvm_find(pool->volume_group, id, &volume, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return lvm_remove(pool->volume_group, &volume, error);
+}
+
+/* One that others made stays. */
+int pool_lvm_remove_restored(const struct pool *pool, const char *id, struct error *error)
+{
+        char restored[PROVISION_ID_MAX];
+        struct lvm_volume volume;
+        int r;
+
+        pool_lvm_put_restored(id, restored);
+        r = lvm_find(pool->volume_group, restored, &volume, error);
+        if (r < 0 || !volume.ours)
+                return r == -ENOENT ? 0 : r;
+        return lvm_remove(pool->volume_group, &volume, error);
+}
+
+int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
         int r = check_id(pool, id, error);
 
         (void)config;
-        if (r < 0)
+        if (r < 0 || (r = pool_lvm_remove_restored(pool, id, error)) < 0)
                 return r;
-        r = lvm_find(pool->volume_group, id, &volume, error);
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
-        return lvm_remove(pool->volume_group, id, error);
+        return remove_named(pool, id, error);
 }
 
 struct walk {
@@ -275,7 +337,7 @@ static int pass_on(const struct lvm_volume *volume, void *argument, struct error
         const struct walk *walk = argument;
         struct pool_item item;
 
-        if (!volume->public || strcmp(volume->type, "thin-pool") == 0)
+        if (!volume->public || strcmp(volume->type, "thin-pool") == 0 || text_starts(volume->name, POOL_LVM_RESTORED))
                 return 0;
         item_of(walk->pool, volume, &item);
         return walk->function(&item, walk->argument, error);
@@ -290,11 +352,20 @@ int pool_lvm_each(const struct config *config, const struct pool *pool, pool_ite
         return lvm_each(pool->volume_group, pass_on, &walk, error);
 }
 
+static const struct hint hints[] = {
+        { "find volume group", 0, "vgs lists the volume groups of this node, pvs their disks" },
+        {},
+};
+
 const struct pool_kind pool_lvm = { .type = "lvm",
+                                    .needs = NEED(LVM) | NEED(DEVICE_MAPPER),
+                                    .hints = hints,
                                     .keys = keys,
                                     .parameters = pool_lvm_parameters,
                                     .begin = lvm_begin,
                                     .end = lvm_end,
+                                    .hold = lvm_hold,
+                                    .release = lvm_release,
                                     .read = read_keys,
                                     .place = pool_lvm_place,
                                     .measure = pool_lvm_layout_measure,
@@ -304,8 +375,16 @@ const struct pool_kind pool_lvm = { .type = "lvm",
                                     .create = create,
                                     .look = pool_lvm_look,
                                     .check_unused = pool_lvm_check_unused,
+                                    .check_removable = pool_lvm_check_removable,
+                                    .is_looked_at = pool_lvm_is_looked_at,
                                     .is_blank = pool_lvm_is_blank,
                                     .wipe = pool_lvm_wipe,
                                     .erase = pool_lvm_erase,
+                                    .can_share = pool_lvm_can_share,
+                                    .measure_snapshot = pool_lvm_measure_snapshot,
+                                    .share = pool_lvm_share,
+                                    .resume = pool_lvm_resume,
+                                    .copy = pool_lvm_copy,
+                                    .restore = pool_lvm_restore,
                                     .remove = pool_lvm_remove,
                                     .each = pool_lvm_each };

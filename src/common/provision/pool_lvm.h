@@ -16,7 +16,8 @@ struct pool_lvm_layout {
         unsigned parity;   /* disks with neither */
         bool has_metadata; /* an extent on each disk */
         const char *thin_pool;
-        const char *stripe_size; /* NULL: lvm's own choice */
+        unsigned stripe_kib;       /* 0: lvm's own choice */
+        unsigned snapshot_percent; /* of the volume's size that a snapshot has room for */
 };
 
 /* pool_lvm_layout_of() - the layout that parameters ask for; its texts are borrowed from them. */
@@ -33,10 +34,41 @@ bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters
 int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,
                             struct pool_measure *ret_measure, struct error *error);
 
-/* Likewise: choose_id, look, check_unused, is_blank, wipe, erase, remove and each. */
+/* Likewise: measure_snapshot. */
+int pool_lvm_measure_snapshot(const struct config *config, const struct pool *pool, const json_t *parameters,
+                              struct pool_measure *ret_measure, struct error *error);
+
+/*
+ * pool_lvm_snapshot_room() - what a snapshot of a volume of so many bytes, which is not thin, has for changes. At 100
+ * percent each chunk of the volume can change, so that it is never full; lvm rounds it up to extents.
+ */
+uint64_t pool_lvm_snapshot_room(uint64_t size_bytes, unsigned percent);
+
+/* Likewise: can_share, share, resume, copy and restore. */
+int pool_lvm_can_share(const struct config *config, const struct pool *pool, const char *id, bool snapshot,
+                       struct error *error);
+int pool_lvm_share(const struct config *config, const struct pool *pool, const char *id,
+                   const struct provision_record *record, struct error *error);
+int pool_lvm_resume(const struct config *config, const struct pool *pool, const char *id, const char *to,
+                    struct error *error);
+int pool_lvm_copy(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,
+                  struct error *error);
+int pool_lvm_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
+                     bool shares, bool *ret_torn, struct error *error);
+
+/* pool_lvm_put_restored() - what a volume is called while it gets the content of another; PROVISION_ID_MAX bytes. */
+#define POOL_LVM_RESTORED "flexgraft-restored-" /* no volume has such an id */
+void pool_lvm_put_restored(const char *id, char *ret_id);
+
+/* pool_lvm_remove_restored() - ensure that there is none, unless others made it. */
+int pool_lvm_remove_restored(const struct pool *pool, const char *id, struct error *error);
+
+/* Likewise: choose_id, look, check_unused, check_removable, is_blank, wipe, erase, remove and each. */
 void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id);
 int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                   struct error *error);
+int pool_lvm_check_removable(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+bool pool_lvm_is_looked_at(const struct config *config, const struct pool *pool, const char *id);
 int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_value.h"
 #include "base/text.h"
 #include "block/lvm.h"
 #include "provision/pool.h"
@@ -12,6 +13,7 @@
 #define DISKS_MAX 64
 #define STRIPE_MIN_KIB 4 /* a page; powers of two only (lvcreate(8)) */
 #define STRIPE_MAX_KIB (1 << 20)
+#define SNAPSHOT_PERCENT 100
 
 static unsigned number_of(const json_t *parameters, const char *key, unsigned otherwise)
 {
@@ -21,6 +23,42 @@ static unsigned number_of(const json_t *parameters, const char *key, unsigned ot
         return text != NULL && text_number(text, DISKS_MAX, &number) && number > 0 ? (unsigned)number : otherwise;
 }
 
+/* "64", in KiB, or with a unit "64k", "64Ki", "1m"; 0: it is no power of two in range. */
+static unsigned stripe_kib(const json_t *value)
+{
+        const char *text = json_string_value(value);
+        struct error ignored;
+        char bytes[24];
+        uint64_t kib;
+
+        if (text == NULL)
+                return 0;
+        if (text[strspn(text, "0123456789")] == '\0') {
+                if (!text_number(text, STRIPE_MAX_KIB, &kib))
+                        return 0;
+        } else {
+                if (json_value_size("stripesize", value, /* percent= */ false, bytes, sizeof bytes, &ignored) < 0 ||
+                    !text_number(bytes, (uint64_t)STRIPE_MAX_KIB << 10, &kib))
+                        return 0;
+                kib /= 1024; /* the unit is a multiple of it */
+        }
+        return kib >= STRIPE_MIN_KIB && (kib & (kib - 1)) == 0 ? (unsigned)kib : 0;
+}
+
+/* "25%"; 0: it is no such number. */
+static unsigned percent_of(const json_t *value)
+{
+        const char *text = json_string_value(value);
+        char digits[4];
+        uint64_t number;
+        size_t length = text != NULL ? strlen(text) : 0;
+
+        if (length < 2 || length > sizeof digits || text[length - 1] != '%')
+                return 0;
+        (void)snprintf(digits, sizeof digits, "%.*s", (int)(length - 1), text);
+        return text_number(digits, SNAPSHOT_PERCENT, &number) ? (unsigned)number : 0;
+}
+
 struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
 {
         const char *type = json_string_value(json_object_get(parameters, "type")) ?: "linear";
@@ -28,8 +66,11 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters)
                                           .stripes = number_of(parameters, "stripes", 1),
                                           .copies = 1,
                                           .thin_pool = json_string_value(json_object_get(parameters, "thinpool")),
-                                          .stripe_size = json_string_value(json_object_get(parameters, "stripesize")) };
+                                          .stripe_kib = stripe_kib(json_object_get(parameters, "stripesize")),
+                                          .snapshot_percent = percent_of(json_object_get(parameters, "snapshotsize")) };
 
+        if (layout.snapshot_percent == 0)
+                layout.snapshot_percent = SNAPSHOT_PERCENT;
         layout.has_metadata = text_starts(type, "raid");
         if (strcmp(type, "striped") == 0)
                 layout.stripes = number_of(parameters, "stripes", 2);
@@ -62,11 +103,12 @@ static bool is_count(const json_t *value)
 
 static bool is_stripe_size(const json_t *value)
 {
-        const char *text = json_string_value(value);
-        uint64_t number;
+        return stripe_kib(value) > 0;
+}
 
-        return text != NULL && text_number(text, STRIPE_MAX_KIB, &number) && number >= STRIPE_MIN_KIB &&
-               (number & (number - 1)) == 0;
+static bool is_percent(const json_t *value)
+{
+        return percent_of(value) > 0;
 }
 
 static bool is_name(const json_t *value)
@@ -81,10 +123,12 @@ const struct file_key pool_lvm_parameters[] = {
           "Number of stripes, for striped, raid5, raid6 and raid10.", NULL },
         { "mirrors", "a number from 1 to 64, as a string", is_count, false, "1",
           "Number of further copies, for mirror, raid1 and raid10.", NULL },
-        { "stripesize", "a power of two from 4 to 1048576, as a string", is_stripe_size, false, "lvm's own",
-          "Size of a stripe in KiB, for striped, raid5, raid6 and raid10.", NULL },
+        { "stripesize", "a power of two of KiB, from \"4k\" to \"1g\"", is_stripe_size, false, "lvm's own",
+          "Size of a stripe, with k, m or g, or in KiB; for striped, raid5, raid6 and raid10.", NULL },
         { "thinpool", "a volume's name", is_name, false, NULL,
           "Thin pool of the volume group, for thin. Its volumes together are at most as large as it is.", NULL },
+        { "snapshotsize", "a percentage from \"1%\" to \"100%\"", is_percent, false, "100%",
+          "How much of the volume can change before a snapshot of it is lost; not for thin.", NULL },
         {},
 };
 
@@ -93,12 +137,17 @@ int pool_lvm_layout_check(const json_t *parameters, struct error *error)
         static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };
         static const char *const mirrored[] = { "mirror", "raid1", "raid10", NULL };
         static const char *const thin[] = { "thin", NULL };
+        static const char *const others[] = {
+                "linear", "striped", "mirror", "raid1", "raid5", "raid6", "raid10", NULL
+        };
         static const struct {
                 const char *key;
                 const char *const *types; /* that it is for */
-        } rules[] = {
-                { "stripes", striped }, { "stripesize", striped }, { "mirrors", mirrored }, { "thinpool", thin }
-        };
+        } rules[] = { { "stripes", striped },
+                      { "stripesize", striped },
+                      { "mirrors", mirrored },
+                      { "thinpool", thin },
+                      { "snapshotsize", others } };
         const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
 
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -196,8 +245,8 @@ static int find_largest(const struct pool *pool, const struct pool_lvm_layout *l
         return 0;
 }
 
-int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,
-                            struct pool_measure *ret_measure, struct error *error)
+static int measure(const struct pool *pool, const json_t *parameters, struct pool_measure *ret_measure,
+                   struct error *error)
 {
         const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
         struct use use = { .thin_pool = layout.thin_pool };
@@ -208,7 +257,6 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
         uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
         int r;
 
-        (void)config;
         if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0)
                 return r;
         use.extent_bytes = group.extent_bytes;
@@ -237,4 +285,17 @@ int pool_lvm_layout_measure(const struct config *config, const struct pool *pool
         if (ret_measure->largest_bytes > left)
                 ret_measure->largest_bytes = left;
         return 0;
+}
+
+/* One run of lvm answers all of it. */
+int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,
+                            struct pool_measure *ret_measure, struct error *error)
+{
+        int r;
+
+        (void)config;
+        lvm_hold();
+        r = measure(pool, parameters, ret_measure, error);
+        lvm_release();
+        return r;
 }

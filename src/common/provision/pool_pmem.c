@@ -11,17 +11,28 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "block/pmem.h"
+#include "process/log.h"
 #include "provision/pool.h"
+#include "provision/pool_identity.h"
+#include "provision/pool_pmem.h"
 
 #define SECTOR_MIN_BYTES                                                                                               \
         (((uint64_t)16 << 20) + 8192) /* drivers/nvdimm/btt.h: ARENA_MIN_SIZE and the info block before it */
+
+/* As ndctl(1) and pmem-namespaces print it. */
+static bool is_identity(const char *region)
+{
+        return text_starts(region, "0x") && region[2] != '\0' && region[2] != '0' &&
+               strspn(region + 2, "0123456789abcdef") == strlen(region + 2) && strlen(region) < PMEM_IDENTITY_MAX;
+}
 
 static bool is_region(const json_t *value)
 {
         const char *region = json_string_value(value);
 
-        return region != NULL && text_starts(region, "region") && strchr(region, '/') == NULL &&
-               strlen(region) < sizeof((struct pool *)0)->region;
+        return region != NULL &&
+               (is_identity(region) || (text_starts(region, "region") && strchr(region, '/') == NULL &&
+                                        strlen(region) < sizeof((struct pool *)0)->region));
 }
 
 static bool is_mode(const json_t *value)
@@ -32,13 +43,43 @@ static bool is_mode(const json_t *value)
 }
 
 const struct file_key pool_pmem_keys[] = {
-        { "region", "a region's name, as \"region0\"", is_region, true, NULL, "Region of persistent memory.", NULL },
+        { "region", "a region's name, as \"region0\", or its iset_id, as \"0x2468ac00123456\"", is_region, true, NULL,
+          "Region of persistent memory, by its name or its iset_id.", NULL },
         { "mode", "\"direct\" or \"lvm\"", is_mode, false, "direct",
           "Whether each volume is a namespace of its own, or a logical volume on namespaces.", NULL },
         { "volumeGroup", "a volume group's name", pool_lvm_is_group, false, "flexgraft-REGION",
           "In mode \"lvm\": volume group of the region's namespaces.", NULL },
         {},
 };
+
+/* The region's identity, once that is known. The name stays what the pool's file says: where that is changed the pool
+ * has another region, of which nothing is known. */
+int pool_pmem_recall(const struct config *config, struct pool *pool, struct error *error)
+{
+        char identity[PROVISION_IDENTITY_MAX] = "";
+        int r = is_identity(pool->region)
+                        ? 0
+                        : pool_identity_recall(config, pool->name, "region", pool->region, identity, error);
+
+        if (r == 0 && is_identity(identity))
+                (void)text_copy(pool->region, sizeof pool->region, identity); /* shorter */
+        return r;
+}
+
+void pool_pmem_know(const struct config *config, struct pool *pool)
+{
+        struct pmem_region region;
+        struct error error;
+
+        if (is_identity(pool->region) ||
+            pmem_look(pool->region, &region, /* function= */ NULL, /* argument= */ NULL, &error) < 0 ||
+            region.identity[0] == '\0')
+                return; /* a region that is not there, or has no labels, is no pool yet */
+        if (pool_identity_remember(config, pool->name, "region", pool->region, region.identity, &error) < 0)
+                log_say("the region %s of pool %s is known by its name only: %s", pool->region, pool->name,
+                        error_why(&error));
+        (void)text_copy(pool->region, sizeof pool->region, region.identity); /* shorter */
+}
 
 /* The name of a region is checked, and fits. */
 static const char *read_keys(const json_t *file, struct pool *pool)
@@ -49,9 +90,11 @@ static const char *read_keys(const json_t *file, struct pool *pool)
 
 int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
 {
-        (void)config;
+        struct pool known = *pool;
+
         (void)error;
-        (void)snprintf(ret_place, POOL_PLACE_SIZE, "pmem:%s", pool->region);
+        pool_pmem_know(config, &known);
+        (void)snprintf(ret_place, POOL_PLACE_SIZE, "pmem:%s", known.region);
         return 0;
 }
 
@@ -85,6 +128,17 @@ static bool fits(const struct pool_item *item, const json_t *parameters)
         return strcmp(item->layout, mode_for(parameters)) == 0;
 }
 
+void pool_pmem_check_labels(const struct pmem_region *region, struct pool_measure *measure)
+{
+        if (region->has_labels)
+                return;
+        measure->problem_errnum = region->can_have_labels ? ENODATA : EOPNOTSUPP;
+        measure->problem = region->can_have_labels
+                                   ? "the region has no labels: it is one namespace, and no volume can be made in it"
+                                   : "the region is one namespace, and no volume can be made in it: its memory has no "
+                                     "room for labels";
+}
+
 static int add_use(const struct pmem_namespace *namespace, void *argument, struct error *error)
 {
         uint64_t *used_bytes = argument;
@@ -116,6 +170,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
                 .alignment_bytes = region.align_bytes,
                 .minimum_bytes = is_file_io(parameters) ? SECTOR_MIN_BYTES : 0,
         };
+        pool_pmem_check_labels(&region, ret_measure);
         ret_measure->largest_bytes -= ret_measure->largest_bytes % region.align_bytes;
         if (ret_measure->largest_bytes < ret_measure->minimum_bytes)
                 ret_measure->largest_bytes = 0;
@@ -149,28 +204,18 @@ static int find_device(const struct config *config, const struct pool *pool, con
         return pmem_wait_for(&namespace, config->device_seconds, ret_device, error);
 }
 
-/* A random UUID from the kernel (random(4)). */
-static int choose_identity(char *ret_identity, struct error *error)
-{
-        static const char source[] = "/proc/sys/kernel/random/uuid";
-        ssize_t n = file_read(AT_FDCWD, source, ret_identity, PROVISION_IDENTITY_MAX);
-
-        if (n < 0)
-                return fail(error, (int)-n, "read", source);
-        ret_identity[strcspn(ret_identity, "\n")] = '\0';
-        return 0;
-}
-
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
-                  struct error *error)
+                  struct pool_item *ret_item, struct error *error)
 {
         struct pmem_namespace namespace;
         struct block_device device;
         int r = pmem_find(pool->region, record->id, &namespace, error);
 
+        (void)ret_item;
         if (r == 0)
                 return fail_because(error, EEXIST, "make namespace", record->id,
-                                    "namespace \"%.64s\" already exists in %s", record->id, pool->region);
+                                    "the region of pool \"%s\" has a namespace \"%.64s\" already", pool->name,
+                                    record->id);
         if (r != -ENOENT)
                 return r;
         if ((r = pmem_create(pool->region, record->id, record->size_bytes, mode_for(record->parameters),
@@ -287,18 +332,32 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         return pmem_look(pool->region, /* ret_region= */ NULL, pass_on, &walk, error);
 }
 
+static const struct hint hints[] = {
+        { "find region", ENODEV,
+          "ndctl list --regions --idle --human lists the regions of persistent memory, those that are disabled too; "
+          "one "
+          "without labels has no iset_id" },
+        { "find room", ENODATA,
+          "ndctl disable-region, ndctl init-labels of its modules, and ndctl enable-region make labels; what is in the "
+          "region is lost" },
+        {},
+};
+
 const struct pool_kind pool_pmem = { .type = "pmem",
                                      .mode = "direct",
+                                     .needs = NEED(PMEM_REGIONS) | NEED(PMEM_NAMESPACES),
+                                     .hints = hints,
                                      .keys = pool_pmem_keys,
                                      .parameters = pool_pmem_parameters,
                                      .begin = pmem_begin,
                                      .end = pmem_end,
                                      .read = read_keys,
+                                     .recall = pool_pmem_recall,
                                      .unmarked = true,
                                      .place = pool_pmem_place,
                                      .measure = measure,
                                      .choose_id = choose_id,
-                                     .choose_identity = choose_identity,
+                                     .choose_identity = pool_identity_choose,
                                      .fits = fits,
                                      .create = create,
                                      .look = look,

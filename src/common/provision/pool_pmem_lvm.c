@@ -11,6 +11,7 @@
 #include "block/pmem.h"
 #include "process/log.h"
 #include "provision/pool.h"
+#include "provision/pool_pmem.h"
 
 #define DISK_MIN_BYTES ((uint64_t)16 << 20) /* below that, too much of it would be metadata */
 
@@ -170,6 +171,8 @@ static int measure(const struct config *config, const struct pool *pool, const j
                                               .available_bytes = group.free_bytes + coming,
                                               .largest_bytes = group.free_bytes + coming,
                                               .alignment_bytes = group.extent_bytes };
+        if (group.size_bytes == 0)
+                pool_pmem_check_labels(&region, ret_measure);
         return 0;
 }
 
@@ -248,19 +251,22 @@ static int fill(const struct config *config, const struct pool *pool, struct err
 }
 
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
-                  struct error *error)
+                  struct pool_item *ret_item, struct error *error)
 {
         int r = fill(config, pool, error);
 
-        return r < 0 ? r : pool_lvm.create(config, pool, record, error);
+        return r < 0 ? r : pool_lvm.create(config, pool, record, ret_item, error);
 }
 
 /* Its programs are started by the kinds that it consists of. */
 const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .mode = "lvm",
+                                         .needs = NEED(PMEM_REGIONS) | NEED(PMEM_NAMESPACES) | NEED(LVM) |
+                                                  NEED(DEVICE_MAPPER),
                                          .keys = pool_pmem_keys,
                                          .parameters = pool_pmem_parameters,
                                          .read = read_keys,
+                                         .recall = pool_pmem_recall,
                                          .place = pool_pmem_place, /* as others of its region, of either mode */
                                          .place_disks = pool_lvm_place,
                                          .measure = measure,
@@ -269,6 +275,8 @@ const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .create = create,
                                          .look = pool_lvm_look,
                                          .check_unused = pool_lvm_check_unused,
+                                         .check_removable = pool_lvm_check_removable,
+                                         .is_looked_at = pool_lvm_is_looked_at,
                                          .is_blank = pool_lvm_is_blank,
                                          .wipe = pool_lvm_wipe,
                                          .erase = pool_lvm_erase,

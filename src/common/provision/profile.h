@@ -9,11 +9,12 @@
  *                                      "access_mode": {"mode": "SINGLE_NODE_WRITER"}},
  *              "create_parameters": {"preallocate": "false"}}}}
  *
- * Either selector picks pools: by type and name, or (csi_plugin_type_selector) by type alone. Unknown
- * fields are ignored.
+ * Either selector picks pools: by type and name, or (csi_plugin_type_selector) by type alone. How fields are spelled:
+ * provision/profile_file.h.
  *
- * The last valid set is kept beside the records. One bad profile rejects the file, and the last set stays in use. A
- * profile that a volume was made with does not change. A profile that the file no longer has is inactive.
+ * The last valid set is kept beside the records. One bad profile rejects the file, and the last set stays in use. So
+ * does one with other capabilities or parameters than a volume of it was made with; its selector may change. A profile
+ * that the file no longer has is inactive.
  */
 #ifndef FLEXGRAFT_PROVISION_PROFILE_H
 #define FLEXGRAFT_PROVISION_PROFILE_H
@@ -24,13 +25,12 @@
 #include "base/error.h"
 #include "provision/pool.h"
 
-/* The keys of one profile (state/file_key.h); others are ignored. */
-extern const struct file_key *const profile_keys;
+#define PROFILES_PROBLEM_SIZE 512
 
 struct profiles {
-        json_t *active;    /* name -> profile; owned */
-        json_t *inactive;  /* likewise; owned */
-        char problem[512]; /* why the file was rejected; "": it was not */
+        json_t *active;                      /* name -> profile; owned */
+        json_t *inactive;                    /* likewise; owned */
+        char problem[PROFILES_PROBLEM_SIZE]; /* why the file was rejected; "": it was not */
 };
 
 /*
@@ -43,6 +43,12 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
 
 /* profiles_find() - an active one. Errors: ENOENT none of this name; ESTALE it is inactive. */
 int profiles_find(const struct profiles *profiles, const char *name, const json_t **ret_profile, struct error *error);
+
+/* What stands before the problem in a sentence. */
+#define PROFILES_REJECTED "the file of profiles was rejected: "
+
+/* profiles_explain() - where the file was rejected, add that to the reason of a failure that it may have caused. */
+void profiles_explain(const struct profiles *profiles, struct error *error);
 
 void profiles_release(struct profiles *profiles);
 #define cleanup_profiles __attribute__((cleanup(profiles_release)))

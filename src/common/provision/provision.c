@@ -7,8 +7,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/reply.h"
+#include "base/text.h"
 #include "process/log.h"
 #include "process/worker.h"
+#include "provision/cdi.h"
 #include "provision/idempotency.h"
 #include "provision/job.h"
 #include "provision/pool_kind.h"
@@ -37,9 +40,13 @@ static int change(struct job *job, struct error *error)
                 r = idempotency_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
         if (r < 0 || job->reply != NULL)
                 return r;
-        if ((r = state_lock(&job->state, volume_record_key(request->name), error)) < 0)
+        if ((r = request->from != NULL ? copy_lock(job, request->name, request->from, error)
+                                       : provision_record_lock(&job->state, request->name, error)) < 0)
                 return r;
         r = request->verb == PROVISION_CREATE ? create_volume(job, error) : delete_volume(job, error);
+        cdi_settle(&job->config, &job->state, request->name);
+        if (r == 0 && request->profile != NULL && job->profiles.problem[0] != '\0')
+                (void)json_object_set_new(job->reply, "profilesProblem", reply_printable(job->profiles.problem));
         if (r == 0 && request->operation != NULL)
                 r = idempotency_remember(job->config.state_dir, request->operation, request->json, job->reply, error);
         return r;
@@ -56,7 +63,10 @@ static int run(void *argument, struct error *error)
         if ((job->request->verb == PROVISION_CREATE || job->request->verb == PROVISION_CAPACITY) &&
             (r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
                 return r;
-        return changes ? change(job, error) : list_pools(job, error);
+        r = changes ? change(job, error) : list_pools(job, error);
+        if (r < 0 && job->request->profile != NULL)
+                profiles_explain(&job->profiles, error);
+        return r;
 }
 
 void provision_end(void)
@@ -66,28 +76,34 @@ void provision_end(void)
                         pool_kinds[i]->end();
 }
 
-static int run_here(const struct config *config, const struct provision_request *request, struct error *error)
+/* ret_problem: of PROFILES_PROBLEM_SIZE bytes, or NULL. */
+static int run_here(const struct config *config, const struct provision_request *request, char *ret_problem,
+                    struct error *error)
 {
         static struct job job; /* static, for its size */
         int r;
 
         job = (struct job){ .request = request, .config = *config, .state = STATE_NONE };
         r = run(&job, error);
+        if (ret_problem != NULL)
+                (void)text_copy(ret_problem, PROFILES_PROBLEM_SIZE,
+                                request->profile != NULL ? job.profiles.problem : "");
         job_release(&job);
         json_decref(job.reply);
         return r;
 }
 
-int provision_make(const struct config *config, const struct provision_request *request, struct error *error)
+int provision_make(const struct config *config, const struct provision_request *request,
+                   char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error)
 {
-        return run_here(config, request, error);
+        return run_here(config, request, ret_problem, error);
 }
 
 int provision_unmake(const struct config *config, const char *name, struct error *error)
 {
         const struct provision_request request = { .verb = PROVISION_DELETE, .name = name };
 
-        return run_here(config, &request, error);
+        return run_here(config, &request, /* ret_problem= */ NULL, error);
 }
 
 int provision_begin(int argc, char **argv, struct error *error)
@@ -113,9 +129,10 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         log_begin(subjects[request->verb], r == 0 ? job.config.log : "syslog");
         if (r < 0)
                 return r;
-        /* overwriting a large volume takes long */
-        seconds = request->verb == PROVISION_DELETE ? ERASE_SECONDS
-                                                    : job.config.call_seconds + job.config.command_seconds;
+        /* overwriting a large volume takes long, and so does copying one */
+        seconds = request->verb == PROVISION_DELETE || request->from != NULL
+                          ? ERASE_SECONDS
+                          : job.config.call_seconds + job.config.command_seconds;
         r = worker_run(run, &job, clock_now_ms() + (int64_t)seconds * 1000, error);
         provision_end();
         job_release(&job);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "provision/profile.h"
 #include "provision/request.h"
 #include "state/config.h"
 
@@ -24,18 +25,49 @@ void provision_end(void);
 /*
  * provision_make() and provision_unmake() - the work of volume-create and volume-delete, for a caller that is in a
  * worker already. The request's json may be NULL. Errors: those of provision_run().
+ *
+ * Gives: ret_problem, why the file of profiles was rejected where the request names a profile; "": it was not.
  */
-int provision_make(const struct config *config, const struct provision_request *request, struct error *error);
+int provision_make(const struct config *config, const struct provision_request *request,
+                   char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error);
 int provision_unmake(const struct config *config, const char *name, struct error *error);
 
 /*
  * provision_grow() - grow a volume with function(), which gives its new size. A volume of volume-create grows only as
  * far as its pool allows, and its record has the new size. Errors: ENOSPC, with how far it can grow; EBUSY its
- * creation or deletion has not finished; those of function().
+ * creation or deletion has not finished; EINVAL it has more already; those of function().
+ *
+ * asked: somebody wants it to have this size, and not at least this size.
  */
 typedef int provision_grow_function(void *argument, uint64_t *ret_size_bytes, struct error *error);
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes,
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
                    provision_grow_function *function, void *argument, struct error *error);
+
+/* provision_describe() - a volume as replies have it; owned by the caller. Errors: ENOENT. */
+int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error);
+
+/* Who keeps a volume still while its content is read; all of it with the lock of the volume. */
+struct provision_still {
+        bool attached; /* the volume is, for this driver or a container */
+        bool mounted;  /* somebody may write to its filesystem */
+        bool busy;     /* somebody may write to the device itself */
+        /* everything is on its device, and nobody writes to its filesystem until end(), for so many seconds at most */
+        int (*begin)(void *argument, unsigned seconds, struct error *error);
+        int (*end)(void *argument, struct error *error); /* Errors: ETIMEDOUT the time was over before */
+        /* a call was killed, with all its processes, between begin() and end() */
+        int (*end_killed)(void *argument, struct error *error);
+        void *argument;
+};
+
+/*
+ * provision_snapshot() - the work of volume-snapshot, for a caller that is in a worker already.
+ *
+ * Gives:   ret_reply, the whole reply; owned by the caller.
+ * Errors:  ENOENT no such volume, or snapshot; EEXIST something else has the snapshot's name; ENOSPC; EOPNOTSUPP its pool
+ *          has no snapshots; EBUSY to take: it is mounted, and would be copied; to restore: it is in use.
+ */
+int provision_snapshot(const struct config *config, const struct provision_request *request,
+                       const struct provision_still *still, json_t **ret_reply, struct error *error);
 
 /*
  * provision_tidy() - delete volumes whose creation or deletion was killed. What a running call works on is skipped.

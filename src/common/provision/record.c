@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "process/log.h"
+#include "provision/record_index.h"
 #include "state/volume_record.h"
 
 #define DIRECTORY "provisioned" /* of the state */
@@ -39,6 +41,17 @@ static const struct record_field fields[] = {
         ALWAYS(TEXT, "reclaimPolicy", reclaim_policy, "\"delete\", \"retain\" or \"recycle\""),
         /* absent from records of the first version of flexgraft */
         OPTIONAL(TEXT, "identity", identity, "what tells it from another of the same id; may be empty"),
+        OPTIONAL(BOOLEAN, "formatted", formatted, "whether it has had a filesystem: then it is never formatted again"),
+        OPTIONAL(BOOLEAN, "hasKataImage", has_kata_image,
+                 "whether its filesystem has had an image for virtual machines"),
+        OPTIONAL(TEXT, "target", target,
+                 "where a container gets it that asks for it as a device; empty: /volumes/NAME"),
+        OPTIONAL(TEXT, "snapshotOf", snapshot_of, "volume that it is a snapshot of; empty: it is none"),
+        OPTIONAL(NUMBER, "taken", taken, "when that was, in seconds since 1970"),
+        OPTIONAL(TEXT, "copyOf", copy_of, "volume or snapshot that it was made as a copy of; empty: it was not"),
+        OPTIONAL(TEXT, "restoring", restoring, "snapshot whose content is being put back; empty: none"),
+        OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),
+        OPTIONAL(NUMBER, "born", born, "when the volume was made or adopted, in nanoseconds since 1970"),
         {},
 #undef ROW
 #undef ALWAYS
@@ -84,14 +97,63 @@ static void set_aside(const struct state *state, const char *file)
         log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
+/*
+ * The record that was read last, and of which file: a call asks for its volume's record at each of its steps. A file
+ * that was replaced is another.
+ */
+static struct {
+        struct provision_record record;
+        struct stat st;
+} last;
+
+static void copy(const struct provision_record *record, struct provision_record *ret_copy)
+{
+        *ret_copy = *record;
+        ret_copy->parameters = json_incref(record->parameters);
+        ret_copy->mount_flags = json_incref(record->mount_flags);
+}
+
+void provision_record_forget_read(void)
+{
+        provision_record_release(&last.record);
+        last.st.st_ino = 0;
+}
+
+int provision_record_lock(struct state *state, const char *name, struct error *error)
+{
+        int r = state_lock(state, volume_record_key(name), error);
+
+        provision_record_forget_read();
+        return r;
+}
+
+static bool is_last(const struct stat *st, const char *name)
+{
+        return last.st.st_ino == st->st_ino && last.st.st_dev == st->st_dev && last.st.st_size == st->st_size &&
+               last.st.st_ctim.tv_sec == st->st_ctim.tv_sec && last.st.st_ctim.tv_nsec == st->st_ctim.tv_nsec &&
+               strcmp(last.record.name, name) == 0;
+}
+
 int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,
                           struct error *error)
 {
         char file[NAME_MAX + 1];
+        struct stat st;
+        bool there;
         int r;
 
         file_name(name, file);
+        there = fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (there && is_last(&st, name)) {
+                copy(&last.record, ret_record);
+                return 0;
+        }
         r = record_read(state, &provision_record_table, file, ret_record, error);
+        if (r == 0 && there && strcmp(ret_record->name, name) == 0) {
+                provision_record_forget_read();
+                copy(ret_record, &last.record);
+                last.st = st;
+        }
         if (r != -EBADMSG && (r < 0 || strcmp(ret_record->name, name) == 0))
                 return r;
         provision_record_release(ret_record);
@@ -119,21 +181,26 @@ int provision_record_find(const char *state_dir, const char *name, struct provis
         return r < 0 ? r : provision_record_read(&state, name, ret_record, error);
 }
 
-int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error)
-{
-        char file[NAME_MAX + 1];
-
-        file_name(record->name, file);
-        return record_write(state, &provision_record_table, file, record->name, record, FILE_DURABLE, error);
-}
-
-int provision_record_remove(const struct state *state, const char *name, struct error *error)
+int provision_record_write(const struct state *state, const struct provision_record *record,
+                           enum file_durability durability, struct error *error)
 {
         char file[NAME_MAX + 1];
         int r;
 
+        provision_record_forget_read();
+        file_name(record->name, file);
+        r = record_index_add(state, record->id, file, error);
+        return r < 0 ? r : record_write(state, &provision_record_table, file, record->name, record, durability, error);
+}
+
+int provision_record_remove(const struct state *state, const char *name, const char *id, struct error *error)
+{
+        char file[NAME_MAX + 1];
+        int r;
+
+        provision_record_forget_read();
         file_name(name, file);
-        r = state_remove(state, file);
+        r = id != NULL ? record_index_remove(state, id, file) : state_remove(state, file);
         return r < 0 ? fail(error, -r, "remove record", name) : 0;
 }
 
@@ -170,4 +237,9 @@ int provision_record_each(const struct state *state, provision_record_function *
 void provision_record_release(struct provision_record *record)
 {
         record_release(&provision_record_table, record);
+}
+
+void provision_record_tidy(struct state *state)
+{
+        record_tidy(state, &provision_record_table);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - a volume that volume-create made or adopted: one JSON file per volume, in "provisioned" of the state
- * directory. It holds intent; what is in a pool, the pool says.
+ * record.h - a volume that volume-create made or adopted, or the driver from "size": one JSON file per volume, in
+ * "provisioned" of the state directory. It holds intent; what is in a pool, the pool says.
  */
 #ifndef FLEXGRAFT_PROVISION_RECORD_H
 #define FLEXGRAFT_PROVISION_RECORD_H
@@ -19,6 +19,7 @@
 #define PROVISION_NAME_MAX 256    /* terminated */
 #define PROVISION_ID_MAX 256      /* terminated */
 #define PROVISION_IDENTITY_MAX 48 /* terminated */
+#define PROVISION_TARGET_MAX 256  /* terminated */
 
 enum provision_stage {
         PROVISION_CREATING, /* perhaps there in part */
@@ -44,9 +45,18 @@ struct provision_record {
         uint64_t asked_bytes; /* before it was rounded up; 0: not given (adopted) */
         bool adopted;         /* it was there before */
         bool keeps_content;   /* it is not erased when it is deleted */
+        bool formatted;       /* it has had a filesystem: that it is blank means that its content is lost */
+        bool has_kata_image;  /* its filesystem has had an image for virtual machines, likewise */
+        char snapshot_of[PROVISION_NAME_MAX]; /* it is a snapshot of that volume, and is never attached; "" */
+        char copy_of[PROVISION_NAME_MAX];     /* it was made as a copy of that; "" */
+        char restoring[PROVISION_NAME_MAX];   /* content of that snapshot is being put back; "" */
+        uint64_t taken;                       /* when a snapshot was, in seconds since 1970; 0 */
+        uint64_t born; /* when it was made or adopted, in nanoseconds since 1970: no other one of its name was; 0 */
         enum provision_stage stage;
-        json_t *parameters;  /* an object of strings; owned */
-        json_t *mount_flags; /* an array of strings; owned */
+        char target[PROVISION_TARGET_MAX]; /* where a container gets it as a device (CDI); "": /volumes/NAME */
+        char driver[PROVISION_NAME_MAX];   /* "vendor~driver" that made it from "size"; "": a volume tool did */
+        json_t *parameters;                /* an object of strings; owned */
+        json_t *mount_flags;               /* an array of strings; owned */
 };
 
 extern const struct record_table provision_record_table;
@@ -62,6 +72,14 @@ int provision_record_open(const char *state_dir, bool create, struct state *ret_
 int provision_record_read(const struct state *state, const char *name, struct provision_record *ret_record,
                           struct error *error);
 
+/*
+ * provision_record_forget_read() - that the next provision_record_read() reads the file: after the lock of a record was
+ * taken. Without, what was read last is told again while its file is the same one, of the same size and time of change.
+ * provision_record_lock() - take the lock of a volume's record (state_lock()), and forget what was read before.
+ */
+void provision_record_forget_read(void);
+int provision_record_lock(struct state *state, const char *name, struct error *error);
+
 /* provision_record_find() - the same, where the state directory may be absent. */
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
                           struct error *error);
@@ -69,11 +87,12 @@ int provision_record_find(const char *state_dir, const char *name, struct provis
 /* provision_record_exists() - whether there is a file of its name, damaged or not. */
 bool provision_record_exists(const char *state_dir, const char *name);
 
-/* provision_record_write() - replace it, whole; it survives a power failure. */
-int provision_record_write(const struct state *state, const struct provision_record *record, struct error *error);
+/* provision_record_write() - replace it, whole. What of it survives a power cut: base/file.h. */
+int provision_record_write(const struct state *state, const struct provision_record *record,
+                           enum file_durability durability, struct error *error);
 
-/* provision_record_remove() - ensure that there is none. */
-int provision_record_remove(const struct state *state, const char *name, struct error *error);
+/* provision_record_remove() - ensure that there is none. id: of the record; NULL: there was none. */
+int provision_record_remove(const struct state *state, const char *name, const char *id, struct error *error);
 
 /*
  * provision_record_each() - call function() with every record until it returns other than 0, which is the result. For a
@@ -86,5 +105,8 @@ int provision_record_each(const struct state *state, provision_record_function *
 
 void provision_record_release(struct provision_record *record);
 #define cleanup_provision_record __attribute__((cleanup(provision_record_release)))
+
+/* provision_record_tidy() - remove temporary files that killed processes left (record_tidy()). */
+void provision_record_tidy(struct state *state);
 
 #endif

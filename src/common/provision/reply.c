@@ -4,20 +4,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/failure.h"
-#include "base/file.h"
 #include "base/reply.h"
-#include "base/text.h"
 #include "process/log.h"
+#include "provision/pool_kind.h"
 
 #define MESSAGE_SIZE ((size_t)(PATH_MAX + 2048))
 
 static void put_message(const struct provision_request *request, const struct error *error, char *ret_message)
 {
-        static const char *const stories[] = { "cannot create volume", "cannot delete volume", "cannot list volumes",
-                                               "cannot measure the capacity" };
+        static const char *const stories[] = { "cannot create volume", "cannot delete volume",
+                                               "cannot list volumes",  "cannot measure the capacity",
+                                               "cannot expand volume", "cannot take or restore a snapshot of volume" };
         const char *name = request->name != NULL ? request->name : "";
         bool same = strcmp(name, error->subject) == 0;
 
@@ -35,19 +34,13 @@ int provision_reply_failure(const struct provision_request *request, const struc
 
         put_message(request, error, message);
         log_say("failed: %s", message);
-        return failure_say(message, error);
+        return failure_say(message, error, pool_kind_hint(error));
 }
 
 int provision_reply_complaint(const struct provision_request *request, const struct error *error)
 {
         static char message[MESSAGE_SIZE];
-        size_t length;
 
         put_message(request, error, message);
-        message[MESSAGE_SIZE - 2] = '\0';
-        text_make_printable(message);
-        length = strlen(message);
-        message[length] = '\n';
-        (void)file_write_all(STDERR_FILENO, message, length + 1); /* there is no other way to report */
-        return failure_exit_status(error);
+        return failure_complain(message, sizeof message, error);
 }

@@ -8,15 +8,19 @@
 #include "base/json_value.h"
 #include "base/key.h"
 #include "provision/pool.h"
+#include "provision/pool_implied.h"
 #include "provision/record.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
 #define DELETE PROVISION_BIT(PROVISION_DELETE)
 #define LIST PROVISION_BIT(PROVISION_LIST)
 #define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
+#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
+#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
 
 static const char *const target_types[] = { "mount", "block", NULL };
 static const char *const policies[] = { "delete", "retain", "recycle", NULL };
+static const char *const kept_apart[] = { "volume", "snapshot", NULL };
 
 static int take_erase_after(void *object, const char *key, const json_t *value, struct error *error)
 {
@@ -25,19 +29,30 @@ static int take_erase_after(void *object, const char *key, const json_t *value, 
         if (!json_is_boolean(value))
                 return json_value_refuse(error, key, "must be true or false");
         request->keeps_content = json_is_false(value);
+        request->erases = json_is_true(value);
         return 0;
 }
 
 #define FIELD(field) .offset = offsetof(struct provision_request, field)
 
 static const struct key keys[] = {
-        { "name", CREATE | DELETE, CREATE | DELETE, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(name),
-          .help = "name of the volume" },
-        { "size", CREATE, 0, KEY_SIZE, FIELD(size_bytes),
-          .help = "bytes, or with k, m, g, t; rounded up as the pool needs it; required unless id is given" },
+        { "name", CREATE | DELETE | EXPAND | SNAPSHOT, CREATE | DELETE | EXPAND | SNAPSHOT, KEY_TEXT,
+          .maximum = PROVISION_NAME_MAX - 1, FIELD(name), .placed = ~0U, .help = "name of the volume" },
+        { "path", LIST, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(path),
+          .help = "in place of the list: how the volume \"name\" is that is mounted here, and how full" },
+        { "size", CREATE, 0, KEY_SIZE, .placed = ~0U, FIELD(size_bytes),
+          .help = "bytes, or with k, m, g, t; rounded up as the pool needs it; required unless id or from "
+                  "is given" },
+        { "size", EXPAND, EXPAND, KEY_SIZE, .placed = ~0U, FIELD(size_bytes),
+          .help = "what it is to have, in bytes or with k, m, g, t" },
+        { "limit", CREATE, 0, KEY_SIZE, FIELD(limit_bytes),
+          .help = "the volume must not have more than that; refused where rounding up would give it more" },
         { "pool", CREATE, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, FIELD(pool), .preset = POOL_DEFAULT,
           .help = "the pool, pools.d/POOL.json; a profile may choose another" },
-        { "pool", LIST | CAPACITY, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, FIELD(pool), .help = "only this pool" },
+        { "pool", LIST | CAPACITY, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, .placed = ~0U, FIELD(pool),
+          .help = "only this pool" },
+        { "name", LIST, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(name),
+          .help = "only the volume of this name; pools and disks are left out" },
         { "profile", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(profile),
           .help = "profile of profiles.json; it chooses pool, filesystem, mount flags and parameters" },
         { "profile", CAPACITY, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(profile),
@@ -47,41 +62,131 @@ static const struct key keys[] = {
         { "fsType", CREATE, 0, KEY_TEXT, .maximum = 31, FIELD(fs_type),
           .help = "filesystem that it is formatted with when it is first used" },
         { "parameters", CREATE, 0, KEY_STRINGS, FIELD(parameters),
-          .help = "object of strings; loop: preallocate (true, false); lvm: type (linear, striped, mirror, raid1, "
-                  "raid5, raid6, raid10, thin), stripes, mirrors, stripesize, thinpool; pmem: usage (AppDirect, "
-                  "FileIO)" },
+          .help = "object of strings; eraseAfter and kataContainers (true, false); loop: preallocate (true, false); "
+                  "lvm: type (linear, striped, mirror, raid1, "
+                  "raid5, raid6, raid10, thin), stripes, mirrors, stripesize, thinpool, snapshotsize; pmem: usage "
+                  "(AppDirect, FileIO); directory: mode, uid, gid; nfs: names of Kubernetes for subDir; in place of a "
+                  "pool "
+                  "server and share, with subDir, mountPermissions, onDelete, mountOptions" },
+        { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
+          .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",
           .help = "false: volume-delete need not overwrite the content" },
+        { "from", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(from),
+          .help = "a snapshot, or a volume that nobody uses: the new one is a copy of it" },
+        { "snapshot", SNAPSHOT, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, .placed = ~0U, FIELD(snapshot),
+          .help = "name of the snapshot to take" },
+        { "restore", SNAPSHOT, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(restore),
+          .help = "put back the content of this snapshot, which stays" },
+        { "freeze", SNAPSHOT, 0, KEY_BOOLEAN, FIELD(freeze),
+          .help = "true: freeze a mounted filesystem also while all is copied" },
         { "id", CREATE, 0, KEY_TEXT, .maximum = PROVISION_ID_MAX - 1, FIELD(id),
           .help = "adopt this disk of the pool, with its content; volume-list shows the disks" },
         { "match", CREATE, 0, KEY_BOOLEAN, FIELD(match),
           .help = "true: adopt the smallest blank disk that is large enough; make one if there is none" },
+        { "modify", CREATE, 0, KEY_BOOLEAN, FIELD(modify),
+          .help = "true: the volume is there, perhaps in use: it gets the eraseAfter and reclaimPolicy of this "
+                  "request" },
         { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
           .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
           .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
                   "reuse; "
                   "if absent, what volume-create was given" },
+        { "only", DELETE, 0, KEY_WORD, .words = kept_apart, FIELD(only),
+          .help = "delete it only if it is that; what is not counts as absent" },
+        { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target),
+          .help = "where a container gets the volume that asks for it as a device (CDI); if absent, /volumes/NAME" },
         { "operation", CREATE | DELETE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(operation),
           .help = "an id of yours: the same request with the same id is one operation, for a week" },
 };
 const struct key_table provision_keys = KEY_TABLE(keys);
 
+static int check_snapshot(const struct provision_request *request, struct error *error)
+{
+        if (request->snapshot == NULL && request->restore == NULL)
+                return json_value_refuse(error, "snapshot", "is missing");
+        if (request->snapshot != NULL && request->restore != NULL)
+                return json_value_refuse(error, "restore", "is another thing to do than \"snapshot\"");
+        if (strcmp(request->name, request->snapshot ?: request->restore) == 0)
+                return json_value_refuse(error, request->snapshot != NULL ? "snapshot" : "restore",
+                                         "is the volume itself");
+        if (request->restore != NULL && request->freeze)
+                return json_value_refuse(error, "freeze", "is for \"snapshot\"");
+        return 0;
+}
+
+/* What the other volume says. */
+static int check_copy(const struct provision_request *request, struct error *error)
+{
+        const struct {
+                const char *key;
+                bool given;
+        } others[] = {
+                { "profile", request->profile != NULL }, { "targetType", request->target_type != NULL },
+                { "fsType", request->fs_type != NULL },  { "parameters", request->parameters != NULL },
+                { "id", request->id != NULL },           { "match", request->match },
+        };
+
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                if (others[i].given)
+                        return json_value_refuse(error, others[i].key, "is that of \"from\"");
+        return strcmp(request->name, request->from) == 0 ? json_value_refuse(error, "from", "is the volume itself") : 0;
+}
+
+/* A volume that is there keeps all else. */
+static int check_modify(const struct provision_request *request, struct error *error)
+{
+        const struct {
+                const char *key;
+                bool given;
+        } others[] = {
+                { "pool", request->pool != NULL },
+                { "profile", request->profile != NULL },
+                { "id", request->id != NULL },
+                { "targetType", request->target_type != NULL },
+                { "fsType", request->fs_type != NULL },
+                { "parameters", request->parameters != NULL },
+                { "from", request->from != NULL },
+                { "target", request->target != NULL },
+                { "size", request->size_bytes != 0 },
+                { "limit", request->limit_bytes != 0 },
+                { "match", request->match },
+        };
+
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                if (others[i].given)
+                        return json_value_refuse(error, others[i].key, "cannot be changed with \"modify\"");
+        return 0;
+}
+
 static int check(const struct provision_request *request, struct error *error)
 {
         bool adopts = request->id != NULL;
 
-        if (request->verb == PROVISION_LIST || request->verb == PROVISION_CAPACITY)
+        if (request->verb == PROVISION_SNAPSHOT)
+                return check_snapshot(request, error);
+        if (request->path != NULL && request->name == NULL)
+                return json_value_refuse(error, "name", "is missing");
+        if (request->path != NULL && request->pool != NULL)
+                return json_value_refuse(error, "pool", "is for a list, and \"path\" for one volume");
+        if (request->verb == PROVISION_CAPACITY && request->parameters != NULL &&
+            (request->pool == NULL || request->profile != NULL))
+                return json_value_refuse(error, "parameters", "are for one \"pool\", without a \"profile\"");
+        if (request->verb != PROVISION_CREATE)
                 return 0;
-        if (request->verb == PROVISION_DELETE)
-                return 0;
+        if (request->modify)
+                return check_modify(request, error);
+        if (request->from != NULL)
+                return check_copy(request, error);
         if (adopts && request->match)
                 return json_value_refuse(error, "match", "looks for a disk, and \"id\" names one");
         if (!adopts && request->size_bytes == 0)
                 return json_value_refuse(error, "size", "is missing");
         if (request->parameters != NULL && request->profile != NULL)
                 return json_value_refuse(error, "parameters", "are the profile's to say");
-        if ((adopts || request->match) && request->parameters != NULL)
+        if ((adopts || request->match) && request->parameters != NULL &&
+            !(adopts && pool_implied_by(request->parameters)))
                 return json_value_refuse(error, "parameters", "are for what is made, not for what is there");
         if (request->target_type != NULL && strcmp(request->target_type, "block") == 0 && request->fs_type != NULL)
                 return json_value_refuse(error, "fsType", "a block volume has no filesystem");
@@ -91,11 +196,10 @@ static int check(const struct provision_request *request, struct error *error)
 int provision_request_parse(struct provision_request *ret_request, enum provision_verb verb, int argc, char **argv,
                             struct error *error)
 {
-        bool optional = verb == PROVISION_LIST || verb == PROVISION_CAPACITY;
         int r;
 
         *ret_request = (struct provision_request){ .verb = verb };
-        if ((r = key_read_request(argc, argv, optional, &ret_request->json, error)) < 0 ||
+        if ((r = key_read_request(argc, argv, &ret_request->json, error)) < 0 ||
             (r = key_take_all(&provision_keys, PROVISION_BIT(verb), ret_request, ret_request->json, error)) < 0)
                 return r;
         return check(ret_request, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - what volume-create, volume-delete, volume-list and volume-capacity are asked for.
+ * request.h - what the volume tools are asked for, but for volume-reconcile.
  */
 #ifndef FLEXGRAFT_PROVISION_REQUEST_H
 #define FLEXGRAFT_PROVISION_REQUEST_H
@@ -12,7 +12,14 @@
 #include "base/error.h"
 #include "base/key.h"
 
-enum provision_verb { PROVISION_CREATE, PROVISION_DELETE, PROVISION_LIST, PROVISION_CAPACITY };
+enum provision_verb {
+        PROVISION_CREATE,
+        PROVISION_DELETE,
+        PROVISION_LIST,
+        PROVISION_CAPACITY,
+        PROVISION_EXPAND,
+        PROVISION_SNAPSHOT,
+};
 
 /* The bit of a verb in the table of keys. */
 #define PROVISION_BIT(verb) (1U << (verb))
@@ -29,11 +36,22 @@ struct provision_request {
         const char *target_type;
         const char *fs_type;
         const char *reclaim_policy;
+        const char *target; /* of the device (provision/cdi.h) */
         const char *operation;
-        const json_t *parameters; /* an object of strings */
-        uint64_t size_bytes;      /* 0: nothing was said */
+        const char *path;              /* of a directory, or a device's file, that the volume is mounted on */
+        const char *from;              /* what a new volume is a copy of */
+        const char *snapshot;          /* to take */
+        const char *restore;           /* the snapshot to go back to */
+        const char *only;              /* "volume" or "snapshot": what may be deleted */
+        const json_t *parameters;      /* an object of strings */
+        const char *const *pool_types; /* that a pool may have, ended by NULL; NULL: any */
+        uint64_t size_bytes;           /* 0: nothing was said */
+        uint64_t limit_bytes;          /* more than that a new volume must not have; 0: nothing was said */
         bool match;
+        bool modify;        /* change what is there, and make nothing */
+        bool freeze;        /* also for as long as copying takes */
         bool keeps_content; /* "eraseAfter": false */
+        bool erases;        /* "eraseAfter": true, whatever its profile says */
         json_t *json;       /* owned */
 };
 

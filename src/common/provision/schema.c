@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision/schema.h"
 
+#include "provision/people.h"
 #include "provision/request.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
 #define DELETE PROVISION_BIT(PROVISION_DELETE)
 #define LIST PROVISION_BIT(PROVISION_LIST)
 #define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
+#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
+#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
 #define ALL ~0U
 
 static const char *const target_types[] = { "mount", "block", NULL };
 static const char *const policies[] = { "delete", "retain", "recycle", NULL };
 static const char *const states[] = { "creating", "created", "deleting", NULL };
+const char *const provision_health_words[] = { "unknown", "ok", "unfinished", "missing", "failed", NULL };
 static const char *const disk_types[] = { "raw", NULL };
+
+static const struct key use_keys[] = {
+        { "pod", LIST, 0, KEY_ANY, .help = "uid of the pod that has it" },
+        { "container", LIST, 0, KEY_ANY, .help = "or the container: its id, or \"pid N\"" },
+        { "target", LIST, LIST, KEY_ANY, .help = "where: the pod's directory, or the path in the container" },
+        { "readOnly", LIST, LIST, KEY_BOOLEAN, .help = "whether it cannot write" },
+        { "raw", LIST, LIST, KEY_BOOLEAN, .help = "whether it has the device itself" },
+        { "since", LIST, 0, KEY_COUNT, .help = "seconds since 1970" },
+        { "stillOpen", LIST, 0, KEY_BOOLEAN,
+          .help = "true: another volume has replaced it there, and a process still has files of it open" },
+};
+static const struct key_table use = KEY_TABLE(use_keys);
 
 static const struct key volume_keys[] = {
         { "name", ALL, ALL, KEY_ANY, .help = "its name" },
@@ -29,7 +45,21 @@ static const struct key volume_keys[] = {
         { "fsType", ALL, 0, KEY_ANY, .help = "the filesystem that it gets" },
         { "accessMode", ALL, 0, KEY_ANY, .help = "CSI's access mode, from the profile" },
         { "path", ALL, 0, KEY_ANY, .help = "of the image or the device" },
+        { "driver", ALL, 0, KEY_ANY, .help = "the driver that made it from its option \"size\"" },
+        { "snapshotOf", ALL, 0, KEY_ANY, .help = "the volume that it is a snapshot of" },
+        { "taken", ALL, 0, KEY_COUNT, .help = "when that was, in seconds since 1970" },
+        { "copyOf", ALL, 0, KEY_ANY, .help = "what it was made as a copy of" },
+        { "restoring", ALL, 0, KEY_ANY, .help = "the snapshot of which a restore was interrupted; it has to be ended" },
         { "mountFlags", ALL, 0, KEY_ARRAY, .help = "from the profile" },
+        { "uses", LIST, 0, KEY_ARRAY, .members = &use, .help = "the pods and containers of this node that have it" },
+        { "health", LIST, LIST, KEY_WORD, .words = provision_health_words,
+          .help = "whether it is well, as far as this node can tell" },
+        { "problem", LIST, 0, KEY_ANY, .help = "what is wrong with it" },
+        { "used", LIST, 0, KEY_COUNT, .help = "bytes of it that are used; while it is mounted, or if sizeEnforced" },
+        { "free", LIST, 0, KEY_COUNT,
+          .help = "bytes that can still be written; while it is mounted, or if sizeEnforced" },
+        { "sizeEnforced", ALL, 0, KEY_BOOLEAN,
+          .help = "of a directory: whether the filesystem refuses what is more than its size" },
         { "missing", LIST, 0, KEY_BOOLEAN, .help = "true: the pool does not have it any more" },
 };
 static const struct key_table volume = KEY_TABLE(volume_keys);
@@ -55,38 +85,80 @@ static const struct key_table profile = KEY_TABLE(profile_keys);
 
 static const struct key pool_keys[] = {
         { "name", ALL, ALL, KEY_ANY, .help = "its name" },
-        { "type", ALL, ALL, KEY_OWN, .help = "loop, lvm or pmem; null where its file cannot be read" },
+        { "type", ALL, ALL, KEY_OWN, .help = "loop, lvm, pmem, directory or nfs; null where its file cannot be read" },
         { "total", ALL, 0, KEY_COUNT, .help = "bytes of the pool" },
         { "available", ALL, 0, KEY_COUNT, .help = "bytes left" },
         { "largest", ALL, 0, KEY_COUNT, .help = "bytes of the largest volume that there is room for" },
         { "alignment", ALL, 0, KEY_COUNT, .help = "sizes are rounded up to multiples of it" },
+        { "inodes", CAPACITY, 0, KEY_COUNT, .help = "of the filesystem that the pool is in" },
+        { "inodesFree", CAPACITY, 0, KEY_COUNT, .help = "of those, free" },
         { "targetType", LIST, 0, KEY_WORD, .words = disk_types, .help = "it is no volume" },
         { "profiles", CAPACITY, 0, KEY_ARRAY, .members = &profile, .help = "the profiles that choose this pool" },
         { "problem", ALL, 0, KEY_ANY, .help = "why it cannot be used" },
 };
 static const struct key_table pool = KEY_TABLE(pool_keys);
 
+static const struct key mounted_keys[] = {
+        { "name", LIST, LIST, KEY_ANY, .help = "of the volume" },
+        { "path", LIST, LIST, KEY_ANY, .help = "where it is mounted" },
+        { "health", LIST, LIST, KEY_WORD, .words = provision_health_words, .help = "as of a volume" },
+        { "problem", LIST, 0, KEY_ANY, .help = "what is wrong with it" },
+        { "size", LIST, 0, KEY_COUNT, .help = "bytes of its filesystem, or of its device" },
+        { "used", LIST, 0, KEY_COUNT, .help = "bytes" },
+        { "free", LIST, 0, KEY_COUNT, .help = "bytes that can still be written" },
+        { "inodes", LIST, 0, KEY_COUNT, .help = "of its filesystem" },
+        { "inodesFree", LIST, 0, KEY_COUNT, .help = "of those, free" },
+};
+static const struct key_table mounted = KEY_TABLE(mounted_keys);
+
 static const struct key reply_keys[] = {
         { "status", ALL, ALL, KEY_WORD, .words = schema_success, .help = "it is done" },
-        { "volume", CREATE, CREATE, KEY_OBJECT, .members = &volume, .help = "the volume" },
+        { "volume", CREATE | EXPAND | SNAPSHOT, CREATE | EXPAND | SNAPSHOT, KEY_OBJECT, .members = &volume,
+          .help = "the volume" },
+        { "sizeBefore", EXPAND, EXPAND, KEY_COUNT, .help = "bytes that it had before" },
+        { "filesystem", EXPAND, 0, KEY_ANY,
+          .help = "type of its filesystem, which has all of it now; absent: it has none yet" },
+        { "existed", SNAPSHOT, 0, KEY_BOOLEAN, .help = "whether the snapshot was taken before, by an earlier call" },
+        { "restored", SNAPSHOT, 0, KEY_ANY, .help = "the snapshot whose content the volume has now" },
         { "name", DELETE, DELETE, KEY_ANY, .help = "the volume's name" },
         { "existed", CREATE | DELETE, CREATE | DELETE, KEY_BOOLEAN, .help = "whether it was there before" },
         { "pool", DELETE, 0, KEY_ANY, .help = "the pool it was in" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, .help = "what was done with it" },
         { "pools", LIST | CAPACITY, LIST | CAPACITY, KEY_ARRAY, .members = &pool, .help = "the pools" },
         { "disks", LIST, LIST, KEY_ARRAY, .members = &disk, .help = "disks that could be adopted" },
+        { "mounted", LIST, 0, KEY_OBJECT, .members = &mounted, .help = "the volume of \"path\"" },
         { "volumes", LIST, LIST, KEY_ARRAY, .members = &volume, .help = "the volumes" },
         { "inactiveProfiles", CAPACITY, CAPACITY, KEY_ARRAY,
           .help = "profiles that volumes have and the file does not" },
-        { "profilesProblem", CAPACITY, 0, KEY_ANY, .help = "why profiles.json was not taken" },
+        { "profilesProblem", CREATE | CAPACITY, 0, KEY_ANY, .help = "why profiles.json was not taken" },
 };
 static const struct key_table reply = KEY_TABLE(reply_keys);
 
 static const struct schema_form replies[] = { { "done", ALL, &reply }, { "failed", ALL, &schema_failure }, {} };
 
 const struct schema provision_schemas[] = {
-        [PROVISION_CREATE] = { .request = &provision_keys, .programs = CREATE, .replies = replies },
-        [PROVISION_DELETE] = { .request = &provision_keys, .programs = DELETE, .replies = replies },
-        [PROVISION_LIST] = { .request = &provision_keys, .programs = LIST, .replies = replies },
-        [PROVISION_CAPACITY] = { .request = &provision_keys, .programs = CAPACITY, .replies = replies },
+        [PROVISION_CREATE] = { .request = &provision_keys,
+                               .programs = CREATE,
+                               .replies = replies,
+                               .people = provision_people_created },
+        [PROVISION_DELETE] = { .request = &provision_keys,
+                               .programs = DELETE,
+                               .replies = replies,
+                               .people = provision_people_deleted },
+        [PROVISION_LIST] = { .request = &provision_keys,
+                             .programs = LIST,
+                             .replies = replies,
+                             .people = provision_people_listed },
+        [PROVISION_CAPACITY] = { .request = &provision_keys,
+                                 .programs = CAPACITY,
+                                 .replies = replies,
+                                 .people = provision_people_capacity },
+        [PROVISION_EXPAND] = { .request = &provision_keys,
+                               .programs = EXPAND,
+                               .replies = replies,
+                               .people = provision_people_expanded },
+        [PROVISION_SNAPSHOT] = { .request = &provision_keys,
+                                 .programs = SNAPSHOT,
+                                 .replies = replies,
+                                 .people = provision_people_snapshot },
 };

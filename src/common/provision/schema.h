@@ -7,6 +7,9 @@
 
 #include "base/schema.h"
 
+/* How a volume is (volume/health), ended by NULL. */
+extern const char *const provision_health_words[];
+
 /* One for each enum provision_verb. */
 extern const struct schema provision_schemas[];
 

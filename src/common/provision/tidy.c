@@ -4,11 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/tree_remove.h"
+#include "process/log.h"
+#include "provision/cdi.h"
 #include "provision/job.h"
 #include "provision/pool_kind.h"
+#include "provision/pool_sums.h"
 #include "provision/record.h"
+#include "provision/record_find.h"
 #include "state/volume_record.h"
 
+#define TIDY_REMOVE_MS 20000                      /* of trees; volume-delete, and the next call, go on */
 #define TIDY_ERASE_MAX_BYTES ((uint64_t)16 << 30) /* more is not overwritten while a node boots */
 
 struct tidying {
@@ -23,22 +31,34 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
 {
         cleanup_provision_record struct provision_record record = {};
         struct job *job = tidying->job;
-        int r = provision_record_read(&job->state, name, &record, error);
+        int r;
 
-        if (r < 0 || record.stage == PROVISION_CREATED)
+        provision_record_forget_read(); /* it was read without the lock */
+        r = provision_record_read(&job->state, name, &record, error);
+
+        if (r < 0 || (record.stage == PROVISION_CREATED && record.restoring[0] == '\0'))
                 return r == -ENOENT ? 0 : r;
+        if (record.stage == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
+            record.size_bytes > TIDY_ERASE_MAX_BYTES)
+                return fail_because(error, EBUSY, "restore snapshot", name,
+                                    "%llu bytes are still to be compared, which volume-snapshot has the time for",
+                                    (unsigned long long)record.size_bytes);
+        if (record.stage == PROVISION_CREATED)
+                return tidying->dry_run ? 0 : restore_unrestore(job, &record, error);
         if (tidying->dry_run)
                 return 1;
         if ((r = job_use_pool(job, record.pool, error)) < 0)
                 return r;
         if (record.stage == PROVISION_DELETING && !record.keeps_content && job->kind->erase != NULL &&
-            strcmp(record.reclaim_policy, "retain") != 0 && record.size_bytes > TIDY_ERASE_MAX_BYTES)
+            !job->kind->no_device && strcmp(record.reclaim_policy, "retain") != 0 &&
+            record.size_bytes > TIDY_ERASE_MAX_BYTES)
                 return fail_because(error, EBUSY, "delete volume", name,
                                     "%llu bytes are still to be overwritten, which volume-delete has the time for",
                                     (unsigned long long)record.size_bytes);
         if ((r = job_lock_pool(job, error)) < 0)
                 return r;
         r = delete_take_away(job, &record, /* asked= */ NULL, error);
+        cdi_settle(&job->config, &job->state, name);
         return r < 0 ? r : 1;
 }
 
@@ -51,7 +71,7 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
 
         (void)stem;
         (void)error;
-        if (record == NULL || record->stage == PROVISION_CREATED ||
+        if (record == NULL || (record->stage == PROVISION_CREATED && record->restoring[0] == '\0') ||
             !state_try_lock(state, volume_record_key(record->name))) /* a running call works on it */
                 return 0;
         r = tidy(tidying, record->name, &failure);
@@ -61,16 +81,64 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
         return 0;
 }
 
+struct counting {
+        const struct config *config;
+        json_t *kept; /* the names of the pools' sums; owned */
+};
+
+/* What was changed by hand may not be seen in the pool's directory. */
+static int count_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        const struct counting *counting = argument;
+        cleanup_close int pool_fd = -EBADF;
+        struct pool_use ignored;
+
+        if (pool->kind != &pool_loop || (pool_fd = pool_open(counting->config, pool, error)) < 0)
+                return 0;
+        pool_sums_keep(pool_fd, counting->kept);
+        /* a failure costs the next call a count */
+        (void)pool_sums_ask(counting->config->state_dir, pool_fd, /* anew= */ true, &ignored, error);
+        return 0;
+}
+
+/* A failure is met again by the call that uses the pool, and by the next volume-reconcile. */
+static int tidy_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        if (pool->kind != NULL && pool->kind->tidy != NULL && pool->kind->tidy(argument, pool, error) < 0)
+                log_say("pool %s is not tidy: %s", pool->name, error_why(error));
+        return 0;
+}
+
+static void count_anew(const struct config *config)
+{
+        struct counting counting = { .config = config, .kept = json_object() };
+        struct error ignored; /* of pools that cannot be looked at, others tell */
+
+        if (pool_each(config, count_pool, &counting, &ignored) == 0)
+                pool_sums_remove_others(config->state_dir, counting.kept);
+        json_decref(counting.kept);
+}
+
 int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
 {
         static struct job job; /* static, for its size */
         const struct tidying tidying = { .job = &job, .dry_run = dry_run, .tell = tell, .argument = argument };
+        struct error ignored; /* of pools that cannot be listed, others tell */
         int r;
 
+        tree_remove_until(clock_now_ms() + TIDY_REMOVE_MS);
         job = (struct job){ .config = *config, .state = STATE_NONE };
         r = provision_record_open(config->state_dir, /* create= */ false, &job.state, error);
         if (r == 0)
                 r = provision_record_each(&job.state, tidy_one, (void *)&tidying, error);
+        if (r >= 0 && !dry_run) {
+                provision_record_tidy(&job.state);
+                r = record_find_repair(&job.state, error);
+        }
+        if ((r >= 0 || r == -ENOENT) && !dry_run)
+                count_anew(config);
+        if ((r >= 0 || r == -ENOENT) && !dry_run)
+                (void)pool_each(config, tidy_pool, (void *)config, &ignored);
         job_release(&job);
         return r == -ENOENT ? 0 : r;
 }

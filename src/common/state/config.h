@@ -3,11 +3,14 @@
  * config.h - /etc/flexgraft/config.json, or the file that $FLEXGRAFT_CONFIG names. No file is a working configuration.
  *
  *      {"stateDir": "/var/lib/kubelet/plugins/flexgraft", "nodeName": "n1", "log": "syslog",
- *       "timeouts": {"call": 120, "command": 600, "device": 20, "unmount": 10}}
+ *       "timeouts": {"call": 120, "command": 600, "device": 20, "unmount": 10},
+ *       "kubelet": {"rootDir": "/var/lib/kubelet", "unstageAfter": 600},
+ *       "runtimes": {"runc": ["/srv/runc"]}}
  */
 #ifndef FLEXGRAFT_STATE_CONFIG_H
 #define FLEXGRAFT_STATE_CONFIG_H
 
+#include <jansson.h>
 #include <limits.h>
 
 #include "base/error.h"
@@ -16,18 +19,37 @@
 
 struct config {
         char state_dir[PATH_MAX];
+        char cdi_dir[PATH_MAX];
         char node_name[CONFIG_NODE_NAME_MAX]; /* as kubelet calls this node; "": its host name */
         char log[PATH_MAX];                   /* "syslog", "none", or the path of a file */
         unsigned call_seconds;                /* a verb altogether, less what its commands take */
         unsigned command_seconds;             /* one mkfs, fsck, or growing of a filesystem */
         unsigned device_seconds;              /* until a device must have appeared */
         unsigned unmount_seconds;             /* until what is busy, or hangs, is detached lazily */
+        char kubelet_root[PATH_MAX];
+        char kubelet_socket[PATH_MAX]; /* "": the usual ones */
+        unsigned unstage_seconds;      /* until a volume without a pod is unstaged */
 };
 
 /* The keys of the file (state/file_key.h). */
 extern const struct file_key *const config_keys;
 
-/* config_load() - read it. Errors: EBADMSG for a broken file, with its line or key. */
+/*
+ * config_load() - read it. The reply of this process is counted in that state directory (state/call_counts.h). Errors: EBADMSG for a
+ * broken file, with its line or key.
+ */
 int config_load(struct config *ret_config, struct error *error);
+
+/*
+ * config_state_dir() - likewise, but only the state directory of it; ret_dir holds PATH_MAX bytes. A process reads the file
+ * once for all calls of this function and the next.
+ */
+int config_state_dir(char *ret_dir, struct error *error);
+
+/*
+ * config_runtimes() - "runtimes" of the file: for each runtime an array of state directories besides the usual ones.
+ * Borrowed; NULL: there is none. Errors: as above.
+ */
+int config_runtimes(const json_t **ret_runtimes, struct error *error);
 
 #endif

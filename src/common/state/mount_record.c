@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -33,14 +34,65 @@ bool mount_record_id_derived(const char *id)
                (length == 16 || id[length - 17] == '-');
 }
 
+void mount_record_pending_id(const char *id, char *ret_id)
+{
+        (void)snprintf(ret_id, MOUNT_RECORD_ID_MAX, "%s%c", id, MOUNT_RECORD_PENDING);
+}
+
+bool mount_record_is_pending(const char *id)
+{
+        return strchr(id, MOUNT_RECORD_PENDING) != NULL;
+}
+
+static size_t length_before_pending(const char *id)
+{
+        return strcspn(id, (const char[]){ MOUNT_RECORD_PENDING, '\0' });
+}
+
+void mount_record_settle_id(char *id)
+{
+        id[length_before_pending(id)] = '\0';
+}
+
+bool mount_record_same_id(const char *one, const char *other)
+{
+        size_t length = length_before_pending(one);
+
+        return length == length_before_pending(other) && memcmp(one, other, length) == 0;
+}
+
 uint64_t mount_record_key(const char *id)
 {
-        return hash_bytes(HASH_SEED, id, strlen(id));
+        return hash_bytes(HASH_SEED, id, length_before_pending(id));
+}
+
+size_t mount_record_lock_keys(const struct mount_record *record, uint64_t ret_keys[MOUNT_RECORD_LOCKS_MAX])
+{
+        char target_id[MOUNT_RECORD_ID_MAX];
+        uint64_t of_target;
+        uint64_t of_id = mount_record_key(record->id);
+
+        mount_record_default_id(&record->mnt_ns, record->target, target_id);
+        of_target = mount_record_key(target_id);
+        ret_keys[0] = of_target < of_id ? of_target : of_id;
+        ret_keys[1] = of_target < of_id ? of_id : of_target;
+        return of_target == of_id ? 1 : 2;
 }
 
 uint64_t mount_record_tree_key(const struct namespace_identity *mnt_ns)
 {
         return hash_bytes(HASH_SEED, mnt_ns, sizeof *mnt_ns);
+}
+
+/* Of a container, in this boot of the node. */
+static uint64_t container_hash(const struct namespace_identity *mnt_ns, const char *boot_id)
+{
+        return hash_bytes(mount_record_tree_key(mnt_ns), boot_id, strlen(boot_id));
+}
+
+uint64_t mount_record_guard_key(const struct mount_record *record)
+{
+        return container_hash(&record->mnt_ns, record->boot_id);
 }
 
 static void file_name(const char *id, char *ret_name)
@@ -65,16 +117,23 @@ static const struct record_field fields[] = {
         ALWAYS(NUMBER, "digest", digest, "hash of the request, to know it again"),
         ALWAYS(NUMBER, "pid", pid, "a process of the container"),
         ALWAYS(NUMBER, "startTime", start_time, "when that process started"),
+        SPARSE(NUMBER, "pidNamespace", pid_ns, "pidNamespace", "inode of the pid namespace that pids are numbers of"),
         ALWAYS(NUMBER, "mountNamespace", mnt_ns.inode, "inode of the container's mount namespace"),
         ALWAYS(NUMBER, "mountNamespaceId", mnt_ns.id, "its id, which is never used again; 0 before Linux 6.11"),
         ALWAYS(NUMBER, "mountShortId", identity.short_id, "the mount's id in /proc/PID/mountinfo"),
         SPARSE(NUMBER, "rawDevice", raw_device, "rawDevice", "number of a raw device that the container may use"),
+        SPARSE(NUMBER, "rawSource", raw_source, "rawSource",
+               "number of the node's device; rawDevice is a loop device on it, made for the container"),
+        SPARSE(BOOLEAN, "removed", removed, "removed",
+               "whether the mount was removed or replaced; a process may still have the device or its files open"),
         SPARSE(BOOLEAN, "rawWrites", raw_writes, "rawWrites", "whether it may write to that device"),
         SPARSE(NUMBER, "rawBefore", raw_before, "rawBefore",
                "what its control group allowed of the device before: 1 read, 2 write"),
         SPARSE(NUMBER, "replacesRaw", replaces_raw, "replacesRaw", "rawDevice of the mount that is being replaced"),
         SPARSE(NUMBER, "replacesRawBefore", replaces_raw_before, "replacesRaw",
                "rawBefore of the mount that is being replaced"),
+        SPARSE(NUMBER, "replacesRawSource", replaces_raw_source, "replacesRawSource",
+               "rawSource of the mount that is being replaced"),
         SPARSE(NUMBER, "fromPid", from_pid, "fromPid", "a process of the container that the source is in"),
         SPARSE(TEXT, "fromId", from_id, "fromId", "id of the container that the source is in"),
         SPARSE(TEXT, "nfsVersion", server_version, "nfsVersion", "NFS version in use"),
@@ -87,6 +146,13 @@ static const struct record_field fields[] = {
         SPARSE(NUMBER, "replacesId", replaces.id, "replacesId", "mountId of the mount that is being replaced"),
         SPARSE(NUMBER, "replacesDevice", replaces.device, "replacesId", "device of the mount that is being replaced"),
         SPARSE(NUMBER, "replacesInode", replaces.inode, "replacesId", "inode of the mount that is being replaced"),
+        SPARSE(NUMBER, "disk", disk, "disk", "number of the device of the node that it is of"),
+        SPARSE(NUMBER, "diskSequence", disk_sequence, "diskSequence", "sequence number of that disk"),
+        SPARSE(TEXT, "volume", volume, "volume", "name of the volume that mount-volume mounted"),
+        SPARSE(TEXT, "wanted", wanted, "wanted", "name of the file of what is wanted in its container"),
+        SPARSE(NUMBER, "since", since, "since", "when the mount was made, in seconds since 1970"),
+        SPARSE(TEXT, "uses", uses, "uses", "devices (b) and files (f) of the node that it uses: keys of the index"),
+        SPARSE(TEXT, "replacesUses", replaces_uses, "replacesUses", "uses of the mount that is being replaced"),
         ALWAYS(TEXT, "id", id, "the record's id, and its file's name"),
         ALWAYS(TEXT, "type", type, "type of the filesystem"),
         ALWAYS(TEXT, "source", source, "source as it was requested"),
@@ -105,6 +171,32 @@ static const struct record_field fields[] = {
 #undef SPARSE
 };
 
+void mount_record_uses_alone(const struct mount_record *record, char *ret_keys)
+{
+        (void)text_copy(ret_keys, USE_KEYS_SIZE, record->uses);
+        if (record->uses[0] == '\0' && major(record->identity.device) != 0) /* of a version that wrote no "uses" */
+                use_keys_add_device(ret_keys, record->identity.device);
+        use_keys_add_device(ret_keys, record->raw_device);
+        use_keys_add_device(ret_keys, record->raw_source);
+}
+
+void mount_record_uses(const struct mount_record *record, char *ret_keys)
+{
+        mount_record_uses_alone(record, ret_keys);
+        use_keys_add_device(ret_keys, record->replaces_raw_source);
+        use_keys_add_device(ret_keys, record->replaces_raw);
+        if (record->replaces.id != 0)
+                use_keys_add_all(ret_keys, record->replaces_uses);
+}
+
+void mount_record_keys(const struct mount_record *record, char *ret_keys)
+{
+        mount_record_uses(record, ret_keys);
+        use_keys_add_container(ret_keys, container_hash(&record->mnt_ns, record->boot_id));
+        use_keys_add_container_id(ret_keys, record->container_id);
+        use_keys_add_process(ret_keys, record->pid);
+}
+
 static bool is_sound(const void *read_record)
 {
         const struct mount_record *record = read_record;
@@ -113,9 +205,13 @@ static bool is_sound(const void *read_record)
                record->mount_point[0] == '/' && record->made <= text_count(record->mount_point, '/');
 }
 
-const struct record_table mount_record_table = {
-        .directory = "mounts", .version = 1, .size = sizeof(struct mount_record), .fields = fields, .is_sound = is_sound
-};
+const struct record_table mount_record_table = { .directory = "mounts",
+                                                 .version = 1,
+                                                 .size = sizeof(struct mount_record),
+                                                 .fields = fields,
+                                                 .is_sound = is_sound,
+                                                 .variant = MOUNT_RECORD_PENDING,
+                                                 .flat = true };
 
 static int set_aside(const struct state *state, const char *file, const char *id, struct error *error)
 {
@@ -126,6 +222,19 @@ static int set_aside(const struct state *state, const char *file, const char *id
                             "the record is damaged, or not a mount record; it was renamed to %s", aside);
 }
 
+int mount_record_open(const char *state_dir, bool create, struct state *ret_state, struct error *error)
+{
+        uint64_t ignored; /* it is kept for mount_record_check_namespace() */
+        int r = proc_pid_namespace(&ignored);
+
+        if (r == -EXDEV)
+                return fail_because(error, EXDEV, "read", "/proc",
+                                    "/proc is of another pid namespace than this program: pids in it are others here");
+        if (r < 0)
+                return fail(error, -r, "read", "/proc/self");
+        return state_open(state_dir, "mounts", create, ret_state, error);
+}
+
 int mount_record_read(const struct state *state, const char *id, struct mount_record *ret_record, struct error *error)
 {
         char name[NAME_MAX + 1];
@@ -133,32 +242,85 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
 
         file_name(id, name);
         r = record_read(state, &mount_record_table, name, ret_record, error);
-        return r == -EBADMSG || (r == 0 && strcmp(ret_record->id, id) != 0) ? set_aside(state, name, id, error) : r;
+        if (r == -EBADMSG || (r == 0 && strcmp(ret_record->id, id) != 0))
+                return set_aside(state, name, id, error);
+        return r < 0 ? r : mount_record_check_namespace(ret_record, error);
+}
+
+/* Of the record on disk; "" where there is none, or a damaged one. */
+static int read_keys(const struct state *state, const char *name, char *ret_keys, struct error *error)
+{
+        struct mount_record record;
+        int r = record_read(state, &mount_record_table, name, &record, error);
+
+        ret_keys[0] = '\0';
+        if (r == 0)
+                mount_record_keys(&record, ret_keys);
+        return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
 int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error)
 {
         char name[NAME_MAX + 1];
+        char keys[USE_KEYS_SIZE];
+        char old[USE_KEYS_SIZE];
+        int r;
 
         file_name(record->id, name);
-        return record_write(state, &mount_record_table, name, record->id, record, FILE_PLAIN, error);
+        if ((r = read_keys(state, name, old, error)) < 0)
+                return r;
+        mount_record_keys(record, keys);
+        if ((r = use_index_add(state, keys, USE_HOLDER_MOUNT, name, error)) < 0)
+                return r;
+        r = record_write(state, &mount_record_table, name, record->id, record, FILE_PLAIN, error);
+        if (r == 0)
+                use_index_drop_old(state, old, keys, USE_HOLDER_MOUNT, name);
+        return r;
+}
+
+static int remove_of_keys(const struct state *state, const char *id, const char *name, const char *keys,
+                          struct error *error)
+{
+        int r = use_index_remove(state, keys, USE_HOLDER_MOUNT, name);
+
+        return r < 0 ? fail(error, -r, "remove record", id) : 0;
 }
 
 int mount_record_remove(const struct state *state, const char *id, struct error *error)
 {
         char name[NAME_MAX + 1];
+        char keys[USE_KEYS_SIZE];
         int r;
 
         file_name(id, name);
-        r = state_remove(state, name);
-        return r < 0 ? fail(error, -r, "remove record", id) : 0;
+        r = read_keys(state, name, keys, error);
+        return r < 0 ? r : remove_of_keys(state, id, name, keys, error);
+}
+
+int mount_record_remove_read(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        char name[NAME_MAX + 1];
+        char keys[USE_KEYS_SIZE];
+
+        file_name(record->id, name);
+        mount_record_keys(record, keys);
+        return remove_of_keys(state, record->id, name, keys, error);
 }
 
 struct walk {
         const struct state *state;
         mount_record_function *function;
         void *argument;
+        const char *except; /* an id that is passed over; or NULL */
 };
+
+/* Whether a file is that of the record that is passed over. */
+static bool is_exception(const struct walk *walk, const char *file)
+{
+        const size_t length = walk->except != NULL ? strlen(walk->except) : 0;
+
+        return length > 0 && strncmp(file, walk->except, length) == 0 && strcmp(file + length, RECORD_SUFFIX) == 0;
+}
 
 static int pass_on(void *record, const char *file, void *argument, struct error *error)
 {
@@ -166,7 +328,7 @@ static int pass_on(void *record, const char *file, void *argument, struct error 
         const struct mount_record *read = record;
         char id[MOUNT_RECORD_ID_MAX];
 
-        if (strlen(file) - strlen(RECORD_SUFFIX) >= sizeof id)
+        if (strlen(file) - strlen(RECORD_SUFFIX) >= sizeof id || is_exception(walk, file))
                 return 0; /* no record has such a name */
         (void)text_copy(id, strlen(file) - strlen(RECORD_SUFFIX) + 1, file);
         if (read != NULL ? strcmp(read->id, id) != 0 : error->errnum == EBADMSG) {
@@ -184,157 +346,71 @@ int mount_record_each(const struct state *state, mount_record_function *function
         return record_each(state, &mount_record_table, &record, pass_on, &walk, error);
 }
 
+static int pass_on_entry(const char *key, char sort, const char *file, void *argument, struct error *error)
+{
+        struct mount_record record;
+        struct walk *walk = argument;
+
+        (void)key;
+        return sort == USE_HOLDER_MOUNT && !is_exception(walk, file)
+                       ? record_pass(walk->state, &mount_record_table, file, &record, pass_on, argument, error)
+                       : 0;
+}
+
+/* Those of one key, but for the record that is passed over. */
+static int each_with(const struct state *state, const char *key, const char *except, mount_record_function *function,
+                     void *argument, struct error *error)
+{
+        struct walk walk = { .state = state, .function = function, .argument = argument, .except = except };
+        struct mount_record record;
+
+        return use_index_is_complete(state->dir_fd, USE_HOLDERS_OF_USES)
+                       ? use_index_each(state->dir_fd, key, pass_on_entry, &walk, error)
+                       : record_each(state, &mount_record_table, &record, pass_on, &walk, error);
+}
+
+int mount_record_each_with(const struct state *state, const char *key, mount_record_function *function, void *argument,
+                           struct error *error)
+{
+        return each_with(state, key, /* except= */ NULL, function, argument, error);
+}
+
+int mount_record_each_of(const struct state *state, const struct namespace_identity *mnt_ns, const char *boot_id,
+                         const char *except, mount_record_function *function, void *argument, struct error *error)
+{
+        char key[USE_KEYS_SIZE];
+
+        key[0] = '\0';
+        use_keys_add_container(key, container_hash(mnt_ns, boot_id));
+        return each_with(state, key, except, function, argument, error);
+}
+
+int mount_record_each_called(const struct state *state, const char *container_id, mount_record_function *function,
+                             void *argument, struct error *error)
+{
+        char key[USE_KEYS_SIZE] = "";
+
+        use_keys_add_container_id(key, container_id);
+        return mount_record_each_with(state, key, function, argument, error);
+}
+
+int mount_record_each_of_process(const struct state *state, pid_t pid, mount_record_function *function, void *argument,
+                                 struct error *error)
+{
+        char key[USE_KEYS_SIZE] = "";
+
+        use_keys_add_process(key, pid);
+        return mount_record_each_with(state, key, function, argument, error);
+}
+
+int mount_record_unread(const struct error *error)
+{
+        return error->errnum == EBADMSG || error->errnum == EPROTONOSUPPORT ? 0 : error_negative(error->errnum);
+}
+
 void mount_record_tidy(struct state *state)
 {
-        static const char suffix[] = RECORD_SUFFIX ".tmp";
-        DIR *list = state_list(state);
-        const struct dirent *entry;
-
-        while (list != NULL && (entry = readdir(list)) != NULL) {
-                size_t length = strlen(entry->d_name);
-                char id[MOUNT_RECORD_ID_MAX];
-
-                if (entry->d_name[0] != '.' || length <= strlen(suffix) + 1 || length - strlen(suffix) > sizeof id ||
-                    strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
-                        continue;
-                (void)text_copy(id, length - strlen(suffix), entry->d_name + 1);
-                if (state_try_lock(state, mount_record_key(id)))         /* no process works on it */
-                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else the next tidying does */
-        }
-        if (list != NULL)
-                (void)closedir(list);
-}
-
-bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id)
-{
-        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
-        cleanup_container struct container recorded = CONTAINER_NONE;
-        struct error ignored;
-
-        if (!container_same_namespace(&record->mnt_ns, &container->mnt_ns) || strcmp(record->boot_id, boot_id) != 0)
-                return false;
-        return record->mnt_ns.id != 0 ||
-               (container_pin(&process, &recorded, &ignored) == 0 && recorded.mnt_ns.inode == container->mnt_ns.inode);
-}
-
-int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
-                       struct error *error)
-{
-        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
-        int r;
-
-        if (strcmp(record->boot_id, boot_id) != 0)
-                return fail_because(error, ESRCH, "pin container", record->id, "the node has been rebooted since");
-        r = container_pin(&process, ret_container, error);
-        if (r == 0 && !container_same_namespace(&ret_container->mnt_ns, &record->mnt_ns)) {
-                container_release(ret_container);
-                r = -ESRCH;
-        }
-        if (r == -ESRCH && record->mnt_ns.id != 0) /* inode numbers are used again: they prove nothing */
-                r = container_pin_namespace(&record->mnt_ns, ret_container, error);
-        if (r == 0 && record->container_id[0] != '\0') {
-                (void)text_copy(ret_container->id, sizeof ret_container->id, record->container_id);
-                (void)text_copy(ret_container->name, sizeof ret_container->name, record->container_id);
-        }
-        return r;
-}
-
-static bool is_mount(const struct mount_identity *recorded, const struct mount_identity *seen, bool by_root)
-{
-        struct mount_identity same = *recorded;
-
-        if (!by_root)
-                same.inode = seen->inode;
-        return recorded->id != 0 && mount_identity_same(&same, seen);
-}
-
-/* What to look for among the records of a container. */
-struct sought {
-        const struct container *container;
-        const char *boot_id;
-        const struct mount_identity *identity;
-        bool by_root;
-        const char *except;
-        bool (*matches)(const struct mount_record *record, const struct sought *sought);
-        struct mount_record *ret_record;
-};
-
-static int match(const struct mount_record *record, const char *id, void *argument, struct error *error)
-{
-        const struct sought *sought = argument;
-
-        (void)error; /* a record that cannot be read is not the one */
-        if (record == NULL || text_same(id, sought->except) || !sought->matches(record, sought) ||
-            !mount_record_is_of(record, sought->container, sought->boot_id))
-                return 0;
-        *sought->ret_record = *record;
-        return 1;
-}
-
-static int find(const struct state *state, struct sought *sought, struct error *error)
-{
-        int r = mount_record_each(state, match, sought, error);
-
-        return r < 0 ? r : r > 0 ? 0 : -ENOENT;
-}
-
-static bool is_of_mount(const struct mount_record *record, const struct sought *sought)
-{
-        return is_mount(&record->identity, sought->identity, sought->by_root) ||
-               is_mount(&record->replaces, sought->identity, sought->by_root);
-}
-
-static bool is_to_replace(const struct mount_record *record, const struct sought *sought)
-{
-        return is_mount(&record->replaces, sought->identity, sought->by_root);
-}
-
-int mount_record_find(const struct state *state, const struct container *container, const char *boot_id,
-                      const struct mount_identity *identity, bool by_root, const char *except,
-                      struct mount_record *ret_record, struct error *error)
-{
-        struct sought sought = { container, boot_id, identity, by_root, except, is_of_mount, ret_record };
-
-        return find(state, &sought, error);
-}
-
-int mount_record_find_replacing(const struct state *state, const struct container *container, const char *boot_id,
-                                const struct mount_identity *identity, struct mount_record *ret_record,
-                                struct error *error)
-{
-        struct sought sought = { container,          boot_id,       identity,  /* by_root= */ true,
-                                 /* except= */ NULL, is_to_replace, ret_record };
-
-        return find(state, &sought, error);
-}
-
-struct rivals {
-        const struct mount_record *except;
-        mount_record_match *matches;
-        const void *argument;
-        char *ret_name;
-};
-
-static int match_live(const struct mount_record *record, const char *id, void *argument, struct error *error)
-{
-        const struct rivals *rivals = argument;
-        cleanup_container struct container holder = CONTAINER_NONE;
-
-        /* a record that cannot be read, or whose container is gone, is no rival */
-        if (record == NULL || strcmp(id, rivals->except->id) == 0 || !rivals->matches(record, rivals->argument) ||
-            mount_record_reach(record, rivals->except->boot_id, &holder, error) < 0)
-                return 0;
-        (void)text_copy(rivals->ret_name, CONTAINER_NAME_MAX, holder.name);
-        return 1;
-}
-
-int mount_record_find_live(const struct state *state, const struct mount_record *except, mount_record_match *matches,
-                           const void *argument, char *ret_name, struct error *error)
-{
-        struct rivals rivals = { except, matches, argument, ret_name };
-        int r = mount_record_each(state, match_live, &rivals, error);
-
-        return r < 0 ? r : r > 0 ? 0 : -ENOENT;
+        record_tidy(state, &mount_record_table);
 }
 
 bool mount_record_remap_lives(struct state *state, uint64_t key)

@@ -10,8 +10,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/json.h"
+#include "base/node_path.h"
 #include "base/text.h"
+#include "mount/address_pattern.h"
 #include "state/file_key.h"
 
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
@@ -36,6 +39,20 @@ static bool all_sources(const json_t *value)
         return json_is_array(value);
 }
 
+/* Strings; a slash only in a network. */
+static bool all_servers(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        if (!file_key_is_texts(value))
+                return false;
+        json_array_foreach (value, i, item)
+                if (!address_pattern_valid(json_string_value(item)))
+                        return false;
+        return true;
+}
+
 /* A policy with a key that is not known could allow less, or more, than its author believes: it is refused. */
 static const struct file_key section_keys[] = {
         { "kinds", "an array of strings", file_key_is_texts, false,
@@ -49,8 +66,19 @@ static const struct file_key section_keys[] = {
           "Mount options that are allowed besides those that only take rights away.", NULL },
         { "devices", "an array of strings", file_key_is_texts, false, "any",
           "In \"volumes\": devices, or directories of devices, that are allowed.", NULL },
-        { "nfsServers", "an array of strings", file_key_is_texts, false,
-          "in \"volumes\": any; in \"annotations\": none", "Hosts of NFS servers, with wildcards as in fnmatch(3).",
+        { "images", "an array of strings", file_key_is_texts, false, "none",
+          "In \"volumes\": images that the option \"image\" may name, as POOL/IMAGE, or POOL for all in it; those of a "
+          "volume itself need no permission.",
+          NULL },
+        { "nfsServers", "an array of strings, those with a slash as \"10.0.0.0/8\"", all_servers, false,
+          "in \"volumes\": any; in \"annotations\": none",
+          "Addresses, networks and names of NFS servers, with wildcards as in fnmatch(3).", NULL },
+        { "volumeNames", "an array of strings", file_key_is_texts, false, "none",
+          "In \"annotations\": names of volumes of volume-create that are allowed, with wildcards as in fnmatch(3).",
+          NULL },
+        { "pools", "an array of strings", file_key_is_texts, false, "none",
+          "In \"annotations\": pools whose volumes are allowed, and in which missing ones are made; wildcards "
+          "likewise.",
           NULL },
         { "raw", "true or false", file_key_is_boolean, false, "false",
           "In \"annotations\": whether block devices themselves are allowed.", NULL },
@@ -105,6 +133,17 @@ bool policy_lists(const struct policy *policy, const char *key, const char *word
 
         json_array_foreach (json_object_get(policy->section, key), i, item)
                 if (strcmp(json_string_value(item), word) == 0)
+                        return true;
+        return false;
+}
+
+bool policy_matches(const struct policy *policy, const char *key, const char *word)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (json_object_get(policy->section, key), i, item)
+                if (fnmatch(json_string_value(item), word, 0) == 0)
                         return true;
         return false;
 }
@@ -173,28 +212,51 @@ int policy_check_volume(const struct policy *policy, const char *kind, bool need
         return policy_forbid(policy, kind, "kinds", error);
 }
 
-int policy_check_device(const struct policy *policy, const char *path, struct error *error)
+int policy_check_image(const struct policy *policy, const char *pool, const char *image, struct error *error)
 {
-        const json_t *devices = json_object_get(policy->section, "devices");
-        const json_t *item;
-        size_t i;
+        char name[PATH_MAX];
 
-        json_array_foreach (devices, i, item)
-                if (text_lies_in(path, json_string_value(item)))
-                        return 0;
-        return devices == NULL ? 0 : policy_forbid(policy, path, "devices", error);
+        (void)snprintf(name, sizeof name, "%s/%s", pool, image);
+        return policy_lists(policy, "images", pool) || policy_lists(policy, "images", name)
+                       ? 0
+                       : policy_forbid(policy, name, "images", error);
 }
 
-int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error)
+/* The directory of a path of the node, its links resolved: only root's are followed. */
+static bool resolve(const char *path, bool directory, char *ret_path)
 {
-        const json_t *servers = json_object_get(policy->section, "nfsServers");
+        cleanup_close int fd = -EBADF;
+        struct error ignored; /* what cannot be resolved does not match */
+        char text[PATH_MAX];
+
+        if (path[0] != '/' || !text_copy(text, sizeof text, path))
+                return false;
+        if (directory) {
+                char *slash = strrchr(text, '/');
+
+                slash[slash == text ? 1 : 0] = '\0';
+        }
+        fd = node_path_open(text, ret_path, &ignored);
+        return fd >= 0;
+}
+
+int policy_check_device(const struct policy *policy, const char *source, const char *path, struct error *error)
+{
+        const json_t *devices = json_object_get(policy->section, "devices");
+        char directory[PATH_MAX]; /* of the link that was asked for: /dev/mapper of /dev/mapper/vg-data */
+        char listed[PATH_MAX];
+        bool linked = devices != NULL && source != NULL && resolve(source, /* directory= */ true, directory);
         const json_t *item;
         size_t i;
 
-        json_array_foreach (servers, i, item)
-                if (fnmatch(json_string_value(item), host, FNM_CASEFOLD) == 0)
+        json_array_foreach (devices, i, item) {
+                if (text_lies_in(path, json_string_value(item)))
                         return 0;
-        return open && servers == NULL ? 0 : policy_forbid(policy, host, "nfsServers", error);
+                if (resolve(json_string_value(item), /* directory= */ false, listed) &&
+                    (text_lies_in(path, listed) || (linked && text_lies_in(directory, listed))))
+                        return 0;
+        }
+        return devices == NULL ? 0 : policy_forbid(policy, path, "devices", error);
 }
 
 int policy_check_source(const struct policy *policy, const char *path, bool writes, struct error *error)

@@ -4,7 +4,8 @@
  *
  *      {"annotations": {"kinds": ["bind", "tmpfs"],
  *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
- *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16},
+ *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16,
+ *                       "volumeNames": ["web-*"], "pools": ["fast"]},
  *
  *       "volumes": {"kinds": ["loop", "block", "bind"], "sources": ["/srv/shared"], "devices": ["/dev/mapper"],
  *                   "options": ["suid"]}}
@@ -40,6 +41,9 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
 /* policy_lists() - whether a word is in one of the section's lists. */
 bool policy_lists(const struct policy *policy, const char *key, const char *word);
 
+/* policy_matches() - whether one of the patterns of a list matches a word, as fnmatch(3) does. */
+bool policy_matches(const struct policy *policy, const char *key, const char *word);
+
 /* policy_says() - whether a key of the section is true. */
 bool policy_says(const struct policy *policy, const char *key);
 
@@ -69,14 +73,15 @@ int policy_check_options(const struct policy *policy, const struct mount_options
  */
 int policy_check_volume(const struct policy *policy, const char *kind, bool needs_policy, struct error *error);
 
-/* policy_check_device() - whether a device, its links resolved, is one of "devices"; without it every one. */
-int policy_check_device(const struct policy *policy, const char *path, struct error *error);
+/* policy_check_image() - whether an image of a pool is one of "images", or its pool is. Errors: EACCES. */
+int policy_check_image(const struct policy *policy, const char *pool, const char *image, struct error *error);
 
 /*
- * policy_check_server() - whether a host is one of "nfsServers", which may have wildcards (fnmatch(3)); without that
- * list every one is where open is set, else none. Errors: EACCES.
+ * policy_check_device() - whether a device is one of "devices", or in a directory of them; without "devices" every one.
+ * Links that are listed are followed. source: as it was asked for, or NULL; then a link in a listed directory will do.
+ * path: the device, its links resolved.
  */
-int policy_check_server(const struct policy *policy, const char *host, bool open, struct error *error);
+int policy_check_device(const struct policy *policy, const char *source, const char *path, struct error *error);
 
 void policy_release(struct policy *policy);
 #define cleanup_policy __attribute__((cleanup(policy_release)))

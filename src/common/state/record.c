@@ -9,126 +9,183 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "state/record_flat.h"
+
+#define FLAT_SIZE 32768 /* of what is read at once: most records are shorter */
 
 /* ---- JSON -> struct */
 
-static bool read_fields(const struct record_field *fields, const json_t *object, void *ret_record);
+/* Each returns 0, -EBADMSG: it is not what the field holds, or -ENOMEM, which says nothing about the file. */
+static int read_fields(const struct record_field *fields, const json_t *object, void *ret_record);
 
-static bool read_number(const struct record_field *field, const json_t *value, void *ret_number)
+static int sound(bool is_sound)
+{
+        return is_sound ? 0 : -EBADMSG;
+}
+
+static int read_number(const struct record_field *field, const json_t *value, void *ret_number)
 {
         uint64_t number = (uint64_t)json_integer_value(value);
 
         if (!json_is_integer(value) || (field->size == sizeof(uint32_t) && number > UINT32_MAX))
-                return false;
+                return -EBADMSG;
         if (field->size == sizeof(uint32_t))
                 *(uint32_t *)ret_number = (uint32_t)number;
         else
                 *(uint64_t *)ret_number = number;
-        return true;
+        return 0;
 }
 
-static bool read_word(const struct record_field *field, const json_t *value, void *ret_word)
+static int read_string(const json_t *value, char **ret_string)
+{
+        if (!json_is_string(value))
+                return -EBADMSG;
+        *ret_string = strdup(json_string_value(value));
+        return *ret_string != NULL ? 0 : -ENOMEM;
+}
+
+static int read_word(const struct record_field *field, const json_t *value, void *ret_word)
 {
         const char *word = json_string_value(value);
 
         for (unsigned i = 0; word != NULL && field->words[i] != NULL; i++)
                 if (strcmp(field->words[i], word) == 0) {
                         *(unsigned *)ret_word = i;
-                        return true;
+                        return 0;
                 }
-        return false;
+        return -EBADMSG;
 }
 
 /* Elements that were read are counted, so that record_release() frees them after a failure. */
-static bool read_list(const struct record_field *field, const json_t *value, char *record)
+static int read_list(const struct record_field *field, const json_t *value, char *record)
 {
         size_t *count = (size_t *)(void *)(record + field->count_offset);
         char *list = json_is_array(value) ? calloc(json_array_size(value) + 1, field->member_size) : NULL;
         const json_t *item;
         size_t i;
+        int r = 0;
 
         *(void **)(void *)(record + field->offset) = list;
         *count = 0;
+        if (list == NULL)
+                return json_is_array(value) ? -ENOMEM : -EBADMSG;
         json_array_foreach (value, i, item) {
-                if (list == NULL || !json_is_object(item))
-                        return false;
+                if (!json_is_object(item))
+                        return -EBADMSG;
                 ++*count;
-                if (!read_fields(field->members, item, list + (i * field->member_size)))
-                        return false;
+                if ((r = read_fields(field->members, item, list + (i * field->member_size))) < 0)
+                        return r;
         }
-        return list != NULL;
+        return 0;
 }
 
-static bool read_field(const struct record_field *field, const json_t *value, char *record)
+static int read_field(const struct record_field *field, const json_t *value, char *record)
 {
         void *place = record + field->offset;
         const char *text = json_string_value(value);
 
         switch (field->type) {
         case RECORD_TEXT:
-                return text != NULL && text_copy(place, field->size, text);
+                return sound(text != NULL && text_copy(place, field->size, text));
         case RECORD_STRING:
-                *(char **)place = text != NULL ? strdup(text) : NULL;
-                return *(char **)place != NULL;
+                return read_string(value, place);
         case RECORD_NUMBER:
                 return read_number(field, value, place);
         case RECORD_BOOLEAN:
         case RECORD_NOT:
                 *(bool *)place = json_is_boolean(value) && json_is_true(value) == (field->type == RECORD_BOOLEAN);
-                return json_is_boolean(value);
+                return sound(json_is_boolean(value));
         case RECORD_WORD:
                 return read_word(field, value, place);
         case RECORD_OBJECT:
         case RECORD_ARRAY:
                 if (field->type == RECORD_OBJECT ? !json_is_object(value) : !json_is_array(value))
-                        return false;
+                        return -EBADMSG;
                 *(json_t **)place = json_incref((json_t *)value);
-                return true;
+                return 0;
         case RECORD_MEMBERS:
-                return json_is_object(value) && read_fields(field->members, value, place);
+                return json_is_object(value) ? read_fields(field->members, value, place) : -EBADMSG;
         case RECORD_LIST:
                 return read_list(field, value, record);
         }
-        return false;
+        return -EBADMSG;
 }
 
-static bool read_fields(const struct record_field *fields, const json_t *object, void *ret_record)
+static int read_fields(const struct record_field *fields, const json_t *object, void *ret_record)
 {
-        for (; fields->key != NULL; fields++) {
+        int r = 0;
+
+        for (; r == 0 && fields->key != NULL; fields++) {
                 const json_t *value = json_object_get(object, fields->key);
 
-                if (value == NULL ? !fields->optional : !read_field(fields, value, ret_record))
-                        return false;
+                r = value == NULL ? sound(fields->optional) : read_field(fields, value, ret_record);
         }
-        return true;
+        return r;
 }
 
+/* Whether it is a record of a flat table as record_write() writes it, which most are. */
+static bool read_flat(int fd, const struct record_table *table, void *ret_record)
+{
+        static char text[FLAT_SIZE]; /* static, for its size */
+        ssize_t n = read(fd, text, sizeof text - 1);
+
+        if (n <= 0)
+                return false;
+        text[n] = '\0';
+        return record_flat_read(table, text, (size_t)n, ret_record) && table->is_sound(ret_record);
+}
+
+/* What cannot be opened, but is there, is no file: a link, a socket. */
+static int fail_open(const struct state *state, const char *file, int errnum, struct error *error)
+{
+        struct stat st;
+
+        return errnum != ENOENT && fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode)
+                       ? -EBADMSG
+                       : fail(error, errnum, "open", file);
+}
+
+/* Only a file that was read to its end can be damaged: any other failure to read it says nothing about it. */
 int record_read(const struct state *state, const struct record_table *table, const char *file, void *ret_record,
                 struct error *error)
 {
+        cleanup_close int fd = openat(state->dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
         cleanup_json json_t *object = NULL;
         const json_t *version;
-        struct stat st;
-        int r;
+        int r = fd < 0 ? fail_open(state, file, errno, error) : 0;
 
-        (void)memset(ret_record, 0, table->size);
-        if (fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return fail(error, errno, "open", file);
-        r = S_ISREG(st.st_mode) ? json_file_load(state->dir_fd, file, JSON_OBJECT, &object, error) : -EBADMSG;
-        if (r < 0 && r != -EBADMSG && r != -EFBIG && r != -ELOOP &&
-            r != -ENXIO) /* the last two: a link to itself, or a socket */
+        if (!table->flat || r == 0 || r == -EBADMSG)
+                (void)memset(ret_record, 0, table->size);
+        if (r < 0 && r != -EBADMSG)
+                return r;
+        if (r == 0 && table->flat) {
+                if (read_flat(fd, table, ret_record))
+                        return 0;
+                (void)memset(ret_record, 0, table->size);
+                (void)lseek(fd, 0, SEEK_SET); /* where it cannot, it is no file */
+        }
+        if (r == 0)
+                r = json_file_load_fd(fd, file, JSON_OBJECT, &object, error);
+        if (r < 0 && r != -EBADMSG && r != -EFBIG) /* EFBIG: longer than any record */
                 return r;
         version = json_object_get(object, "version");
         if (json_is_integer(version) && json_integer_value(version) != table->version)
                 return fail_because(error, EPROTONOSUPPORT, "read record", file,
                                     "the record %s is of version %lld, and this program understands version %d", file,
                                     (long long)json_integer_value(version), table->version);
-        if (r == 0 && read_fields(table->fields, object, ret_record) && table->is_sound(ret_record))
+        if (r == 0)
+                r = read_fields(table->fields, object, ret_record);
+        if (r == 0 && table->is_sound(ret_record))
                 return 0;
         record_release(table, ret_record);
+        if (r == -ENOMEM)
+                return fail(error, ENOMEM, "read record", file);
         return fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another type", file);
 }
 
@@ -244,6 +301,18 @@ int record_write(const struct state *state, const struct record_table *table, co
 
 /* ---- */
 
+int record_pass(const struct state *state, const struct record_table *table, const char *file, void *scratch,
+                record_function *function, void *argument, struct error *error)
+{
+        int r = record_read(state, table, file, scratch, error);
+
+        if (r == -ENOENT)
+                return 0; /* it was removed meanwhile */
+        r = function(r == 0 ? scratch : NULL, file, argument, error);
+        record_release(table, scratch);
+        return r;
+}
+
 int record_each(const struct state *state, const struct record_table *table, void *scratch, record_function *function,
                 void *argument, struct error *error)
 {
@@ -253,21 +322,51 @@ int record_each(const struct state *state, const struct record_table *table, voi
 
         if (list == NULL)
                 return fail(error, errno, "open state", table->directory);
-        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
-                int found;
-
-                if (entry->d_name[0] == '.' || !text_ends(entry->d_name, RECORD_SUFFIX))
-                        continue;
-                found = record_read(state, table, entry->d_name, scratch, error);
-                if (found == -ENOENT)
-                        continue; /* it was removed meanwhile */
-                r = function(found == 0 ? scratch : NULL, entry->d_name, argument, error);
-                record_release(table, scratch);
-        }
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL)
+                if (entry->d_name[0] != '.' && text_ends(entry->d_name, RECORD_SUFFIX))
+                        r = record_pass(state, table, entry->d_name, scratch, function, argument, error);
         if (r == 0 && errno != 0)
                 r = fail(error, errno, "read state", table->directory);
         (void)closedir(list); /* nothing was written */
         return r;
+}
+
+uint64_t record_lock_key(const struct record_table *table, const char *file)
+{
+        size_t length = strlen(file) - (text_ends(file, RECORD_SUFFIX) ? strlen(RECORD_SUFFIX) : 0);
+        const char *variant = table->variant != '\0' ? memchr(file, table->variant, length) : NULL;
+
+        return hash_bytes(HASH_SEED, file, variant != NULL ? (size_t)(variant - file) : length);
+}
+
+void record_tidy_file(struct state *state, const struct record_table *table, const char *file)
+{
+        char name[NAME_MAX + 8];
+        struct stat st;
+
+        (void)snprintf(name, sizeof name, ".%s.tmp", file); /* file_replace()'s */
+        if (fstatat(state->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            state_try_lock(state, record_lock_key(table, file)))
+                (void)unlinkat(state->dir_fd, name, 0); /* else the next tidying does */
+}
+
+void record_tidy(struct state *state, const struct record_table *table)
+{
+        static const char end[] = ".tmp"; /* of file_replace()'s ".NAME.tmp" */
+        DIR *list = state_list(state);
+        const struct dirent *entry;
+
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+                char file[NAME_MAX + 1];
+
+                if (entry->d_name[0] != '.' || entry->d_name[1] == '.' ||
+                    !text_ends(entry->d_name, RECORD_SUFFIX ".tmp"))
+                        continue;
+                (void)text_copy(file, strlen(entry->d_name) - strlen(end), entry->d_name + 1);
+                record_tidy_file(state, table, file);
+        }
+        if (list != NULL)
+                (void)closedir(list);
 }
 
 static void release_fields(const struct record_field *fields, char *record)

@@ -6,59 +6,14 @@
 #ifndef FLEXGRAFT_STATE_RECORD_H
 #define FLEXGRAFT_STATE_RECORD_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "state/record_table.h"
 #include "state/state_dir.h"
 
 #define RECORD_SUFFIX ".json"
-
-/* What a field is in the struct, and in JSON. */
-enum record_type {
-        RECORD_TEXT,    /* char[]: a string */
-        RECORD_STRING,  /* char *, owned: a string */
-        RECORD_NUMBER,  /* 4 bytes: an integer, not negative; 8 bytes: any, as their bits */
-        RECORD_BOOLEAN, /* bool */
-        RECORD_NOT,     /* bool: the opposite */
-        RECORD_WORD,    /* an enum: one of the field's words */
-        RECORD_OBJECT,  /* json_t *, owned: any object */
-        RECORD_ARRAY,   /* json_t *, owned: any array */
-        RECORD_MEMBERS, /* a struct with a table of its own: an object */
-        RECORD_LIST,    /* a pointer to such structs, owned, and a size_t, how many: an array of objects */
-};
-
-/* A row; a table of them ends with one without a key. */
-struct record_field {
-        const char *key;
-        enum record_type type;
-        bool optional; /* a record without it can be read, and the field is zero; one of another type cannot */
-        size_t offset;
-        size_t size;
-        size_t count_offset;                /* RECORD_LIST */
-        const char *with;                   /* it is written where the field of this key is not zero; NULL: always */
-        const char *instead;                /* RECORD_TEXT: a field to write where this one is not UTF-8, or NULL */
-        const char *const *words;           /* RECORD_WORD: NULL ends them */
-        const struct record_field *members; /* RECORD_MEMBERS, RECORD_LIST */
-        size_t member_size;                 /* RECORD_LIST */
-        const char *help;                   /* one line */
-};
-
-/* RECORD_ROW() - a row for a field of a struct; what follows its help are further members of the row. */
-#define RECORD_ROW(row_type, row_key, struct_type, field, row_help, ...)                                               \
-        {                                                                                                              \
-                .key = (row_key), .type = (row_type), .offset = offsetof(struct_type, field),                          \
-                .size = sizeof(__typeof__(((struct_type *)0)->field)), .help = (row_help), __VA_ARGS__                 \
-        }
-
-struct record_table {
-        const char *directory; /* of the state directory */
-        int version;           /* the key "version", before all others */
-        size_t size;           /* of the struct */
-        const struct record_field *fields;
-        bool (*is_sound)(const void *record); /* whether fields that were read make sense together */
-};
 
 /*
  * record_read() - one file.
@@ -81,6 +36,22 @@ int record_write(const struct state *state, const struct record_table *table, co
 typedef int record_function(void *record, const char *file, void *argument, struct error *error);
 int record_each(const struct state *state, const struct record_table *table, void *scratch, record_function *function,
                 void *argument, struct error *error);
+
+/* record_pass() - likewise, with one file; 0 if there is none. */
+int record_pass(const struct state *state, const struct record_table *table, const char *file, void *scratch,
+                record_function *function, void *argument, struct error *error);
+
+/* record_lock_key() - the lock of a record, by the name of its file. */
+uint64_t record_lock_key(const struct record_table *table, const char *file);
+
+/*
+ * record_tidy() - remove the temporary files of records that killed processes left, where no process holds the record's
+ * lock.
+ */
+void record_tidy(struct state *state, const struct record_table *table);
+
+/* record_tidy_file() - likewise, that of one record. */
+void record_tidy_file(struct state *state, const struct record_table *table, const char *file);
 
 /* record_release() - free what a record owns. */
 void record_release(const struct record_table *table, void *record);

@@ -11,6 +11,8 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/interrupt.h"
+#include "base/text.h"
 
 #define LOCK_FILE ".lock"
 
@@ -52,12 +54,20 @@ static int check_trust(int fd, const char *path, struct error *error)
         return 0;
 }
 
-int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error)
+/*
+ * The state directory, opened and checked. A program has one, and opens it for each sort of record: it is kept until
+ * the program ends. Returns: a descriptor, borrowed.
+ */
+static int open_top(const char *state_dir, bool create, struct error *error)
 {
-        cleanup_state struct state state = STATE_NONE;
-        cleanup_close int fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        static char kept_path[PATH_MAX];
+        static int kept_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
         int r;
 
+        if (kept_fd >= 0 && strcmp(kept_path, state_dir) == 0)
+                return kept_fd;
+        fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && create) {
                 cleanup_close int made_fd = open_made(state_dir, error);
 
@@ -69,6 +79,20 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
                 return fail(error, errno, "open state", state_dir);
         if ((r = check_trust(fd, state_dir, error)) < 0)
                 return r;
+        fd_close(&kept_fd);
+        kept_fd = fd_take(&fd);
+        (void)text_copy(kept_path, sizeof kept_path, state_dir); /* it was opened, so it fits */
+        return kept_fd;
+}
+
+int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int fd = open_top(state_dir, create, error);
+        int r;
+
+        if (fd < 0)
+                return fd;
 
         state.dir_fd = openat(fd, sort, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (state.dir_fd < 0 && errno == ENOENT && create) {
@@ -107,12 +131,17 @@ bool state_try_lock(struct state *state, uint64_t key)
 int state_lock(struct state *state, uint64_t key, struct error *error)
 {
         struct flock range = range_of(key);
+        int r;
 
         if (open_locks(state) < 0)
                 return fail(error, errno, "lock", "state");
-        while (fcntl(state->lock_fd, F_OFD_SETLKW, &range) < 0)
+        /* what is undone after an interrupt still gets a lock that is free */
+        while (fcntl(state->lock_fd, interrupt_is_noted() ? F_OFD_SETLK : F_OFD_SETLKW, &range) < 0) {
+                if (interrupt_is_noted() && (r = interrupt_check("lock", "state", error)) < 0)
+                        return r;
                 if (errno != EINTR)
                         return fail(error, errno, "lock", "state");
+        }
         return 0;
 }
 
@@ -133,12 +162,17 @@ bool state_is_free(struct state *state, uint64_t key)
 
 DIR *state_list(const struct state *state)
 {
-        cleanup_close int fd = openat(state->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+        return file_list(state->dir_fd, ".");
+}
 
-        if (list != NULL)
-                (void)fd_take(&fd); /* the stream's now */
-        return list;
+enum file_durability state_durability_before(const struct state *state, const char *path)
+{
+        struct stat records;
+        struct stat st;
+
+        return fstat(state->dir_fd, &records) == 0 && stat(path, &st) == 0 && records.st_dev == st.st_dev
+                       ? FILE_ORDERED
+                       : FILE_DURABLE;
 }
 
 int state_remove(const struct state *state, const char *file)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 struct state {
         int dir_fd;  /* the directory of this type of record */
@@ -49,6 +50,12 @@ bool state_is_free(struct state *state, uint64_t key);
 
 /* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
 DIR *state_list(const struct state *state);
+
+/*
+ * state_durability_before() - how a record must be written that is to be on the disk before what is written later below
+ * this path: in order where both are on the same filesystem, else durably.
+ */
+enum file_durability state_durability_before(const struct state *state, const char *path);
 
 /* state_remove() - ensure that a file is gone, and its temporary file. Returns 0 or negative errno. */
 int state_remove(const struct state *state, const char *file);

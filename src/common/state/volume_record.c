@@ -68,6 +68,8 @@ static const struct record_field dir_fields[] = {
         ROW(NUMBER, "mountId", identity.id, true, "id of the mount on it"),
         ROW(NUMBER, "device", identity.device, true, "device of the mount's root"),
         ROW(NUMBER, "inode", identity.inode, true, "inode of the mount's root"),
+        ROW(BOOLEAN, "readOnly", read_only, true, "whether a pod has it read-only"),
+        ROW(NUMBER, "since", since, true, "when it was mounted, in seconds since 1970"),
         {},
 #undef ROW
 };
@@ -89,12 +91,29 @@ static const struct record_field fields[] = {
         PLAIN(TEXT, "source", source, "image, or device as it was requested"),
         PLAIN(TEXT, "device", device, "path of the device; empty: not attached"),
         PLAIN(TEXT, "bootId", boot_id, "boot id of the node"),
+        ROW(TEXT, "place", place, "pool and id, where the source does not say it", .with = "place"),
+        ROW(TEXT, "accessMode", access_mode, "CSI access mode of its profile", .with = "accessMode"),
+        ROW(TEXT, "namespace", namespace, "Kubernetes namespace of the pods that have it", .with = "namespace"),
+        ROW(NUMBER, "filesystem", filesystem, "device number that files on it show, where it is not that of the device",
+            .with = "filesystem"),
+        ROW(NUMBER, "since", since, "when it was attached, in seconds since 1970", .with = "since"),
+        ROW(TEXT, "uses", uses, "files and devices of the node that it uses besides its device: keys of the index",
+            .with = "uses"),
         ROW(MEMBERS, "staged", staged, "directory that the volume is staged at", .with = "staged",
             .members = dir_fields),
         {},
 #undef ROW
 #undef PLAIN
 };
+
+void volume_record_keys(const struct volume_record *record, char *ret_keys)
+{
+        (void)text_copy(ret_keys, USE_KEYS_SIZE, record->uses);
+        use_keys_add_device(ret_keys, record->device_number);
+        use_keys_add_device(ret_keys, record->filesystem);
+        use_keys_add_volume(ret_keys, record->device_number);
+        use_keys_add_volume(ret_keys, record->filesystem);
+}
 
 static bool is_sound_dir(const struct mount_dir *dir)
 {
@@ -116,7 +135,31 @@ const struct record_table volume_record_table = { .directory = "volumes",
                                                   .version = 1,
                                                   .size = sizeof(struct volume_record),
                                                   .fields = fields,
-                                                  .is_sound = is_sound };
+                                                  .is_sound = is_sound,
+                                                  .variant = '@' };
+
+/*
+ * What of the index the record has that was read or written last: who writes a record has its lock since it was read.
+ * Were another process to write it nevertheless, an entry would stay that says nothing.
+ */
+static struct {
+        char file[NAME_MAX + 1]; /* "": none */
+        char keys[USE_KEYS_SIZE];
+        char dirs[USE_KEYS_SIZE];
+} last;
+
+/* record NULL: there is none. */
+static void note(const struct volume_record *record, const char *file)
+{
+        (void)text_copy(last.file, sizeof last.file, file);
+        last.keys[0] = '\0';
+        last.dirs[0] = '\0';
+        if (record == NULL)
+                return;
+        volume_record_keys(record, last.keys);
+        if (!volume_record_dir_keys(record, last.dirs))
+                last.file[0] = '\0';
+}
 
 /* One file. EBADMSG: it is damaged, or of another volume. */
 static int load_file(const struct state *state, const char *file, const char *name, struct volume_record *ret_record,
@@ -127,11 +170,15 @@ static int load_file(const struct state *state, const char *file, const char *na
         if (r == 0 && strcmp(ret_record->name, name) != 0)
                 r = fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another volume",
                                  file);
-        if (r < 0)
+        if (r < 0) {
                 volume_record_release(ret_record);
-        else
-                (void)text_copy(ret_record->file, sizeof ret_record->file, file);
-        return r;
+                if (r == -ENOENT)
+                        note(NULL, file);
+                return r;
+        }
+        (void)text_copy(ret_record->file, sizeof ret_record->file, file);
+        note(ret_record, file);
+        return 0;
 }
 
 static void set_file_aside(const struct state *state, const char *file)
@@ -192,14 +239,12 @@ int volume_record_peek(const char *state_dir, const char *name, const char *driv
 }
 
 /* A new record gets the plain name, unless that is another driver's. */
-static int choose_file(const struct state *state, struct volume_record *record, struct error *error)
+static int choose_new_file(const struct state *state, struct volume_record *record, struct error *error)
 {
         cleanup_volume_record struct volume_record other = {};
         char file[NAME_MAX + 1];
         int r;
 
-        if (record->file[0] != '\0')
-                return 0;
         file_name(record->name, NULL, file);
         r = record->driver[0] == '\0' ? -ENOENT : read_file(state, file, record->name, &other, error);
         if (r < 0 && r != -ENOENT)
@@ -210,23 +255,96 @@ static int choose_file(const struct state *state, struct volume_record *record, 
         return 0;
 }
 
+static int choose_file(const struct state *state, struct volume_record *record, struct error *error)
+{
+        return record->file[0] != '\0' ? 0 : choose_new_file(state, record, error);
+}
+
+/* What the record on disk has of the index: nothing where there is none, or a damaged one. */
+struct old {
+        char keys[USE_KEYS_SIZE];
+        char dirs[USE_KEYS_SIZE];
+        struct volume_record *record; /* NULL: dirs says it; owned */
+};
+
+static int find_old(const struct state *state, const char *file, struct old *ret_old, struct error *error)
+{
+        int r;
+
+        ret_old->record = NULL;
+        if (strcmp(last.file, file) == 0) {
+                (void)text_copy(ret_old->keys, sizeof ret_old->keys, last.keys);
+                (void)text_copy(ret_old->dirs, sizeof ret_old->dirs, last.dirs);
+                return 0;
+        }
+        ret_old->record = calloc(1, sizeof *ret_old->record);
+        if (ret_old->record == NULL)
+                return fail(error, ENOMEM, "read record", file);
+        r = record_read(state, &volume_record_table, file, ret_old->record, error);
+        if (r < 0)
+                *ret_old->record = (struct volume_record){};
+        volume_record_keys(ret_old->record, ret_old->keys);
+        return r == -ENOENT || r == -EBADMSG ? 0 : r;
+}
+
+/* record: the new one; NULL: there is none. */
+static void drop_old_dirs(const struct state *state, const struct old *old, const struct volume_record *record,
+                          const char *file)
+{
+        char dirs[USE_KEYS_SIZE] = "";
+
+        if (old->record != NULL)
+                volume_record_drop_dirs(state, old->record, record, file);
+        else if (record == NULL || volume_record_dir_keys(record, dirs))
+                use_index_drop_old(state, old->dirs, dirs, USE_HOLDER_VOLUME, file);
+}
+
+static void release_old(struct old *old)
+{
+        if (old->record != NULL)
+                volume_record_release(old->record);
+        free(old->record);
+}
+
 int volume_record_write(const struct state *state, struct volume_record *record, enum file_durability durability,
                         struct error *error)
 {
-        int r = choose_file(state, record, error);
+        __attribute__((cleanup(release_old))) struct old old;
+        char keys[USE_KEYS_SIZE];
+        int r;
 
-        return r < 0 ? r
-                     : record_write(state, &volume_record_table, record->file, record->name, record, durability, error);
+        old.record = NULL;
+        if ((r = choose_file(state, record, error)) < 0 || (r = find_old(state, record->file, &old, error)) < 0)
+                return r;
+        volume_record_keys(record, keys);
+        if ((r = use_index_add(state, keys, USE_HOLDER_VOLUME, record->file, error)) < 0 ||
+            (r = volume_record_index_dirs(state, record, record->file, error)) < 0)
+                return r;
+        last.file[0] = '\0';
+        r = record_write(state, &volume_record_table, record->file, record->name, record, durability, error);
+        if (r < 0)
+                return r;
+        use_index_drop_old(state, old.keys, keys, USE_HOLDER_VOLUME, record->file);
+        drop_old_dirs(state, &old, record, record->file);
+        note(record, record->file);
+        return 0;
 }
 
 int volume_record_remove(const struct state *state, struct volume_record *record, struct error *error)
 {
-        int r = choose_file(state, record, error);
+        __attribute__((cleanup(release_old))) struct old old;
+        int r;
 
-        if (r < 0)
+        old.record = NULL;
+        /* without its keys the entries of the index would stay */
+        if ((r = choose_file(state, record, error)) < 0 || (r = find_old(state, record->file, &old, error)) < 0)
                 return r;
-        r = state_remove(state, record->file);
-        return r < 0 ? fail(error, -r, "remove record", record->name) : 0;
+        last.file[0] = '\0';
+        r = use_index_remove(state, old.keys, USE_HOLDER_VOLUME, record->file);
+        if (r < 0)
+                return fail(error, -r, "remove record", record->name);
+        drop_old_dirs(state, &old, NULL, record->file);
+        return 0;
 }
 
 struct walk {
@@ -260,85 +378,32 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
         return record_each(state, &volume_record_table, &record, pass_on, &walk, error);
 }
 
-/* Of a temporary file's name: without what file_name() appended. */
-static size_t stem_length(const char *file)
+static int pass_on_entry(const char *key, char sort, const char *file, void *argument, struct error *error)
 {
-        size_t driver = strcspn(file, "@");
+        cleanup_volume_record struct volume_record record = {};
+        struct walk *walk = argument;
 
-        return file[driver] == '@' ? driver : strlen(file) - strlen(RECORD_SUFFIX ".tmp");
+        (void)key;
+        return sort == USE_HOLDER_VOLUME
+                       ? record_pass(walk->state, &volume_record_table, file, &record, pass_on, walk, error)
+                       : 0;
+}
+
+int volume_record_each_on(const struct state *state, const char *dir, volume_record_function *function, void *argument,
+                          struct error *error)
+{
+        struct walk walk = { .state = state, .function = function, .argument = argument };
+        char key[USE_KEYS_SIZE] = "";
+
+        if (!use_index_is_complete(state->dir_fd, USE_HOLDERS_OF_USES))
+                return volume_record_each(state, /* set_aside= */ false, function, argument, error);
+        use_keys_add_directory(key, dir);
+        return use_index_each(state->dir_fd, key, pass_on_entry, &walk, error);
 }
 
 void volume_record_tidy(struct state *state)
 {
-        DIR *list = state_list(state);
-        const struct dirent *entry;
-
-        while (list != NULL && (entry = readdir(list)) != NULL) {
-                const char *stem = entry->d_name + 1;
-
-                if (entry->d_name[0] == '.' && text_ends(entry->d_name, RECORD_SUFFIX ".tmp") &&
-                    state_try_lock(state, hash_bytes(HASH_SEED, stem, stem_length(stem))))
-                        (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else the next tidying does */
-        }
-        if (list != NULL)
-                (void)closedir(list);
-}
-
-struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
-{
-        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0)
-                return &record->staged;
-        for (size_t i = 0; i < record->published_count; i++)
-                if (strcmp(record->published[i].dir, dir) == 0)
-                        return &record->published[i];
-        return NULL;
-}
-
-#ifndef __clang__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 does not see what is stored in the array */
-#endif
-int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
-                           const struct mount_identity *identity, struct error *error)
-{
-        struct mount_dir place = { .dir = strdup(dir), .made = made, .identity = *identity };
-        struct mount_dir *grown;
-
-        if (place.dir == NULL)
-                return fail(error, ENOMEM, "write record", record->name);
-        if (staged) {
-                free(record->staged.dir);
-                record->staged = place;
-                return 0;
-        }
-        volume_record_forget(record, dir);
-        grown = reallocarray(record->published, record->published_count + 1, sizeof *grown);
-        if (grown == NULL) {
-                free(place.dir);
-                return fail(error, ENOMEM, "write record", record->name);
-        }
-        record->published = grown;
-        record->published[record->published_count++] = place;
-        return 0;
-}
-
-#ifndef __clang__
-#pragma GCC diagnostic pop
-#endif
-
-void volume_record_forget(struct volume_record *record, const char *dir)
-{
-        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0) {
-                free(record->staged.dir);
-                record->staged = (struct mount_dir){};
-                return;
-        }
-        for (size_t i = 0; i < record->published_count; i++)
-                if (strcmp(record->published[i].dir, dir) == 0) {
-                        free(record->published[i].dir);
-                        record->published[i] = record->published[--record->published_count];
-                        return;
-                }
+        record_tidy(state, &volume_record_table);
 }
 
 void volume_record_release(struct volume_record *record)

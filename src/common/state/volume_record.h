@@ -20,6 +20,7 @@
 #include "state/config.h"
 #include "state/record.h"
 #include "state/state_dir.h"
+#include "state/use_index.h"
 
 #define VOLUME_NAME_MAX 1024    /* terminated */
 #define VOLUME_DRIVER_MAX 256   /* "vendor~driver", terminated */
@@ -30,6 +31,8 @@ struct mount_dir {
         char *dir;                      /* owned */
         unsigned made;                  /* how many of its last components flexgraft made, and removes */
         struct mount_identity identity; /* of the mount on it */
+        bool read_only;                 /* of a pod: the mount */
+        uint64_t since;                 /* in seconds since 1970; 0: unknown */
 };
 
 struct volume_record {
@@ -45,11 +48,23 @@ struct volume_record {
         struct mount_dir staged;               /* dir NULL: nowhere */
         struct mount_dir *published;           /* owned */
         size_t published_count;
+        char place[PATH_MAX];     /* what the options meant, where source does not say it; "" */
+        char access_mode[48];     /* of CSI; "" none */
+        char namespace[64];       /* of the pods that had it since it was attached; "" not known */
+        uint64_t filesystem;      /* st_dev of its filesystem, where that is not the device's (btrfs); 0 */
+        uint64_t since;           /* attached, in seconds since 1970; 0: unknown */
+        char uses[USE_KEYS_SIZE]; /* what it uses besides the device (state/use_index.h) */
         char boot_id[PROC_BOOT_ID_SIZE];
         char file[NAME_MAX + 1]; /* its own name; "" not written yet */
 };
 
 extern const struct record_table volume_record_table;
+
+/* volume_record_keys() - what it uses: the keys of the index, of USE_KEYS_SIZE bytes. */
+void volume_record_keys(const struct volume_record *record, char *ret_keys);
+
+/* volume_record_has_key() - whether the index may have the record under a key: one of these, or that of a directory. */
+bool volume_record_has_key(const struct volume_record *record, const char *key);
 
 /*
  * volume_record_stem() - a name as part of a file name: odd bytes as %XX; a name that is too long ends in a hash of
@@ -98,6 +113,13 @@ typedef int volume_record_function(struct volume_record *record, const char *fil
 int volume_record_each(const struct state *state, bool set_aside, volume_record_function *function, void *argument,
                        struct error *error);
 
+/*
+ * volume_record_each_on() - likewise, with the records that name a directory: the index finds them. There may be others
+ * among them, and while the index is not complete (state/uses.h) all are: function() looks itself.
+ */
+int volume_record_each_on(const struct state *state, const char *dir, volume_record_function *function, void *argument,
+                          struct error *error);
+
 /* volume_record_tidy() - remove temporary files that killed processes left, where no process holds the volume's
  * lock. */
 void volume_record_tidy(struct state *state);
@@ -105,6 +127,20 @@ void volume_record_tidy(struct state *state);
 /* volume_record_remember() - record a directory, staged or published; an earlier entry of it is replaced. */
 int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
                            const struct mount_identity *identity, struct error *error);
+
+/* volume_record_dir() - its directories by number, the one where it is staged first; NULL after the last. */
+const struct mount_dir *volume_record_dir(const struct volume_record *record, size_t number);
+
+/*
+ * volume_record_index_dirs() - ensure that the index has the directories of a record. With the record's lock, before it
+ * is written. volume_record_drop_dirs() - the opposite, but for those of except, or NULL; after it.
+ * volume_record_dir_keys() - their keys in the index; false: they are more than fit.
+ */
+bool volume_record_dir_keys(const struct volume_record *record, char *ret_keys);
+int volume_record_index_dirs(const struct state *records, const struct volume_record *record, const char *file,
+                             struct error *error);
+void volume_record_drop_dirs(const struct state *records, const struct volume_record *record,
+                             const struct volume_record *except, const char *file);
 
 /* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);

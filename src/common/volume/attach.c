@@ -6,9 +6,16 @@
 #include <strings.h>
 
 #include "process/log.h"
+#include "volume/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
+#include "volume/named_stage.h"
+#include "volume/profiled.h"
+#include "volume/provisioned.h"
+#include "volume/same.h"
+#include "volume/sighting.h"
+#include "volume/used.h"
 
 static int attach_here(struct volume_call *call, struct error *error)
 {
@@ -20,8 +27,12 @@ static int attach_here(struct volume_call *call, struct error *error)
                 return r;
         if (!call->kind->has_device)
                 return 0; /* without a device there is nothing to do before mount */
-        if ((r = call->kind->attach(call, error)) < 0)
+        if ((r = volume_check_same(call, error)) < 0 || (r = volume_access_apply(call, error)) < 0 ||
+            (r = profiled_ensure(call, error)) < 0)
                 return r;
+        if ((r = provisioned_hold(call, error)) < 0 || (r = call->kind->attach(call, error)) < 0)
+                return r;
+        sighting_forget(call); /* a pod is to have it */
         call->answer.device = call->record.device;
         return 0;
 }
@@ -54,8 +65,8 @@ int volume_is_attached(struct volume_call *call, struct error *error)
 
         call->answer.tells_attached = true;
         call->answer.attached = true;
-        if (!volume_call_is_here(call))
-                return 0; /* as attach answers for another node: waitforattach attaches it there */
+        if (!volume_call_is_here(call)) /* as attach answers for another node: waitforattach attaches it there */
+                return volume_choose_kind(call, error);
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
@@ -98,7 +109,8 @@ static void unmake_dirs(struct volume_call *call)
         for (size_t i = 0; i < record->published_count; i++)
                 mount_dir_unmake(record->published[i].dir, record->published[i].made);
         if (record->staged.dir != NULL)
-                mount_dir_unmake(record->staged.dir, record->staged.made);
+                mount_dir_unmake(record->staged.dir,
+                                 named_stage_is(&call->config, record->staged.dir) ? 1 : record->staged.made);
 }
 
 /*
@@ -117,7 +129,7 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
 {
         int r;
 
-        if ((r = check_unmounted(call, error)) < 0)
+        if ((r = check_unmounted(call, error)) < 0 || (r = volume_check_unused(call, "detach", error)) < 0)
                 return r;
         r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
@@ -147,18 +159,24 @@ static int detach_lost(struct volume_call *call, struct error *error)
         volume_choose_lost(call);
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
+        if (r > 0 && mount_dir_find(call, dir, error) == 0 && named_stage_is(&call->config, dir)) {
+                if ((r = volume_check_unused(call, "detach", error)) < 0 ||
+                    (r = named_stage_unmount(call, dir, error)) < 0)
+                        return r;
+                mount_dir_unmake(dir, 1);
+                r = 1;
+        }
         if (r > 0 && mount_dir_find(call, dir, error) == 0)
                 return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
                                     dir);
-        if ((r = call->kind->detach(call, error)) < 0)
+        if ((r > 0 && (r = volume_check_unused(call, "detach", error)) < 0) ||
+            (r = call->kind->detach(call, error)) < 0)
                 return r;
         return volume_call_drop(call, error);
 }
 
 int volume_detach(struct volume_call *call, struct error *error)
 {
-        int attached = 0;
-        bool unformatted;
         int r;
 
         if ((r = volume_call_open(call, error)) < 0)
@@ -167,18 +185,30 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return 0;
         if (!call->recorded)
                 return detach_lost(call, error);
-        if ((r = volume_choose_kind(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0 || (r = named_stage_take_off(call, "detach", error)) < 0)
                 return r;
+        return volume_detach_recorded(call, error);
+}
+
+int volume_detach_recorded(struct volume_call *call, struct error *error)
+{
+        int attached = 0;
+        bool unformatted;
+        int r;
+
         if (call->kind->look != NULL)
                 attached = call->kind->look(call, error);
         if (attached < 0)
                 return attached;
+        if (!call->kind->has_device && (r = check_unmounted(call, error)) < 0)
+                return r; /* its record says where it is */
         if (attached == 0 && call->kind->wakes && (r = call->kind->detach(call, error)) < 0)
                 return r;
         unformatted = call->record.formatting[0] == '\0';
         if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)
                 return r;
         unmake_dirs(call);
+        sighting_forget(call);
         if (!unformatted)
                 return keep_record(call, error);
         return volume_call_drop(call, error);

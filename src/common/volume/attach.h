@@ -15,4 +15,7 @@ int volume_wait_for_attach(struct volume_call *call, struct error *error);
 int volume_is_attached(struct volume_call *call, struct error *error);
 int volume_detach(struct volume_call *call, struct error *error);
 
+/* volume_detach_recorded() - detach, for a call whose record is open and on disk, and whose kind is known. */
+int volume_detach_recorded(struct volume_call *call, struct error *error);
+
 #endif

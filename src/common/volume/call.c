@@ -14,6 +14,7 @@
 #include "process/log.h"
 #include "process/proc.h"
 #include "process/worker.h"
+#include "state/uses.h"
 #include "volume/exec_helpers.h"
 
 #define STATE_SORT "volumes"
@@ -61,14 +62,16 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
 
         ret_call->request = ret_request;
         ret_call->state = (struct state)STATE_NONE;
+        ret_call->provisioned = (struct state)STATE_NONE;
         ret_call->provisions = (verb == VERB_MOUNT || verb == VERB_UNMOUNT) && volume_exec_helpers_begun();
         ret_request->verb = verb;
         (void)umask(022); /* whatever the caller's is */
+        volume_driver_name(argv[0], ret_request->driver);
+        ret_request->tells_errno = ret_request->driver[0] == '\0';
         r = config_load(&ret_call->config, error);
         log_begin(volume_verb_word(verb), r == 0 ? ret_call->config.log : "syslog");
         if (r < 0)
                 return r;
-        volume_driver_name(argv[0], ret_request->driver);
         if (!volume_driver_can(ret_request->driver, verb))
                 return fail(error, ENOSYS, OPERATION_NOT_SUPPORTED, volume_verb_word(verb));
         if ((r = volume_request_parse(ret_request, verb, argc, argv, error)) < 0)
@@ -90,16 +93,19 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
                                  "another call for this volume has not ended within %u s; try again", seconds_of(call));
         volume_exec_helpers_end();
         policy_release(&call->policy);
-        state_release(&call->state); /* a worker that hangs shares its descriptors */
+        state_release(&call->provisioned); /* a worker that hangs shares its descriptors */
+        state_release(&call->state);
         return r;
 }
 
 void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer)
 {
         ret_inner->request = (struct volume_request){ .verb = outer->request->verb };
-        ret_inner->call = (struct volume_call){
-                .request = &ret_inner->request, .config = outer->config, .policy = outer->policy, .state = STATE_NONE
-        };
+        ret_inner->call = (struct volume_call){ .request = &ret_inner->request,
+                                                .config = outer->config,
+                                                .policy = outer->policy,
+                                                .state = STATE_NONE,
+                                                .provisioned = STATE_NONE };
         (void)text_copy(ret_inner->call.boot_id, sizeof ret_inner->call.boot_id, outer->boot_id);
         (void)text_copy(ret_inner->call.driver, sizeof ret_inner->call.driver, outer->driver);
 }
@@ -107,6 +113,7 @@ void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call
 void volume_inner_end(struct volume_inner *inner)
 {
         volume_record_release(&inner->call.record);
+        state_release(&inner->call.provisioned);
         state_release(&inner->call.state);
         json_decref(inner->request.options);
         inner->request.options = NULL;
@@ -123,6 +130,8 @@ bool volume_call_is_here(const struct volume_call *call)
 {
         struct utsname names;
 
+        if (call->request->node[0] == '\0')
+                return true;
         if (call->config.node_name[0] != '\0')
                 return strcasecmp(call->config.node_name, call->request->node) == 0;
         return uname(&names) == 0 && strcasecmp(names.nodename, call->request->node) == 0;
@@ -209,7 +218,8 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        r = volume_record_each(&call->state, /* set_aside= */ false, match_dir, &search, error);
+        (void)uses_complete(call->config.state_dir, &call->state, error); /* if it fails, all records are read */
+        r = volume_record_each_on(&call->state, dir, match_dir, &search, error);
         return r < 0 ? r : 0;
 }
 

@@ -33,14 +33,16 @@ struct volume_call {
         struct config config;
         struct policy policy;
         struct state state;
+        struct state provisioned; /* the records of volumes in pools, with this one's lock: see provisioned_hold() */
         char boot_id[PROC_BOOT_ID_SIZE];
         char driver[VOLUME_DRIVER_MAX];
         const struct volume_kind *kind;    /* NULL until it is known */
         const struct volume_kind *wrapper; /* the kind that wraps it; NULL: none, or not known yet */
         struct volume_record record;
-        bool recorded;   /* the record is on disk */
-        bool waits;      /* for another call on the same volume */
-        bool provisions; /* mount and unmount: may make, or overwrite, a volume of a pool */
+        bool recorded;       /* the record is on disk */
+        bool waits;          /* for another call on the same volume */
+        const char *leaving; /* the id of the record of a mount in a container that ends: it is no use; or NULL */
+        bool provisions;     /* mount and unmount: may make, or overwrite, a volume of a pool */
         struct volume_answer answer;
 };
 
@@ -96,7 +98,7 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
 /* volume_call_drop() - remove the record, or the file that a killed call left when it wrote one. */
 int volume_call_drop(struct volume_call *call, struct error *error);
 
-/* volume_call_is_here() - whether the request's node is this one. */
+/* volume_call_is_here() - whether the request's node is this one; "" is. */
 bool volume_call_is_here(const struct volume_call *call);
 
 /* volume_call_load_policy() - read section "volumes" of policy.json; check that it allows the kind and the mount options. */

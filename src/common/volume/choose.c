@@ -4,26 +4,29 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "process/log.h"
+#include "volume/access.h"
 #include "volume/kinds.h"
+#include "volume/profiled.h"
 #include "volume/provisioned.h"
-
-/* A misspelt key does not stop a volume; the log tells of it. */
-static void tell_unknown(const struct volume_request *request)
-{
-        const char *key;
-        const json_t *value;
-
-        json_object_foreach (request->options, key, value)
-                if (!text_starts(key, "kubernetes.io/") && volume_option_find(key) == NULL)
-                        log_say("the option \"%.64s\" is unknown and was ignored", key);
-}
+#include "volume/same.h"
 
 /* A record of a volume that is neither attached nor mounted is kept for its unfinished filesystem. */
 static bool is_only_unfinished(const struct volume_call *call)
 {
         return call->record.device[0] == '\0' && call->record.staged.dir == NULL && call->record.published_count == 0;
+}
+
+/* What volume-create made under this name. */
+static const struct volume_kind *kind_of_provisioned(const struct volume_call *call)
+{
+        cleanup_provision_record struct provision_record made = {};
+        const struct volume_kind *kind;
+        struct error ignored; /* provisioned_apply() meets it again */
+
+        if (provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) < 0)
+                return NULL;
+        kind = volume_kind_find(made.pool_type);
+        return kind != NULL && kind->pool_types != NULL ? kind : NULL;
 }
 
 int volume_choose_kind(struct volume_call *call, struct error *error)
@@ -36,7 +39,9 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         if (kind == NULL)
-                kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : volume_kind_guess(call->request);
+                kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : kind_of_provisioned(call);
+        if (kind == NULL)
+                kind = volume_kind_guess(call->request);
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
                                     "the volume has no \"type\"; set one of " VOLUME_TYPE_LIST);
@@ -49,9 +54,7 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
                 return fail_because(error, EBUSY, "find kind", call->request->name,
                                     "a volume of this name is already here, of type %s", call->record.kind);
         call->kind = kind;
-        if (call->request->verb == VERB_ATTACH || call->request->verb == VERB_MOUNT)
-                tell_unknown(call->request);
-        return 0;
+        return volume_kind_check_options(call->request, kind, error);
 }
 
 void volume_choose_lost(struct volume_call *call)
@@ -66,8 +69,10 @@ int volume_choose_open(struct volume_call *call, struct error *error)
         int r;
 
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
-            (r = volume_kind_wrapper(call->request, call->kind, &call->wrapper, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0)
+            (r = volume_call_load_policy(call, error)) < 0 || (r = volume_check_same(call, error)) < 0)
                 return r;
-        return provisioned_apply(call, error);
+        if ((r = profiled_ensure(call, error)) < 0 || (r = provisioned_apply(call, error)) < 0 ||
+            (r = volume_kind_wrapper(call->request, call->kind, &call->wrapper, error)) < 0)
+                return r;
+        return volume_access_apply(call, error);
 }

@@ -9,7 +9,8 @@
 
 /*
  * volume_choose_kind() - set the call's kind: "type" in the options; else the record's; else the driver's name; else a
- * guess from the options. Errors: EINVAL none of these says one, or two contradict each other.
+ * guess from the options. Errors: EINVAL none of these says one, two contradict each other, or the kind does not have an
+ * option of the request.
  */
 int volume_choose_kind(struct volume_call *call, struct error *error);
 

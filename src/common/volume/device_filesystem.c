@@ -5,35 +5,26 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/filesystem.h"
 #include "mount/superblock.h"
 #include "process/log.h"
-
-/*
- * Whether the image behind the device is on the same filesystem as the records: then a record that is written before the
- * image reaches the disk before it, too.
- */
-static bool shares_disk(const struct volume_call *call)
-{
-        struct stat image;
-        struct stat record;
-
-        return !call->kind->node_device && stat(call->record.source, &image) == 0 &&
-               fstat(call->state.dir_fd, &record) == 0 && image.st_dev == record.st_dev;
-}
+#include "volume/provisioned.h"
+#include "volume/same.h"
+#include "volume/used.h"
 
 /* How durable the record must be that says whether mkfs runs, before mkfs or a pod writes to the device. */
 static enum file_durability durability(const struct volume_call *call)
 {
-        return shares_disk(call) ? FILE_ORDERED : FILE_DURABLE;
+        return call->kind->node_device ? FILE_DURABLE : state_durability_before(&call->state, call->record.source);
 }
 
-/* A killed mkfs may leave something that looks like a filesystem. So the record says that it runs, also over a power cut,
- * until it has ended. */
+/*
+ * A killed mkfs may leave something that looks like a filesystem. So the record says that it runs, also over a power
+ * cut, until it has ended.
+ */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
         const char *preallocate;
@@ -47,8 +38,7 @@ static int format(struct volume_call *call, const struct block_device *device, c
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, durability(call), error)) < 0)
                 return r;
-        /* a virtual machine maps its image */
-        if (call->kind->offset_bytes > 0 || (call->kind->direct && block_device_is_dax(device)))
+        if (call->kind->find_offset != NULL || (call->kind->direct && block_device_is_dax(device)))
                 return filesystem_make_direct(device, type, call->config.command_seconds, error);
         return filesystem_make(device, type, preallocate != NULL && strcmp(preallocate, "true") == 0,
                                call->config.command_seconds, error);
@@ -84,8 +74,9 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
         if (r < 0)
                 return r;
         if (r == 0) {
-                if ((r = format(call, device, ret_type, error)) < 0)
+                if ((r = provisioned_check_blank(call, error)) < 0 || (r = format(call, device, ret_type, error)) < 0)
                         return r;
+                volume_forget_namespace(call);
                 *ret_formatted = true;
         } else if (!call->request->read_only &&
                    (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
@@ -108,8 +99,20 @@ static bool is_direct(const struct volume_call *call, const struct block_device 
                block_device_is_dax(device);
 }
 
-static int make_mount(const struct volume_call *call, const struct block_device *device, const char *type,
-                      struct error *error)
+/*
+ * A copy of a volume has the UUID of the other's filesystem, of which xfs mounts one at a time, unless it is told that
+ * it may (docs/KERNEL.md#copies-of-filesystems). The UUID stays: what is in backups and configurations may name it.
+ */
+static bool is_copy(const struct volume_call *call)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct error ignored;
+
+        return provisioned_find_own(call, &record, &ignored) == 0 && record.copy_of[0] != '\0';
+}
+
+int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
+                            struct error *error)
 {
         const struct mount_options *options = &call->request->mount_options;
         cleanup_close int context_fd = superblock_begin(type, error);
@@ -118,6 +121,8 @@ static int make_mount(const struct volume_call *call, const struct block_device 
         if (context_fd < 0)
                 return context_fd;
         if (is_direct(call, device, type) && (r = superblock_set(context_fd, "dax", "always", error)) < 0)
+                return r;
+        if (strcmp(type, "xfs") == 0 && is_copy(call) && (r = superblock_set(context_fd, "nouuid", NULL, error)) < 0)
                 return r;
         r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error);
         if (r < 0)
@@ -150,11 +155,17 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (call->kind->node_device && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
                 return r;
-        if ((r = prepare(call, &device, type, &formatted, error)) < 0)
+        if ((r = volume_check_no_raw(call, "mount", error)) < 0 ||
+            (r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
-        mount_fd = make_mount(call, &device, type, error);
+        mount_fd = device_filesystem_reach(call, &device, type, error);
         if (mount_fd == -EBADMSG && !call->request->read_only && mend(call, &device, type))
-                mount_fd = make_mount(call, &device, type, error);
+                mount_fd = device_filesystem_reach(call, &device, type, error);
+        /* before anyone can write to it; a volume of an earlier version gets it here, too */
+        if (mount_fd >= 0 && (r = provisioned_note(call, /* has_kata_image= */ false, durability(call), error)) < 0) {
+                fd_close(&mount_fd);
+                mount_fd = r;
+        }
         if (mount_fd < 0) {
                 struct error ignored; /* the first failure is the one to report */
 
@@ -164,5 +175,19 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         }
         call->record.read_only = call->request->read_only;
         *ret_durability = formatted ? durability(call) : FILE_ORDERED;
+        return fd_take(&mount_fd);
+}
+
+int device_filesystem_attach(struct volume_call *call, struct error *error)
+{
+        enum file_durability durability;
+        cleanup_close int mount_fd = -EBADF;
+        int r = call->kind->attach(call, error);
+
+        if (r < 0)
+                return r;
+        mount_fd = device_filesystem_mount(call, &durability, error);
+        if (mount_fd < 0 || (r = volume_call_save(call, durability, error)) < 0)
+                return mount_fd < 0 ? mount_fd : r;
         return fd_take(&mount_fd);
 }

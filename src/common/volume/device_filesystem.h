@@ -16,9 +16,23 @@
 int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_durability, struct error *error);
 
 /*
+ * device_filesystem_attach() - attach the volume, and mount the filesystem on its device, on no directory; the record is
+ * written as durably as it must be. Returns a detached mount, owned by the caller.
+ */
+int device_filesystem_attach(struct volume_call *call, struct error *error);
+
+/*
  * device_filesystem_unmake() - where the record says that its filesystem is unfinished, make the device blank again,
  * unless it is another device by now. The record stays as it is.
  */
 int device_filesystem_unmake(const struct volume_call *call, struct error *error);
+
+/*
+ * device_filesystem_reach() - a detached mount of the filesystem as it is: nothing is checked or made. Where it is
+ * mounted, wherever, it is the same filesystem. Returns: its fd, owned by the caller. Errors: EBUSY it is mounted
+ * read-only.
+ */
+int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
+                            struct error *error);
 
 #endif

@@ -70,6 +70,55 @@ static bool reads_stdin(const struct words *words)
         return false;
 }
 
+static bool is_word(const char *string, size_t length, const char *word)
+{
+        return word != NULL && strlen(word) == length && memcmp(string, word, length) == 0;
+}
+
+/* Whether a string may ask for a kind that runs programs for this verb. */
+static bool names_kind(const char *string, size_t length, enum verb verb)
+{
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if (runs_of(volume_kinds[i], verb) != 0 &&
+                    (is_word(string, length, volume_kinds[i]->word) || is_word(string, length, volume_kinds[i]->flag)))
+                        return true;
+        return false;
+}
+
+/* Whether what follows a key is a string. */
+static bool is_string_value(const char *text)
+{
+        static const char blank[] = " \t\r\n";
+
+        text += strspn(text, blank);
+        return *text == ':' && text[1 + strspn(text + 1, blank)] == '"';
+}
+
+/*
+ * Whether the strings of the words show, before a parser sees them, that the volume is of a kind that runs nothing: one
+ * is the key "type", and none is the word of another kind. A backslash could write a letter in another way.
+ */
+static bool clearly_none(const struct words *words)
+{
+        bool typed = false;
+
+        for (int i = 1; i < words->argc; i++) {
+                const char *text = words->argv[i];
+                const char *end;
+
+                if (strchr(text, '\\') != NULL)
+                        return false;
+                for (; (text = strchr(text, '"')) != NULL && (end = strchr(text + 1, '"')) != NULL; text = end + 1) {
+                        const size_t length = (size_t)(end - text - 1);
+
+                        if (names_kind(text + 1, length, words->verb))
+                                return false;
+                        typed = typed || (is_word(text + 1, length, "type") && is_string_value(end + 1));
+                }
+        }
+        return typed;
+}
+
 static unsigned of_options(struct words *words)
 {
         int answer;
@@ -79,6 +128,8 @@ static unsigned of_options(struct words *words)
                 return runs_of(words->of_driver, words->verb);
         if (reads_stdin(words))
                 return runs_of_any(words->verb); /* what is read once cannot be read again */
+        if (clearly_none(words))
+                return 0;
         answer = unprivileged_ask(ask_options, words);
         return answer < 0 ? runs_of_any(words->verb) : (unsigned)answer;
 }
@@ -139,7 +190,7 @@ static unsigned runs_for(struct words *words)
         }
 }
 
-int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
+int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct error *error)
 {
         static const struct {
                 unsigned runs;
@@ -147,25 +198,45 @@ int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
         } helpers[] = { { VOLUME_RUNS_FS_TOOLS, fs_tool_begin },
                         { VOLUME_RUNS_LVM, lvm_begin },
                         { VOLUME_RUNS_PMEM, pmem_begin } };
-        const char *slash = strrchr(argv[0], '/');
-        struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
-                               .argc = argc,
-                               .argv = argv };
-        char driver[VOLUME_DRIVER_MAX];
         int r = 0;
 
-        volume_driver_name(argv[0], driver);
-        words.of_driver = volume_kind_of_driver(driver);
-        begun = runs_for(&words);
+        begun = runs;
         for (size_t i = 0; r == 0 && i < sizeof helpers / sizeof helpers[0]; i++)
                 if ((begun & helpers[i].runs) != 0)
                         r = helpers[i].begin(argc, argv, error);
         return r;
 }
 
+int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
+{
+        const char *slash = strrchr(argv[0], '/');
+        struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
+                               .argc = argc,
+                               .argv = argv };
+        char driver[VOLUME_DRIVER_MAX];
+
+        volume_driver_name(argv[0], driver);
+        words.of_driver = volume_kind_of_driver(driver);
+        return volume_exec_helpers_begin_for(runs_for(&words), argc, argv, error);
+}
+
 bool volume_exec_helpers_begun(void)
 {
         return begun != 0;
+}
+
+bool volume_exec_helpers_suffice(unsigned runs)
+{
+        return (runs & ~begun) == 0;
+}
+
+bool volume_exec_helpers_end_killed(void)
+{
+        const bool lvm = lvm_end_ordered();
+        const bool pmem = pmem_end_ordered();
+
+        fs_tool_end();
+        return lvm || pmem;
 }
 
 void volume_exec_helpers_end(void)

@@ -8,6 +8,8 @@
 #include "volume/choose.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
+#include "volume/same.h"
+#include "volume/used.h"
 
 static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
 {
@@ -18,6 +20,15 @@ static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
         return r;
 }
 
+/* Whether its record has to have the new size. */
+static bool is_provisioned(const struct volume_call *call)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct error ignored;
+
+        return provisioned_is_by_name(call) || provisioned_find_own(call, &record, &ignored) == 0;
+}
+
 static int grow_device(struct volume_call *call, struct error *error)
 {
         int r;
@@ -25,13 +36,17 @@ static int grow_device(struct volume_call *call, struct error *error)
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
+        if (call->recorded &&
+            ((r = volume_check_same(call, error)) < 0 || (r = volume_check_no_raw(call, "grow volume", error)) < 0))
+                return r;
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
                                     "volumes of type %s cannot grow", call->kind->word);
-        if (provisioned_is_by_name(call))
-                return provision_grow(&call->config, call->request->name, call->request->new_size_bytes, grow, call,
-                                      error);
-        return grow(call, &call->answer.new_size_bytes, error);
+        if (is_provisioned(call))
+                return provision_grow(&call->config, call->request->name, call->request->new_size_bytes,
+                                      /* asked= */ false, grow, call, error);
+        r = call->recorded ? 0 : provisioned_hold(call, error); /* attach has seen whose the disk is */
+        return r < 0 ? r : grow(call, &call->answer.new_size_bytes, error);
 }
 
 int volume_expand(struct volume_call *call, struct error *error)
@@ -46,7 +61,7 @@ int volume_expand_fs(struct volume_call *call, struct error *error)
         unsigned ignored;
         int r;
 
-        if ((r = grow_device(call, error)) < 0)
+        if ((r = grow_device(call, error)) < 0 || !call->kind->has_device)
                 return r;
         r = mount_dir_look(call, call->request->dir, &ignored, error);
         if (r < 0)

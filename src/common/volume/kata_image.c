@@ -13,13 +13,20 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "process/log.h"
 
 #define NEW_NAME KATA_IMAGE_NAME ".new"
 #define ALIGN_BYTES ((uint64_t)2 << 20) /* of the machine's mapping */
 #define MIN_BYTES ((uint64_t)16 << 20)
 #define MAX_BYTES ((uint64_t)2 << 40) /* an MBR counts sectors in 32 bits */
+#define OFFSET_BYTES ALIGN_BYTES      /* of the filesystem */
+#define OLD_OFFSET_BYTES ((uint64_t)4 << 20)
 #define SECTOR_BYTES 512U
+#define ENTRY_AT 446 /* the first of the table */
+#define START_AT 8   /* of an entry */
+#define COUNT_AT 12
+#define SIGNATURE_AT 510
 #define PAGE_BYTES 4096U
 #define NOTES_AT PAGE_BYTES
 #define UUID_BYTES 16
@@ -69,8 +76,8 @@ static int write_notes(int fd, uint64_t size_bytes, struct error *error)
         struct notes notes = { .signature = "NVDIMM_PFN_INFO",
                                .version_major = htole16(1),
                                .version_minor = htole16(4),
-                               .data_offset = htole64(ALIGN_BYTES),
-                               .page_count = htole64((size_bytes - ALIGN_BYTES) / PAGE_BYTES),
+                               .data_offset = htole64(OFFSET_BYTES),
+                               .page_count = htole64((size_bytes - OFFSET_BYTES) / PAGE_BYTES),
                                .mode = htole32(MODE_RAM),
                                .align = htole32((uint32_t)ALIGN_BYTES),
                                .page_size = htole32(PAGE_BYTES),
@@ -92,22 +99,46 @@ static void put_number(uint8_t *at, uint64_t number)
         (void)memcpy(at, &word, sizeof word);
 }
 
-/* One partition, to the end; sectors count from the table itself. */
-static int write_table(int fd, uint64_t at, uint64_t size_bytes, struct error *error)
+static const uint8_t signature[2] = { 0x55, 0xaa };
+
+/* One partition, to the end. */
+static int write_table(int fd, uint64_t size_bytes, struct error *error)
 {
         uint8_t sector[SECTOR_BYTES] = {};
-        uint8_t *entry = sector + 446;
+        uint8_t *entry = sector + ENTRY_AT;
 
         (void)memset(entry + 1, 0xff, 3); /* no cylinders, heads and sectors */
         entry[4] = 0x83;                  /* Linux */
         (void)memset(entry + 5, 0xff, 3);
-        put_number(entry + 8, (KATA_IMAGE_OFFSET_BYTES - at) / SECTOR_BYTES);
-        put_number(entry + 12, (size_bytes - KATA_IMAGE_OFFSET_BYTES) / SECTOR_BYTES);
-        sector[510] = 0x55;
-        sector[511] = 0xaa;
-        return pwrite(fd, sector, sizeof sector, (off_t)at) == (ssize_t)sizeof sector
+        put_number(entry + START_AT, OFFSET_BYTES / SECTOR_BYTES);
+        put_number(entry + COUNT_AT, (size_bytes - OFFSET_BYTES) / SECTOR_BYTES);
+        (void)memcpy(sector + SIGNATURE_AT, signature, sizeof signature);
+        return pwrite(fd, sector, sizeof sector, 0) == (ssize_t)sizeof sector
                        ? 0
                        : fail(error, errno, "write", KATA_IMAGE_NAME);
+}
+
+int kata_image_find_offset(int image_fd, uint64_t *ret_offset_bytes, struct error *error)
+{
+        uint8_t sector[SECTOR_BYTES];
+        ssize_t n = pread(image_fd, sector, sizeof sector, 0);
+        uint32_t start;
+
+        if (n < 0)
+                return fail(error, errno, "read", KATA_IMAGE_NAME);
+        (void)memcpy(&start, sector + ENTRY_AT + START_AT, sizeof start);
+        *ret_offset_bytes = (uint64_t)le32toh(start) * SECTOR_BYTES;
+        if (n < (ssize_t)sizeof sector || memcmp(sector + SIGNATURE_AT, signature, sizeof signature) != 0 ||
+            (*ret_offset_bytes != OFFSET_BYTES && *ret_offset_bytes != OLD_OFFSET_BYTES))
+                return fail_because(
+                        error, EBADMSG, "read partition table", KATA_IMAGE_NAME,
+                        "the partition table of " KATA_IMAGE_NAME
+                        " is damaged: it has a partition neither at 2 MiB nor, as earlier images, at 4 MiB");
+        if (*ret_offset_bytes == OLD_OFFSET_BYTES)
+                log_say(KATA_IMAGE_NAME
+                        " is an earlier image, with a partition for the virtual machine: Kata Containers, "
+                        "which mounts the whole disk, needs a new volume");
+        return 0;
 }
 
 static int make_in(int dir_fd, uint64_t size_bytes, struct error *error)
@@ -122,12 +153,26 @@ static int make_in(int dir_fd, uint64_t size_bytes, struct error *error)
                 return fail(error, errno, "make image", KATA_IMAGE_NAME);
         if (fallocate(fd, 0, 0, (off_t)size_bytes) < 0)
                 return fail(error, errno, "make image", KATA_IMAGE_NAME);
-        if ((r = write_table(fd, 0, size_bytes, error)) < 0 || (r = write_notes(fd, size_bytes, error)) < 0 ||
-            (r = write_table(fd, ALIGN_BYTES, size_bytes, error)) < 0)
+        if ((r = write_table(fd, size_bytes, error)) < 0 || (r = write_notes(fd, size_bytes, error)) < 0)
                 return r;
         if (fsync(fd) < 0 || renameat(dir_fd, NEW_NAME, dir_fd, KATA_IMAGE_NAME) < 0 || fsync(dir_fd) < 0)
                 return fail(error, errno, "make image", KATA_IMAGE_NAME);
         return 0;
+}
+
+bool kata_image_is_below(const char *state_dir, const char *dir)
+{
+        size_t length = strlen(state_dir);
+
+        return strncmp(dir, state_dir, length) == 0 && text_starts(dir + length, "/kata/");
+}
+
+bool kata_image_exists(const char *dir)
+{
+        char path[PATH_MAX];
+
+        return snprintf(path, sizeof path, "%s/" KATA_IMAGE_NAME, dir) < (int)sizeof path &&
+               faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int kata_image_make(const char *dir, struct error *error)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/need.h"
 #include "volume/kind_words.h"
 
 struct volume_call;
@@ -44,26 +45,32 @@ struct volume_kind {
         const char *word;
         const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         bool has_device;
-        const struct volume_option *options; /* besides those that all kinds have (volume/kinds.h) */
+        const struct volume_option *options; /* besides those that all kinds have (volume/request.h) */
         /* whether options without a "type" can mean this kind alone; NULL: they never do */
         bool (*guess)(const struct volume_request *request);
         /* types of the pools that volume-create makes such volumes in, ended by NULL; NULL: it makes none */
         const char *const *pool_types;
+        const struct hint *hints; /* what to do about failures of this kind alone; NULL: nothing */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
 
-        bool needs_policy;     /* policy.json must allow it: without a word there it is forbidden */
-        bool node_device;      /* the device is the node's: any process of the node may use it at any time */
-        bool direct;           /* a filesystem that supports DAX is mounted with it */
-        bool wakes;            /* attach may be killed with the device active and not yet in the record */
-        bool tagged;           /* the kernel knows whose the device is: it is found without a record */
-        uint64_t offset_bytes; /* where in its image the device begins */
+        need_set needs;    /* what the node must have for it, as host-check says */
+        bool needs_policy; /* policy.json must allow it: without a word there it is forbidden */
+        bool node_device;  /* the device is the node's: any process of the node may use it at any time */
+        bool direct;       /* a filesystem that supports DAX is mounted with it */
+        bool wakes;        /* attach may be killed with the device active and not yet in the record */
+        bool tagged;       /* the kernel knows whose the device is: it is found without a record */
 
+        /* where in its image, which a virtual machine maps, the device begins; NULL: there is no machine, and it is at the
+         * beginning */
+        int (*find_offset)(int image_fd, uint64_t *ret_offset_bytes, struct error *error);
         /* ensure that the device is on this node, and that the record names it */
         int (*attach)(struct volume_call *call, struct error *error);
         /* whether it is: 1 or 0, by the kernel; only the record in memory is changed */
         int (*look)(struct volume_call *call, struct error *error);
         /* ensure that it is not; the record is removed afterwards */
         int (*detach)(struct volume_call *call, struct error *error);
+        /* whether the options name another source than the record: 1, and PATH_MAX bytes that say which; or 0 */
+        int (*names_other)(struct volume_call *call, char *ret_named, struct error *error);
         /* what tells the device, or what is behind it, from others; VOLUME_IDENTITY_SIZE bytes */
         int (*identify)(const struct volume_call *call, char *ret_identity, struct error *error);
         /* whether the device was certainly never written to: 1. NULL, or 0: its content must be read */
@@ -73,8 +80,13 @@ struct volume_kind {
         /* ensure that the device is at least this large; gives its size */
         int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
 
+        /* without a device: its directory on the node, which no call deletes before this one ends; its fd (O_PATH),
+         * owned by the caller; NULL: it has none */
+        int (*open)(struct volume_call *call, struct error *error);
         /* without a device: a detached mount for request->dir; returns its fd, owned by the caller */
         int (*make)(struct volume_call *call, struct error *error);
+        /* make() itself asks for what the options wrap a volume with: of the device that it makes */
+        bool makes_device;
         /* ensure that what make() made for a directory is gone; nothing is mounted there any more */
         int (*unmake)(const struct volume_call *call, const char *dir, struct error *error);
         /* whether make() may have made something for a directory */
@@ -87,6 +99,8 @@ struct volume_kind {
         int (*stage)(struct volume_call *call, struct error *error);
         int (*publish)(struct volume_call *call, struct error *error);
         int (*unstage)(struct volume_call *call, struct error *error);
+        /* stage() for a volume that is mounted once: a detached mount in place of one on request->dir, as make() gives */
+        int (*wrap)(struct volume_call *call, struct error *error);
 };
 
 /* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */

@@ -31,6 +31,22 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
         return 0;
 }
 
+static int names_other(struct volume_call *call, char *ret_named, struct error *error)
+{
+        struct block_device device;
+        struct error ignored;
+        const char *source;
+        int r = source_of(call, &source, error);
+
+        if (r < 0)
+                return r;
+        (void)text_copy(ret_named, PATH_MAX, source);
+        /* what had this label or path when it was attached is the volume, whatever has it now */
+        if (strcmp(source, call->record.source) == 0)
+                return 0;
+        return block_device_find(source, &device, &ignored) < 0 || device.number != call->record.device_number;
+}
+
 static int look(struct volume_call *call, struct error *error)
 {
         struct block_device device;
@@ -50,14 +66,11 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = source_of(call, &source, error)) < 0)
                 return r;
         /* a mounted volume keeps its device: another may have the same label by now */
-        if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call)) {
-                if (strcmp(source, call->record.source) != 0)
-                        log_say("the volume is mounted and keeps %s; %s is ignored", call->record.device, source);
+        if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call))
                 return 0;
-        }
         if ((r = volume_device_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
             (r = block_device_check_place(&device, error)) < 0 ||
-            (r = policy_check_device(&call->policy, device.path, error)) < 0)
+            (r = policy_check_device(&call->policy, source, device.path, error)) < 0)
                 return r;
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0)
@@ -152,6 +165,7 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_block = { VOLUME_KIND(block),   .options = options, .node_device = true,
-                                        .attach = attach,     .look = look,       .detach = detach,
-                                        .identify = identify, .predict = predict, .grow = grow };
+const struct volume_kind kind_block = { VOLUME_KIND(block),  .options = options,        .hints = block_hints,
+                                        .node_device = true, .attach = attach,          .look = look,
+                                        .detach = detach,    .identify = identify,      .predict = predict,
+                                        .grow = grow,        .names_other = names_other };

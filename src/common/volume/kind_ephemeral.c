@@ -8,9 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/fd.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -20,10 +18,10 @@
 #include "volume/call.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
+#include "volume/profiled.h"
 #include "volume/provisioned.h"
 
-#define NAME_SIZE 32  /* terminated */
-#define BUSY_TRIES 20 /* a tenth of a second each */
+#define NAME_SIZE 32 /* terminated */
 
 static void put_name(const char *dir, char *ret_name)
 {
@@ -36,7 +34,7 @@ static const struct volume_kind *find_kind(const char *word)
 {
         const struct volume_kind *kind = volume_kind_find(word);
 
-        return kind != NULL && kind->pool_types != NULL ? kind : NULL;
+        return kind != NULL && kind->pool_types != NULL && kind->has_device ? kind : NULL;
 }
 
 /* ---- the volume that is made: an inner call, with a record of its own */
@@ -45,6 +43,17 @@ static void begin_inner(struct volume_inner *inner, const struct volume_call *ca
 {
         volume_inner_begin(inner, call);
         put_name(dir, inner->request.name);
+}
+
+/* Undo what wraps it. It takes locks in another order than detach_inner(): a call of its own. */
+static int unwrap(struct volume_inner *inner, struct error *error)
+{
+        int r = volume_call_open(&inner->call, error);
+
+        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->wrap != NULL)
+                        r = volume_kinds[i]->unstage(&inner->call, error);
+        return r;
 }
 
 static int detach_inner(struct volume_inner *inner, struct error *error)
@@ -65,17 +74,19 @@ static int detach_inner(struct volume_inner *inner, struct error *error)
         return volume_call_drop(call, error);
 }
 
-/* A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. */
-static int delete_soon(const struct volume_call *call, const char *name, struct error *error)
+/* What a mount leaves that is killed before its first record has its name. */
+static int forget_unnamed(const struct volume_call *call, const char *name, struct error *error)
 {
-        static const struct timespec pause = { .tv_nsec = 100L * 1000 * 1000 };
-        int r = provision_unmake(&call->config, name, error);
+        cleanup_state struct state records = STATE_NONE;
+        int r = provision_record_open(call->config.state_dir, /* create= */ false, &records, error);
 
-        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES; tries++) {
-                (void)nanosleep(&pause, NULL);
-                r = provision_unmake(&call->config, name, error);
-        }
-        return r;
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if ((r = provision_record_lock(&records, name, error)) < 0)
+                return r;
+        return provision_record_exists(call->config.state_dir, name)
+                       ? 0
+                       : provision_record_remove(&records, name, /* id= */ NULL, error);
 }
 
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
@@ -86,11 +97,16 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
 
         put_name(dir, name);
         if (!provision_record_exists(call->config.state_dir, name))
-                return 0; /* its record is removed last */
+                return forget_unnamed(call, name, error); /* its record is removed last */
+        begin_inner(&inner, call, dir);
+        r = unwrap(&inner, error);
+        volume_inner_end(&inner);
+        if (r < 0)
+                return r;
         begin_inner(&inner, call, dir);
         r = detach_inner(&inner, error);
         volume_inner_end(&inner);
-        return r < 0 ? r : delete_soon(call, name, error);
+        return r < 0 ? r : provision_unmake(&call->config, name, error);
 }
 
 static bool has_made(const char *state_dir, const char *dir)
@@ -104,7 +120,8 @@ static bool has_made(const char *state_dir, const char *dir)
 /* ---- make */
 
 /* parameters: an object, owned by the caller. */
-static int provision(const struct volume_call *call, const char *name, json_t *parameters, struct error *error)
+static int provision(const struct volume_call *call, const char *name, json_t *parameters,
+                     char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error)
 {
         const struct volume_request *request = call->request;
         const char *erase;
@@ -126,10 +143,11 @@ static int provision(const struct volume_call *call, const char *name, json_t *p
                 return fail_because(error, EROFS, "make volume", request->name,
                                     "an ephemeral volume is empty at first: it cannot be read-only");
         wanted.keeps_content = erase != NULL && strcmp(erase, "false") == 0;
+        wanted.erases = erase != NULL && !wanted.keeps_content;
         if (usage != NULL)
                 (void)json_object_set_new(parameters, "usage", json_string(usage));
         wanted.parameters = json_object_size(parameters) > 0 ? parameters : NULL;
-        return provision_make(&call->config, &wanted, error);
+        return provision_make(&call->config, &wanted, ret_problem, error);
 }
 
 static int check_type(const struct volume_call *call, const char *type, struct error *error)
@@ -150,22 +168,18 @@ static int check_type(const struct volume_call *call, const char *type, struct e
 
 static int mount_inner(struct volume_inner *inner, struct error *error)
 {
-        enum file_durability durability;
-        cleanup_close int mount_fd = -EBADF;
         struct volume_call *call = &inner->call;
         int r;
 
         if ((r = policy_check_volume(&call->policy, call->kind->word, call->kind->needs_policy, error)) < 0 ||
-            (r = volume_call_open(call, error)) < 0 || (r = call->kind->attach(call, error)) < 0)
+            (r = volume_kind_wrapper(call->request, call->kind, &call->wrapper, error)) < 0 ||
+            (r = volume_call_open(call, error)) < 0 || (r = provisioned_hold(call, error)) < 0)
                 return r;
-        mount_fd = device_filesystem_mount(call, &durability, error);
-        if (mount_fd < 0 || (r = volume_call_save(call, durability, error)) < 0)
-                return mount_fd < 0 ? mount_fd : r;
-        return fd_take(&mount_fd);
+        return call->wrapper != NULL ? call->wrapper->wrap(call, error) : device_filesystem_attach(call, error);
 }
 
 /* Attach and mount what was provisioned. */
-static int use(const struct volume_call *call, const char *name, json_t *parameters, struct error *error)
+static int use(struct volume_call *call, const char *name, json_t *parameters, struct error *error)
 {
         static struct volume_inner inner; /* static, for its size */
         cleanup_provision_record struct provision_record record = {};
@@ -176,14 +190,17 @@ static int use(const struct volume_call *call, const char *name, json_t *paramet
         if ((r = check_type(call, record.pool_type, error)) < 0 ||
             (r = provisioned_keep(call->request, &record, error)) < 0)
                 return r;
-        if (json_object_get(record.parameters, "usage") != NULL)
-                (void)json_object_set(parameters, "usage", json_object_get(record.parameters, "usage"));
+        if (json_object_get(call->request->options, kind_kata.flag) != NULL)
+                (void)json_object_set(parameters, kind_kata.flag,
+                                      json_object_get(call->request->options, kind_kata.flag));
+        provisioned_keep_parameters(parameters, &record);
         begin_inner(&inner, call, call->request->dir);
         inner.request.options = json_incref(parameters);
         inner.request.mount_options = call->request->mount_options;
         (void)text_copy(inner.request.fs_type, sizeof inner.request.fs_type, record.fs_type);
         inner.call.kind = find_kind(record.pool_type);
         r = inner.call.kind != NULL ? mount_inner(&inner, error) : fail(error, EPROTO, "find kind", record.pool_type);
+        (void)text_copy(call->answer.message, sizeof call->answer.message, inner.call.answer.message);
         volume_inner_end(&inner);
         return r;
 }
@@ -193,17 +210,20 @@ static int make(struct volume_call *call, struct error *error)
         static const struct mount_identity none;
         cleanup_json json_t *parameters = json_object();
         const char *dir = call->request->dir;
-        struct error ignored; /* the first failure is the one to report */
+        const bool had_made = has_made(call->config.state_dir, dir); /* with what a pod may have written */
+        struct error ignored;                                        /* the first failure is the one to report */
         char name[NAME_SIZE];
+        char problem[PROFILES_PROBLEM_SIZE];
         int r;
 
         put_name(dir, name);
         if ((r = volume_record_remember(&call->record, dir, /* staged= */ false, 0, &none, error)) < 0 ||
             (r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                 return r;
-        if ((r = provision(call, name, parameters, error)) >= 0)
-                r = use(call, name, parameters, error);
-        if (r >= 0)
+        if ((r = provision(call, name, parameters, problem, error)) >= 0 &&
+            (r = use(call, name, parameters, error)) >= 0)
+                profiled_tell(call, problem);
+        if (r >= 0 || had_made) /* what an earlier call made is unmount's to delete, and stays recorded for it */
                 return r;
         if (unmake(call, dir, &ignored) == 0) {
                 volume_record_forget(&call->record, dir);
@@ -231,6 +251,6 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_ephemeral = { VOLUME_KIND(ephemeral),  .options = options, .flag = "ephemeral",
-                                            .runs = VOLUME_RUNS_ALL, .make = make,       .unmake = unmake,
-                                            .has_made = has_made };
+const struct volume_kind kind_ephemeral = { VOLUME_KIND(ephemeral), .options = options,      .flag = "ephemeral",
+                                            .makes_device = true,   .runs = VOLUME_RUNS_ALL, .make = make,
+                                            .unmake = unmake,       .has_made = has_made };

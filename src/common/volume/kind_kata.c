@@ -4,7 +4,7 @@
  *
  * The volume's own filesystem is mounted below the state directory, in kata/, and holds an image (volume/kata_image.h);
  * pods get the filesystem in that image, on a loop device. The loop device has a record of its own, "kata-KEY". The
- * virtual machine maps the image, whose path is in mountdevice's answer.
+ * virtual machine maps the image, whose path is in the answer of mountdevice, or of mount for an ephemeral volume.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,37 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "volume/call.h"
+#include "volume/device_filesystem.h"
 #include "volume/kata_image.h"
 #include "volume/kind.h"
+#include "volume/provisioned.h"
 #include "volume/publish.h"
 #include "volume/stage.h"
 #include "volume/unpublish.h"
+
+/* ---- the loop device: its record names the image before it is attached */
+
+static int attach(struct volume_call *call, struct error *error)
+{
+        return kind_loop.attach(call, error);
+}
+
+static int look(struct volume_call *call, struct error *error)
+{
+        return kind_loop.look(call, error);
+}
+
+static int detach(struct volume_call *call, struct error *error)
+{
+        return kind_loop.detach(call, error);
+}
+
+static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
+{
+        return kind_loop.identify(call, ret_identity, error);
+}
+
+/* ---- the volume, and the image in it */
 
 static uint64_t key_of(const struct volume_call *call, const char *name)
 {
@@ -47,7 +73,8 @@ static void begin_inner(struct volume_inner *inner, const struct volume_call *ca
         inner->call.kind = &kind_kata;
 }
 
-static int stage_inner(struct volume_inner *inner, const char *dir, struct error *error)
+/* The record of the image's loop device; the one that is begun here names the image. */
+static int open_image(struct volume_inner *inner, const char *dir, struct error *error)
 {
         struct volume_call *call = &inner->call;
         int r = volume_call_open(call, error);
@@ -60,7 +87,7 @@ static int stage_inner(struct volume_inner *inner, const char *dir, struct error
                 if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                         return r;
         }
-        return volume_stage_attached(call, error);
+        return 0;
 }
 
 /* Mount the volume's own filesystem on dir. */
@@ -100,27 +127,64 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         return r;
 }
 
+/* Mount the volume's own filesystem, with an image in it. Gives PATH_MAX bytes: where it is. */
+static int stage_image(struct volume_call *call, char *ret_dir, struct error *error)
+{
+        int r;
+
+        if ((r = put_dir(call, call->request->name, ret_dir, error)) < 0 ||
+            (r = stage_volume(call, ret_dir, error)) < 0)
+                return r;
+        r = kata_image_exists(ret_dir) ? 0 : provisioned_check_kata(call, error);
+        if (r < 0 || (r = kata_image_make(ret_dir, error)) < 0 ||
+            (r = provisioned_note(call, /* has_kata_image= */ true, FILE_DURABLE, error)) < 0) {
+                struct error ignored; /* the first failure is the one to report */
+
+                state_release(&call->state); /* stage takes the locks in another order: begin anew */
+                (void)unstage_volume(call, ret_dir, &ignored);
+        }
+        return r;
+}
+
+static void tell_image(struct volume_call *call, const char *dir)
+{
+        (void)snprintf(call->answer.message, sizeof call->answer.message,
+                       "kataContainers: the image for the virtual machine is %.400s/" KATA_IMAGE_NAME, dir);
+}
+
 static int stage(struct volume_call *call, struct error *error)
 {
         static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
-        int r;
+        int r = stage_image(call, dir, error);
 
-        if ((r = put_dir(call, call->request->name, dir, error)) < 0 || (r = stage_volume(call, dir, error)) < 0)
+        if (r < 0)
                 return r;
-        if ((r = kata_image_make(dir, error)) < 0) {
-                struct error ignored; /* the first failure is the one to report */
-
-                state_release(&call->state); /* stage takes the locks in another order: begin anew */
-                (void)unstage_volume(call, dir, &ignored);
-                return r;
-        }
         begin_inner(&inner, call, dir, call->request->dir);
-        r = stage_inner(&inner, dir, error);
+        r = open_image(&inner, dir, error);
+        if (r == 0)
+                r = volume_stage_attached(&inner.call, error);
         volume_inner_end(&inner);
         if (r == 0)
-                (void)snprintf(call->answer.message, sizeof call->answer.message,
-                               "kataContainers: the image for the virtual machine is %.400s/" KATA_IMAGE_NAME, dir);
+                tell_image(call, dir);
+        return r;
+}
+
+static int wrap(struct volume_call *call, struct error *error)
+{
+        static struct volume_inner inner; /* static, for its size */
+        char dir[PATH_MAX];
+        int r = stage_image(call, dir, error);
+
+        if (r < 0)
+                return r;
+        begin_inner(&inner, call, dir, /* target= */ "");
+        r = open_image(&inner, dir, error);
+        if (r == 0)
+                r = device_filesystem_attach(&inner.call, error);
+        volume_inner_end(&inner);
+        if (r >= 0)
+                tell_image(call, dir);
         return r;
 }
 
@@ -139,8 +203,10 @@ static int publish(struct volume_call *call, struct error *error)
         return r;
 }
 
-/* Where the own filesystem of the unmounted volume is: by its loop device's record, or where that is gone by the volume's
- * own. False: it is no such volume. */
+/*
+ * Where the own filesystem of the unmounted volume is: by its loop device's record, or where that is gone by the
+ * volume's own. False: it is no such volume.
+ */
 static bool find_dir(const struct volume_call *call, char *ret_dir)
 {
         const struct volume_record *record = &call->record;
@@ -172,28 +238,6 @@ static int unstage(struct volume_call *call, struct error *error)
         return unstage_volume(call, dir, error);
 }
 
-/* ---- the loop device: its record names the image before it is attached */
-
-static int attach(struct volume_call *call, struct error *error)
-{
-        return kind_loop.attach(call, error);
-}
-
-static int look(struct volume_call *call, struct error *error)
-{
-        return kind_loop.look(call, error);
-}
-
-static int detach(struct volume_call *call, struct error *error)
-{
-        return kind_loop.detach(call, error);
-}
-
-static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
-{
-        return kind_loop.identify(call, ret_identity, error);
-}
-
 static const struct volume_option options[] = {
         { .key = "kataContainers",
           .type = VOLUME_OPTION_BOOLEAN,
@@ -203,8 +247,9 @@ static const struct volume_option options[] = {
 };
 
 const struct volume_kind kind_kata = { VOLUME_KIND(kata),
+                                       .needs = NEED(LOOP) | NEED(LOOP_CONFIGURE),
                                        .options = options,
-                                       .offset_bytes = KATA_IMAGE_OFFSET_BYTES,
+                                       .find_offset = kata_image_find_offset,
                                        .attach = attach,
                                        .look = look,
                                        .detach = detach,
@@ -212,4 +257,5 @@ const struct volume_kind kind_kata = { VOLUME_KIND(kata),
                                        .flag = "kataContainers",
                                        .stage = stage,
                                        .publish = publish,
-                                       .unstage = unstage };
+                                       .unstage = unstage,
+                                       .wrap = wrap };

@@ -7,15 +7,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "block/device.h"
 #include "block/loop.h"
 #include "process/log.h"
 #include "volume/call.h"
+#include "volume/image_policy.h"
 #include "volume/kind.h"
 #include "volume/loop_image.h"
 #include "volume/mount_dir.h"
+
+#define HELD_TRIES 10
+#define HELD_WAIT_MS 50
 
 static bool is_of_volume(const struct volume_call *call, const struct loop_device *device)
 {
@@ -84,7 +91,7 @@ static int look(struct volume_call *call, struct error *error)
 static int adopt(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         struct search search = { .call = call, .st = &image->st };
-        int r = loop_device_each(match, &search, error);
+        int r = loop_device_each_over(image->fd, match, &search, error);
 
         if (r <= 0)
                 return r;
@@ -98,20 +105,35 @@ static int adopt(struct volume_call *call, const struct loop_image *image, struc
         return 1;
 }
 
+/*
+ * A loop device ends with the boot: of the record, a power cut need not leave more than an unfinished filesystem that
+ * an earlier one names.
+ */
+static int save(struct volume_call *call, struct error *error)
+{
+        return volume_call_save(call, call->recorded ? FILE_ORDERED : FILE_PLAIN, error);
+}
+
 static int attach_new(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         bool was_recorded = call->recorded;
+        struct loop_form form = { .read_only = image->read_only || (call->request->block && call->request->read_only) };
+        cleanup_close int fd = -EBADF;
         struct loop_device device;
         char tag[LOOP_TAG_SIZE];
         bool lazy;
         int r;
 
+        if (call->kind->find_offset != NULL && (r = call->kind->find_offset(image->fd, &form.offset_bytes, error)) < 0)
+                return r;
         call->record.device[0] = '\0';
         loop_device_tag(call->config.state_dir, call->record.driver, volume_record_key(call->record.name),
                         call->record.name, tag);
-        if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
+        if ((r = save(call, error)) < 0)
                 return r;
-        r = loop_device_attach(image->fd, image->path, tag, image->read_only, call->kind->offset_bytes, &device, error);
+        fd = loop_device_attach(image->fd, image->path, tag, &form, &device, error);
+        r = fd < 0 ? fd : 0;
+        fd_close(&fd);
         if (r == 0) {
                 remember(call, &device);
                 r = volume_call_save(call, FILE_ORDERED, error);
@@ -136,6 +158,7 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
                         struct error *error)
 {
         uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
+        struct error ignored;
         int r;
 
         if (had != NULL && is_over(had, &image->st)) {
@@ -155,10 +178,18 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
         /* always after the volume's own lock: another volume may name the same image */
         if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
                 return r;
+        if ((r = loop_image_watch(call, image, error)) < 0)
+                return r;
         r = image->created ? 0 : adopt(call, image, error);
         if (r < 0)
                 return r;
-        return r > 0 ? volume_call_save(call, FILE_DURABLE, error) : attach_new(call, image, error);
+        if (r > 0)
+                return save(call, error);
+        if ((r = attach_new(call, image, error)) < 0)
+                return r;
+        /* again: a count meanwhile has not seen it attached; it is there else, and the next count sees it */
+        (void)loop_image_watch(call, image, &ignored);
+        return 0;
 }
 
 /* Two volumes may name one image: only one makes it and has it. */
@@ -205,22 +236,66 @@ static int attach(struct volume_call *call, struct error *error)
         had = recorded_device(call, &device);
         if (had && !device.ending && mount_dir_is_staged(call))
                 return check_mounted(call, &device, error);
-        if ((r = loop_image_locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0)
+        if ((r = loop_image_locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0 ||
+            (r = image_policy_check(call, &image, error)) < 0)
                 return r;
         r = loop_image_open(call, &image, error);
         if (r == 0)
                 r = attach_image(call, &image, had ? &device : NULL, error);
-        if (r < 0 && image.made)
-                (void)unlinkat(image.pool_fd, image.name, 0); /* the first failure is the one to report */
+        if (r < 0)
+                loop_image_undo(call, &image);
         return r;
+}
+
+/* kubelet calls mountdevice and mount with all options, so that none means the volume's own image. */
+static int names_other(struct volume_call *call, char *ret_named, struct error *error)
+{
+        cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
+        bool named = json_object_get(call->request->options, "pool") != NULL ||
+                     json_object_get(call->request->options, "image") != NULL;
+        struct stat attached;
+        struct stat st;
+        int r;
+
+        if (!named && call->request->verb != VERB_MOUNTDEVICE && call->request->verb != VERB_MOUNT)
+                return 0;
+        call->recorded = false; /* as for a new volume */
+        r = loop_image_locate(call, &image, error);
+        call->recorded = true;
+        if (r < 0)
+                return named ? r : 0;
+        (void)text_copy(ret_named, PATH_MAX, image.path);
+        if (strcmp(image.path, call->record.source) == 0)
+                return 0;
+        return fstatat(image.pool_fd, image.name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+               stat(call->record.source, &attached) < 0 || st.st_dev != attached.st_dev || st.st_ino != attached.st_ino;
+}
+
+/*
+ * A container's root can hide a mount from the list of uses: it detaches it with a file open, or in a namespace of its
+ * own. The filesystem is active then, and holds the device. After the last unmount it may be active for a moment.
+ */
+static int check_not_held(const struct loop_device *device, struct error *error)
+{
+        struct block_device named = { .number = device->number };
+        struct error ignored;
+        int r = 0;
+
+        (void)text_copy(named.path, sizeof named.path, device->path);
+        for (int i = 0; i < HELD_TRIES && (r = block_device_check_unused(&named, &ignored)) == -EBUSY; i++)
+                clock_pause_ms(HELD_WAIT_MS);
+        return r != -EBUSY ? 0
+                           : fail_because(error, EBUSY, "detach", device->path,
+                                          "its filesystem is still active: a process has a file of it open, or a "
+                                          "mount of it that is not in the list of mounts; end that container");
 }
 
 static int detach_one(struct volume_call *call, const struct loop_device *device, struct error *error)
 {
         bool lazy;
-        int r = loop_device_detach(device, &lazy, error);
+        int r = device->ending ? 0 : check_not_held(device, error);
 
-        if (r < 0 || !lazy)
+        if (r < 0 || (r = loop_device_detach(device, &lazy, error)) < 0 || !lazy)
                 return r;
         log_say("%s is still in use; it is detached when its last user closes it", device->path);
         (void)snprintf(call->answer.message, sizeof call->answer.message,
@@ -266,7 +341,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
 static int is_untouched(const struct volume_call *call)
 {
         cleanup_close int device_fd = open(call->record.device, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-        cleanup_close int fd = open(call->record.source, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        cleanup_close int fd = file_open_leased(AT_FDCWD, call->record.source, O_RDONLY | O_NOFOLLOW, 0);
         struct loop_device device;
         struct error ignored;
         struct stat st;
@@ -296,7 +371,9 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         int r;
 
         size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES;
-        if ((r = loop_image_locate_own(call, &image, error)) < 0)
+        if ((r = loop_image_locate_own(call, &image, error)) < 0 ||
+            (!call->recorded && ((r = image_policy_check(call, &image, error)) < 0 ||
+                                 (r = loop_image_check_owner(call, &image, error)) < 0)))
                 return r;
         r = loop_image_look(&image, error);
         if (r == -ENOENT) { /* it is on another node, where expandfs grows it */
@@ -305,14 +382,8 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         }
         if (r < 0)
                 return r;
-        if ((uint64_t)image.st.st_size < size_bytes) {
-                if (image.read_only)
-                        return fail(error, EROFS, "grow image", image.path);
-                if (ftruncate(image.fd, (off_t)size_bytes) < 0)
-                        return fail(error, errno, "grow image", image.path);
-                image.st.st_size = (off_t)size_bytes;
-                log_say("grew the image %s to %llu bytes", image.path, (unsigned long long)size_bytes);
-        }
+        if ((uint64_t)image.st.st_size < size_bytes && (r = loop_image_grow(call, &image, size_bytes, error)) < 0)
+                return r;
         attached = look(call, error);
         if (attached < 0 || (attached > 0 && (r = loop_device_grow(call->record.device, error)) < 0))
                 return attached < 0 ? attached : r;
@@ -334,14 +405,24 @@ static const struct volume_option options[] = {
           .type = VOLUME_OPTION_BOOLEAN,
           .fallback = "false",
           .help = "true: a new image gets all its room at once" },
+        { .key = "profile", .help = "profile, in place of \"image\" and \"preallocate\"" },
         {},
 };
 
 static const char *const pool_types[] = { "loop", NULL };
 
-const struct volume_kind kind_loop = { VOLUME_KIND(loop),    .options = options,
-                                       .guess = guess,       .pool_types = pool_types,
-                                       .tagged = true,       .attach = attach,
-                                       .look = look,         .detach = detach,
-                                       .identify = identify, .is_untouched = is_untouched,
-                                       .predict = predict,   .grow = grow };
+const struct volume_kind kind_loop = { VOLUME_KIND(loop),
+                                       .needs = NEED(LOOP) | NEED(LOOP_CONFIGURE),
+                                       .options = options,
+                                       .hints = block_hints,
+                                       .guess = guess,
+                                       .pool_types = pool_types,
+                                       .tagged = true,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify,
+                                       .is_untouched = is_untouched,
+                                       .predict = predict,
+                                       .grow = grow,
+                                       .names_other = names_other };

@@ -13,6 +13,7 @@
 #include "block/lvm.h"
 #include "process/log.h"
 #include "provision/pool.h"
+#include "provision/pool_lvm.h"
 #include "volume/call.h"
 #include "volume/device.h"
 #include "volume/kind.h"
@@ -97,6 +98,25 @@ static int names_of(const struct volume_call *call, struct names *ret_names, str
         return 0;
 }
 
+static int names_other(struct volume_call *call, char *ret_named, struct error *error)
+{
+        static struct volume_call anew; /* static, for its size */
+        struct error ignored;
+        struct names names;
+        int r;
+
+        anew = *call;
+        anew.recorded = false;
+        if (!provisioned_is_by_name(call) || json_object_get(call->request->options, "pool") != NULL) {
+                if ((r = names_of(&anew, &names, error)) < 0)
+                        return r;
+        } else if ((call->request->verb != VERB_MOUNTDEVICE && call->request->verb != VERB_MOUNT) ||
+                   take_made(&anew, &names, &ignored) < 0)
+                return 0; /* no options, or none of a volume that was made: they name nothing */
+        lvm_path(names.group, names.volume, ret_named);
+        return strcmp(ret_named, call->record.source) != 0;
+}
+
 static int look(struct volume_call *call, struct error *error)
 {
         struct block_device device;
@@ -126,28 +146,55 @@ static int use_device(struct volume_call *call, const struct names *names, struc
         return volume_call_save(call, FILE_DURABLE, error);
 }
 
-static int activate(struct volume_call *call, const struct names *names, struct error *error)
+/* The group is missing, the volume is lost, or it never was. */
+static int tell_missing(const struct volume_call *call, const struct names *names, struct error *error)
 {
-        struct lvm_volume volume;
-        int r = lvm_find(names->group, names->volume, &volume, error);
+        cleanup_provision_record struct provision_record made = {};
+        struct lvm_group group;
+        int r = lvm_find_group(names->group, &group, error);
 
-        if (r == -ENOENT)
-                return fail_because(error, ENOENT, "find volume", names->volume,
-                                    "there is no logical volume %s/%s; make one with volume-create", names->group,
-                                    names->volume);
         if (r < 0)
                 return r;
+        r = provisioned_find_own(call, &made, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0)
+                return fail_because(error, ENODATA, "find content", names->volume,
+                                    "the volume is lost: there is no logical volume %s/%s any more", names->group,
+                                    names->volume);
+        return fail_because(error, ENOENT, "find volume", names->volume,
+                            "there is no logical volume %s/%s; make one with volume-create", names->group,
+                            names->volume);
+}
+
+static int activate(struct volume_call *call, const struct names *names, struct error *error)
+{
+        struct lvm_volume volume = {};
+        uint64_t least_bytes;
+        int r = volume_request_size(call->request, "size", &least_bytes, error);
+
+        if (r == 0)
+                r = lvm_find(names->group, names->volume, &volume, error);
+        if (r == -ENOENT)
+                return tell_missing(call, names, error);
+        if (r < 0)
+                return r;
+        if (volume.size_bytes < least_bytes)
+                return fail_because(error, ENOSPC, "find volume", names->volume,
+                                    "the logical volume %s/%s has %llu bytes, and \"size\" says %llu", names->group,
+                                    names->volume, (unsigned long long)volume.size_bytes,
+                                    (unsigned long long)least_bytes);
         if (!volume.public || strcmp(volume.type, "thin-pool") == 0)
                 return fail_because(error, EINVAL, "find volume", names->volume,
                                     "the logical volume %s/%s is a part of another and cannot be used itself",
                                     names->group, names->volume);
-        if (!volume.active && (r = lvm_activate(names->group, names->volume, /* active= */ true, error)) < 0)
+        if (!volume.active && (r = lvm_activate(names->group, &volume, error)) < 0)
                 return r;
         r = use_device(call, names, error);
         if (r < 0 && !volume.active) {
                 struct error ignored; /* the first failure is the one to report */
 
-                (void)lvm_activate(names->group, names->volume, /* active= */ false, &ignored);
+                (void)lvm_deactivate(names->group, names->volume, &ignored);
         }
         return r;
 }
@@ -164,8 +211,13 @@ static int attach(struct volume_call *call, struct error *error)
                 return 0;
         if ((r = names_of(call, &names, error)) < 0)
                 return r;
+        if (text_starts(names.volume, POOL_LVM_RESTORED))
+                return fail_because(error, EINVAL, "find volume", names.volume,
+                                    "it is what a volume is restored to, and has another name then");
         lvm_path(names.group, names.volume, path);
-        if ((r = policy_check_device(&call->policy, path, error)) < 0)
+        if ((r = policy_check_device(&call->policy, /* source= */ NULL, path, error)) < 0)
+                return r;
+        if ((r = provisioned_check_disk(call, names.group, names.volume, error)) < 0)
                 return r;
         if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0)
                 return 0;
@@ -198,7 +250,7 @@ static int detach(struct volume_call *call, struct error *error)
                                     call->record.source);
         if (!volume.active)
                 return 0;
-        return lvm_activate(names.group, names.volume, /* active= */ false, error);
+        return lvm_deactivate(names.group, names.volume, error);
 }
 
 /* The device mapper's uuid, made of those of the group and the volume. */
@@ -234,8 +286,13 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         }
         if (r < 0)
                 return r;
+        if (volume.size_bytes < size_bytes && volume.has_snapshots && volume.active)
+                return fail_because(
+                        error, EBUSY, "grow volume", call->request->name,
+                        "it has snapshots, and LVM lets it grow only while it is not attached: detach it, or "
+                        "delete its snapshots");
         if (volume.size_bytes < size_bytes) {
-                if ((r = lvm_extend(names.group, names.volume, size_bytes, error)) < 0 ||
+                if ((r = lvm_extend(names.group, &volume, size_bytes, error)) < 0 ||
                     (r = lvm_find(names.group, names.volume, &volume, error)) < 0)
                         return r;
                 log_say("grew %s/%s to %llu bytes", names.group, names.volume, (unsigned long long)volume.size_bytes);
@@ -252,7 +309,9 @@ static bool guess(const struct volume_request *request)
 static const struct volume_option options[] = {
         { .key = "volumegroup", .help = "volume group of the logical volume", .locates = true },
         { .key = "volumeID", .fallback = "the volume's name", .help = "name of the logical volume", .locates = true },
+        { .key = "size", .help = "what the logical volume has at least", .type = VOLUME_OPTION_SIZE },
         { .key = "pool", .help = "pool of type lvm, in place of \"volumegroup\"" },
+        { .key = "profile", .help = "profile that volume-create made the volume with" },
         { .key = "usage", .help = "on persistent memory: FileIO mounts it without DAX" },
         {},
 };
@@ -261,7 +320,9 @@ static const struct volume_option options[] = {
 static const char *const pool_types[] = { "lvm", "pmem", NULL };
 
 const struct volume_kind kind_lvm = { VOLUME_KIND(lvm),
+                                      .needs = NEED(LVM) | NEED(DEVICE_MAPPER),
                                       .options = options,
+                                      .hints = block_hints,
                                       .guess = guess,
                                       .pool_types = pool_types,
                                       .runs = VOLUME_RUNS_LVM,
@@ -272,4 +333,5 @@ const struct volume_kind kind_lvm = { VOLUME_KIND(lvm),
                                       .detach = detach,
                                       .identify = identify,
                                       .predict = predict,
-                                      .grow = grow };
+                                      .grow = grow,
+                                      .names_other = names_other };

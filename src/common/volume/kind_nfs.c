@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kind_nfs.c - an NFS export, mounted for each pod from the node's network; nothing is attached. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "mount/nfs.h"
-#include "process/log.h"
-#include "state/policy.h"
+#include "state/policy_server.h"
 #include "volume/call.h"
 #include "volume/kind.h"
 
@@ -17,6 +17,7 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
         const char *source;
         const char *server;
         const char *share;
+        char path[PATH_MAX];
         int r;
 
         if ((r = volume_request_option(request, "source", &source, error)) < 0 ||
@@ -24,8 +25,10 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
             (r = volume_request_option(request, "share", &share, error)) < 0 ||
             (share == NULL && (r = volume_request_option(request, "path", &share, error)) < 0))
                 return r;
-        if (server != NULL && share != NULL)
-                r = nfs_export_join(server, share, ret_export);
+        if (server != NULL && share != NULL) /* "export" means "/export", as in Kubernetes' example */
+                r = snprintf(path, sizeof path, "%s%s", share[0] == '/' ? "" : "/", share) < (int)sizeof path
+                            ? nfs_export_join(server, path, ret_export)
+                            : -EINVAL;
         else if (source != NULL && server == NULL && share == NULL)
                 r = nfs_export_parse(source, ret_export);
         else
@@ -33,7 +36,7 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
                                     "the volume has no export; set \"server\" and \"share\", or \"source\" as "
                                     "\"host:/path\"");
         return r < 0 ? fail_because(error, EINVAL, "check options", request->name,
-                                    "\"server\" must be a host name or an address, and \"share\" an absolute path")
+                                    "\"server\" must be a host name or an address, and \"share\" a path")
                      : 0;
 }
 
@@ -41,26 +44,18 @@ static int make(struct volume_call *call, struct error *error)
 {
         static struct nfs_export export; /* static, for its size */
         int64_t time_ms = (int64_t)call->config.call_seconds * 1000;
+        struct nfs_server_rule rule;
         struct nfs_mount mount = { .export = &export,
+                                   .rule = &rule,
                                    .options = &call->request->mount_options,
                                    .read_only = call->request->read_only,
                                    .deadline_ms = clock_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
-        int fd;
         int r;
 
         if ((r = parse(call->request, &export, error)) < 0 ||
-            (r = policy_check_server(&call->policy, export.host, /* open= */ true, error)) < 0 ||
-            (r = nfs_mount_find(&mount, error)) < 0)
+            (r = policy_server_check(&call->policy, export.host, /* open= */ true, &rule, error)) < 0)
                 return r;
-        fd = nfs_mount_make(&mount, /* owned= */ false, error);
-        if (fd != -ECONNREFUSED)
-                return fd;
-        /* the server accepted a connection: its port mapper refused one, or the node has none for version 3's locks */
-        mount.no_locks = true;
-        fd = nfs_mount_make(&mount, /* owned= */ false, error);
-        if (fd >= 0 && strcmp(mount.version, "3") == 0)
-                log_say("mounted %s without locks (nolock): this node has no rpcbind", export.source);
-        return fd;
+        return nfs_mount_on_node(&mount, error);
 }
 
 static bool guess(const struct volume_request *request)
@@ -71,11 +66,16 @@ static bool guess(const struct volume_request *request)
 
 static const struct volume_option options[] = {
         { .key = "server", .help = "host name or address of the server" },
-        { .key = "share", .help = "path of the export on the server" },
+        { .key = "share", .help = "path of the export on the server; it may lack the first slash" },
         { .key = "path", .help = "the same as \"share\"" },
         { .key = "source", .help = "both, as \"host:/path\"" },
         {},
 };
 
-const struct volume_kind kind_nfs = { VOLUME_KIND(nfs), .options = options, .harmless_options = nfs_harmless_options,
-                                      .guess = guess, .make = make };
+const struct volume_kind kind_nfs = { VOLUME_KIND(nfs),
+                                      .needs = NEED(NFS),
+                                      .options = options,
+                                      .hints = nfs_hints,
+                                      .harmless_options = nfs_harmless_options,
+                                      .guess = guess,
+                                      .make = make };

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "block/pmem.h"
 #include "provision/pool.h"
+#include "provision/pool_pmem.h"
 #include "volume/call.h"
 #include "volume/device.h"
 #include "volume/kind.h"
@@ -57,8 +58,8 @@ static int find_namespace(const struct pool *pool, const char *id, struct pmem_n
         int r = pmem_find(pool->region, id, ret_namespace, error);
 
         if (r == -ENOENT)
-                return fail_because(error, ENOENT, "find namespace", id, "there is no namespace \"%.64s\" in %s", id,
-                                    pool->region);
+                return fail_because(error, ENOENT, "find namespace", id,
+                                    "there is no namespace \"%.64s\" in the region of pool \"%s\"", id, pool->name);
         if (r == 0 && ret_namespace->device[0] == '\0')
                 return fail_because(error, ENODEV, "find device", id, "the namespace \"%.64s\" has no device", id);
         return r;
@@ -82,6 +83,30 @@ static int look(struct volume_call *call, struct error *error)
                device.number == call->record.device_number;
 }
 
+static void put_place(const struct pool *pool, const char *id, char *ret_place)
+{
+        (void)snprintf(ret_place, PATH_MAX, "%s/%s", pool->name, id);
+}
+
+static int names_other(struct volume_call *call, char *ret_named, struct error *error)
+{
+        bool named = json_object_get(call->request->options, "pool") != NULL ||
+                     json_object_get(call->request->options, "volumeID") != NULL;
+        char id[PROVISION_ID_MAX];
+        struct pool pool;
+        int r;
+
+        if (is_logical(call))
+                return kind_lvm.names_other(call, ret_named, error);
+        if (!named && call->request->verb != VERB_MOUNTDEVICE && call->request->verb != VERB_MOUNT)
+                return 0;
+        r = find_pool(call, &pool, id, error);
+        if (r < 0)
+                return named ? r : 0;
+        put_place(&pool, id, ret_named);
+        return call->record.place[0] != '\0' && strcmp(ret_named, call->record.place) != 0;
+}
+
 static int attach(struct volume_call *call, struct error *error)
 {
         struct pmem_namespace namespace;
@@ -95,11 +120,12 @@ static int attach(struct volume_call *call, struct error *error)
                 return 0;
         if ((r = find_pool(call, &pool, id, error)) < 0)
                 return r;
+        pool_pmem_know(&call->config, &pool);
         if (pool.volume_group[0] != '\0')
                 return kind_lvm.attach(call, error);
         if ((r = find_namespace(&pool, id, &namespace, error)) < 0 ||
             (r = pmem_wait_for(&namespace, call->config.device_seconds, &device, error)) < 0 ||
-            (r = policy_check_device(&call->policy, device.path, error)) < 0)
+            (r = policy_check_device(&call->policy, /* source= */ NULL, device.path, error)) < 0)
                 return r;
         if (look(call, &ignored) > 0 && call->record.device_number == device.number)
                 return 0;
@@ -107,6 +133,7 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
+        put_place(&pool, id, call->record.place);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;
         call->record.read_only = call->request->read_only;
@@ -169,14 +196,25 @@ static const struct volume_option options[] = {
           .fallback = "the volume's name",
           .help = "name of the namespace or logical volume",
           .locates = true },
+        { .key = "profile", .help = "profile that volume-create made the volume with" },
         { .key = "usage", .help = "FileIO mounts it without DAX" },
         {},
 };
 
 static const char *const pool_types[] = { "pmem", NULL };
 
-const struct volume_kind kind_pmem = {
-        VOLUME_KIND(pmem), .options = options,   .pool_types = pool_types, .runs = VOLUME_RUNS_PMEM | VOLUME_RUNS_LVM,
-        .direct = true,    .wakes = true,        .attach = attach,         .look = look,
-        .detach = detach,  .identify = identify, .predict = predict,       .grow = grow
-};
+const struct volume_kind kind_pmem = { VOLUME_KIND(pmem),
+                                       .needs = NEED(PMEM_REGIONS) | NEED(PMEM_NAMESPACES),
+                                       .options = options,
+                                       .hints = block_hints,
+                                       .pool_types = pool_types,
+                                       .runs = VOLUME_RUNS_PMEM | VOLUME_RUNS_LVM,
+                                       .direct = true,
+                                       .wakes = true,
+                                       .attach = attach,
+                                       .look = look,
+                                       .detach = detach,
+                                       .identify = identify,
+                                       .predict = predict,
+                                       .grow = grow,
+                                       .names_other = names_other };

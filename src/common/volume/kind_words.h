@@ -23,7 +23,8 @@
         X(bind, false, false) SEPARATOR \
         X(tmpfs, false, true) SEPARATOR \
         X(nfs, false, false) SEPARATOR \
-        X(ephemeral, false, true)
+        X(ephemeral, false, true) SEPARATOR \
+        X(directory, false, true)
 
 /* Kinds that wrap a volume of another kind: an option asks for them, not "type". */
 #define VOLUME_WRAPPERS(X, SEPARATOR) \

@@ -3,22 +3,21 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/failure.h"
+#include "base/text.h"
+#include "provision/pool_kind.h"
+
+#define KUBELET_PREFIX "kubernetes.io/" /* it adds such options itself, and newer ones may add more */
+#define OPTION_LIST_SIZE 384
 
 #define COMMA ,
 #define ROW(word, has_device, owned) &kind_##word
 const struct volume_kind *const volume_kinds[] = { VOLUME_TYPES(ROW, COMMA), VOLUME_WRAPPERS(ROW, COMMA), NULL };
 #undef ROW
 #undef COMMA
-
-const struct volume_option volume_common_options[] = {
-        { .key = "type", .help = "the kind of the volume; without it the driver's name or the options tell" },
-        { .key = "name", .help = "the volume's name, where kubelet gives none" },
-        { .key = "fsType", .help = "filesystem that a blank device gets: ext4, xfs or btrfs" },
-        { .key = "readOnly", .type = VOLUME_OPTION_BOOLEAN, .fallback = "false", .help = "mount it read-only" },
-        { .key = "mountOptions", .fallback = "nosuid,nodev", .help = "as for mount(8), separated by commas" },
-        {},
-};
 
 const struct volume_kind *volume_kind_find(const char *word)
 {
@@ -77,7 +76,11 @@ static int apply_flags(const struct volume_request *request, const struct volume
                 if ((r = read_flag(request, flagged->flag, &set, error)) < 0)
                         return r;
                 for (size_t j = 0; set && j < 2; j++)
-                        if (candidates[j] != NULL && candidates[j]->pool_types == NULL && candidates[j] != flagged)
+                        if (candidates[j] != NULL && candidates[j]->open != NULL)
+                                return fail_because(error, EINVAL, "find kind", request->name,
+                                                    "%s: a volume of type %s must be made with volume-create",
+                                                    flagged->flag, candidates[j]->word);
+                        else if (candidates[j] != NULL && candidates[j]->pool_types == NULL && candidates[j] != flagged)
                                 return fail_because(error, EINVAL, "find kind", request->name,
                                                     "%s: volumes of type %s are in no pool; use a type that has pools",
                                                     flagged->flag, candidates[j]->word);
@@ -125,29 +128,96 @@ int volume_kind_wrapper(const struct volume_request *request, const struct volum
                         continue;
                 if ((r = read_flag(request, volume_kinds[i]->flag, &set, error)) < 0)
                         return r;
-                if (set && !kind->has_device)
+                if (set && !kind->has_device && !kind->makes_device)
                         return fail_because(error, EINVAL, "mount", request->name,
                                             "%s: volumes of type %s have no device for a virtual machine",
                                             volume_kinds[i]->flag, kind->word);
-                if (set)
+                if (set && kind->has_device)
                         *ret_wrapper = volume_kinds[i];
         }
         return 0;
 }
 
-static const struct volume_option *find_option(const struct volume_option *options, const char *key)
+static const struct volume_option *find_option(const struct volume_kind *kind, const char *key)
 {
-        for (; options != NULL && options->key != NULL; options++)
-                if (strcmp(options->key, key) == 0)
-                        return options;
+        for (const struct volume_option *option = kind->options; option != NULL && option->key != NULL; option++)
+                if (strcmp(option->key, key) == 0)
+                        return option;
         return NULL;
 }
 
 const struct volume_option *volume_option_find(const char *key)
 {
-        const struct volume_option *option = find_option(volume_common_options, key);
+        const struct volume_option *option = NULL;
 
         for (size_t i = 0; option == NULL && volume_kinds[i] != NULL; i++)
-                option = find_option(volume_kinds[i]->options, key);
+                option = find_option(volume_kinds[i], key);
         return option;
+}
+
+/* A flag may be given to every kind: "false" is what holds without it. */
+static bool is_flag(const char *key)
+{
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if (volume_kinds[i]->flag != NULL && strcmp(volume_kinds[i]->flag, key) == 0)
+                        return true;
+        return false;
+}
+
+/* "image, size, ...": the options of a kind, and those that all kinds have. */
+static void list_options(const struct volume_kind *kind, char *ret_text, size_t size)
+{
+        size_t length = 0;
+
+        ret_text[0] = '\0';
+        for (const struct volume_option *option = kind->options; option != NULL && option->key != NULL; option++)
+                if (length < size && !is_flag(option->key))
+                        length += (size_t)snprintf(ret_text + length, size - length, "%s, ", option->key);
+        for (size_t i = 0; i < volume_request_keys.count; i++)
+                if (length < size && !text_starts(volume_request_keys.rows[i].name, KUBELET_PREFIX))
+                        length += (size_t)snprintf(ret_text + length, size - length, "%s, ",
+                                                   volume_request_keys.rows[i].name);
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if (length < size && volume_kinds[i]->flag != NULL)
+                        length += (size_t)snprintf(ret_text + length, size - length, "%s, ", volume_kinds[i]->flag);
+        if (length >= 2 && length < size)
+                ret_text[length - 2] = '\0';
+}
+
+int volume_kind_check_options(const struct volume_request *request, const struct volume_kind *kind, struct error *error)
+{
+        char known[OPTION_LIST_SIZE];
+        const char *key;
+        const json_t *value;
+
+        json_object_foreach (request->options, key, value) {
+                if (text_starts(key, KUBELET_PREFIX) || find_option(kind, key) != NULL || is_flag(key) ||
+                    key_find(&volume_request_keys, ~0U, key) != NULL)
+                        continue;
+                list_options(kind, known, sizeof known);
+                return fail_because(error, EINVAL, "check options", key,
+                                    "volumes of type %s have no option \"%.64s\"; they have %s", kind->word, key,
+                                    known);
+        }
+        return 0;
+}
+
+const char *volume_kind_hint(const struct volume_request *request, const struct error *error)
+{
+        const struct volume_kind *kind;
+        struct error ignored; /* then the kind is not known */
+
+        if (volume_kind_requested(request, /* of_driver= */ NULL, &kind, &ignored) < 0)
+                kind = NULL;
+        if (kind == NULL)
+                kind = volume_kind_guess(request);
+        for (size_t i = 0; volume_kinds[i] != NULL; i++) {
+                const char *hint = kind == NULL || kind == volume_kinds[i]
+                                           ? failure_hint_among(volume_kinds[i]->hints, error)
+                                           : NULL;
+
+                if (hint != NULL)
+                        return hint;
+        }
+        return pool_kind_hint(error);
 }

@@ -14,9 +14,6 @@
 /* Every kind, ended by NULL. */
 extern const struct volume_kind *const volume_kinds[];
 
-/* The options that volumes of all kinds have. */
-extern const struct volume_option volume_common_options[];
-
 /* volume_kind_find() - the kind of a record's type; NULL for none. */
 const struct volume_kind *volume_kind_find(const char *word);
 
@@ -35,14 +32,28 @@ int volume_kind_requested(const struct volume_request *request, const struct vol
 const struct volume_kind *volume_kind_guess(const struct volume_request *request);
 
 /*
- * volume_kind_wrapper() - the kind that wraps this one, as the options say. Gives NULL for none.
+ * volume_kind_wrapper() - the kind that wraps this one, as the options say. Gives NULL for none, and for a
+ * kind whose make() asks itself.
  *
  * Errors: EINVAL the option is no boolean, or the kind has no device.
  */
 int volume_kind_wrapper(const struct volume_request *request, const struct volume_kind *kind,
                         const struct volume_kind **ret_wrapper, struct error *error);
 
-/* volume_option_find() - an option of this key, of any kind; NULL for none. */
+/*
+ * volume_kind_check_options() - that volumes of this kind have every option of the request, but for those that kubelet
+ * adds. Errors: EINVAL for the first that they do not have.
+ */
+int volume_kind_check_options(const struct volume_request *request, const struct volume_kind *kind,
+                              struct error *error);
+
+/* volume_option_find() - an option of this key, of any kind, but not of all (volume/request.h); NULL for none. */
 const struct volume_option *volume_option_find(const char *key);
+
+/*
+ * volume_kind_hint() - what to do about a failure: from the row of the request's kind, or of any where it does not say;
+ * else from the pools' rows, or for all kinds. NULL: the message is enough.
+ */
+const char *volume_kind_hint(const struct volume_request *request, const struct error *error);
 
 #endif

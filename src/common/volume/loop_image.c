@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "process/log.h"
+#include "provision/image.h"
 #include "provision/pool.h"
+#include "provision/pool_sums.h"
 #include "volume/provisioned.h"
-
-#define SUFFIX ".img"
 
 void loop_image_release(struct loop_image *image)
 {
@@ -23,14 +24,13 @@ void loop_image_release(struct loop_image *image)
 }
 int loop_image_look(struct loop_image *image, struct error *error)
 {
-        image->fd = openat(image->pool_fd, image->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (image->fd < 0 && (errno == EROFS || errno == EACCES || errno == EPERM)) {
+        image->fd = file_open_leased(image->pool_fd, image->name, O_RDWR | O_NOFOLLOW, 0);
+        if (image->fd == -EROFS || image->fd == -EACCES || image->fd == -EPERM) {
                 image->read_only = true;
-                image->fd =
-                        openat(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+                image->fd = file_open_leased(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW, 0);
         }
         if (image->fd < 0)
-                return fail(error, errno, "open image", image->path);
+                return fail(error, -image->fd, "open image", image->path);
         if (fstat(image->fd, &image->st) < 0)
                 return fail(error, errno, "fstat", image->path);
         if (!S_ISREG(image->st.st_mode))
@@ -38,7 +38,22 @@ int loop_image_look(struct loop_image *image, struct error *error)
         return 0;
 }
 
-/* An attached volume keeps its image. */
+/* Whether the record names an image: an attached volume keeps it. */
+static bool has_recorded(const struct volume_call *call)
+{
+        return call->recorded && call->record.source[0] == '/';
+}
+
+/* Whether that image is in the pool; NULL: the default. */
+static bool is_recorded(const struct volume_call *call, const char *name, struct pool *ret_pool)
+{
+        struct error ignored;
+
+        return pool_find(&call->config, name != NULL ? name : POOL_DEFAULT, ret_pool, &ignored) == 0 &&
+               pool_file(ret_pool, call->record.source) != NULL;
+}
+
+/* In no pool: another program made it. */
 static int locate_recorded(const struct volume_call *call, struct loop_image *image, struct error *error)
 {
         const char *last = strrchr(call->record.source, '/') + 1;
@@ -63,8 +78,6 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
         if ((r = volume_request_option(call->request, "pool", &pool, error)) < 0 ||
             (r = volume_request_option(call->request, "image", &name, error)) < 0)
                 return r;
-        if (call->recorded && call->record.source[0] == '/' && pool == NULL && name == NULL)
-                return locate_recorded(call, image, error);
         if (pool == NULL && name == NULL) {
                 r = provisioned_find(call, &kind_loop, &made, error);
                 if (r < 0 && r != -ENOENT)
@@ -73,9 +86,13 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
                         pool = made.pool;
                         name = made.id;
                 }
+                if (has_recorded(call) && !is_recorded(call, pool, &where))
+                        return locate_recorded(call, image, error);
+                if (has_recorded(call))
+                        name = strrchr(call->record.source, '/') + 1;
         }
         if (name == NULL)
-                length = snprintf(image->name, sizeof image->name, "%s" SUFFIX, call->request->name);
+                length = snprintf(image->name, sizeof image->name, "%s" POOL_IMAGE_SUFFIX, call->request->name);
         else
                 length = snprintf(image->name, sizeof image->name, "%s", name);
         if (length >= (int)sizeof image->name)
@@ -87,9 +104,10 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
                                     image->name);
         if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
                 return r;
-        image->pool_fd = pool_open(&call->config, &where, error);
+        image->pool_fd = pool_use(&call->config, &where, error);
         if (image->pool_fd < 0)
                 return image->pool_fd;
+        image->pool = where;
         (void)text_copy(image->path, sizeof image->path, where.path);
         length = (int)strlen(image->path);
         if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
@@ -104,37 +122,60 @@ int loop_image_locate_own(const struct volume_call *call, struct loop_image *ima
                                                                : loop_image_locate(call, image, error);
 }
 
-/* An empty image is one that a killed call began to make. */
-static int make_file(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error)
+/* size_bytes 0: it is not made. */
+static int describe(const struct volume_call *call, const struct loop_image *image, uint64_t size_bytes,
+                    struct provision_image *ret_image, struct error *error)
 {
         const char *preallocate;
         int r = volume_request_option(call->request, "preallocate", &preallocate, error);
 
         if (r < 0)
                 return r;
-        if (image->fd < 0) {
-                image->fd =
-                        openat(image->pool_fd, image->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-                if (image->fd < 0)
-                        return fail(error, errno, "make image", image->path);
-                image->created = true;
-        }
-        image->made = true;
-        size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES;
-        /* the size is set last: until then the image counts as not made */
-        if (preallocate != NULL && strcmp(preallocate, "true") == 0)
-                r = fallocate(image->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size_bytes);
-        if (r < 0 || ftruncate(image->fd, (off_t)size_bytes) < 0)
-                return fail(error, errno, "make image", image->path);
-        if (fstat(image->fd, &image->st) < 0)
-                return fail(error, errno, "fstat", image->path);
-        log_say("made the image %s of %llu bytes", image->path, (unsigned long long)size_bytes);
+        *ret_image = (struct provision_image){
+                .name = call->request->name,
+                .driver = call->driver[0] != '\0' ? call->driver : "flexgraft",
+                .fs_type = call->request->fs_type,
+                .pool = &image->pool,
+                .id = image->name,
+                .size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES,
+                .preallocate = preallocate != NULL && strcmp(preallocate, "true") == 0,
+                .exists = image->fd >= 0 && image->st.st_size > 0, /* an empty one a killed call began to make */
+        };
         return 0;
+}
+
+int loop_image_check_owner(const struct volume_call *call, const struct loop_image *image, struct error *error)
+{
+        struct provision_image wanted;
+        int r;
+
+        if (image->pool.kind == NULL || call->provisioned.dir_fd < 0)
+                return 0;
+        r = describe(call, image, 0, &wanted, error);
+        return r < 0 ? r : provision_image_check(&call->config, &call->provisioned, &wanted, error);
+}
+
+static int ensure(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error)
+{
+        struct provision_image wanted;
+        int r = describe(call, image, size_bytes, &wanted, error);
+
+        if (r < 0)
+                return r;
+        if (size_bytes == 0)
+                return provision_image_check(&call->config, &call->provisioned, &wanted, error);
+        if ((r = provision_image_ensure(&call->config, &call->provisioned, &wanted, &image->created, error)) < 0)
+                return r;
+        if (wanted.exists)
+                return 0;
+        fd_close(&image->fd);
+        return loop_image_look(image, error);
 }
 
 int loop_image_open(const struct volume_call *call, struct loop_image *image, struct error *error)
 {
         uint64_t size_bytes;
+        bool empty;
         int r;
 
         if ((r = volume_request_size(call->request, "size", &size_bytes, error)) < 0)
@@ -145,10 +186,71 @@ int loop_image_open(const struct volume_call *call, struct loop_image *image, st
         if (r == 0 && image->read_only && !call->request->read_only)
                 return fail_because(error, EROFS, "open image", image->path, "the image %s cannot be written",
                                     image->path);
-        if (r == 0 && image->st.st_size > 0)
-                return 0;
-        if (size_bytes == 0)
+        empty = r == -ENOENT || image->st.st_size == 0;
+        if (empty && (size_bytes == 0 || image->pool.kind == NULL))
                 return fail_because(error, ENOENT, "open image", image->path,
                                     "there is no image %s; set \"size\" to make one", image->path);
-        return make_file(call, image, size_bytes, error);
+        return image->pool.kind == NULL ? 0 : ensure(call, image, size_bytes, error);
+}
+
+void loop_image_undo(const struct volume_call *call, const struct loop_image *image)
+{
+        struct provision_image made;
+        struct error ignored; /* the failure before is the one to report */
+
+        if (image->created && describe(call, image, 0, &made, &ignored) == 0)
+                provision_image_undo(&call->config, &call->provisioned, &made);
+}
+
+int loop_image_watch(const struct volume_call *call, const struct loop_image *image, struct error *error)
+{
+        return image->pool.kind == NULL ? 0
+                                        : pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, error);
+}
+
+/* An image that has all its blocks gets those that it grows by. */
+static int fill(const struct volume_call *call, const struct loop_image *image, uint64_t size_bytes,
+                struct error *error)
+{
+        const char *preallocate;
+        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
+
+        if (r < 0 || preallocate == NULL || strcmp(preallocate, "true") != 0)
+                return r;
+        if (fallocate(image->fd, FALLOC_FL_KEEP_SIZE, image->st.st_size, (off_t)size_bytes - image->st.st_size) == 0)
+                return 0;
+        r = fail(error, errno, "grow image", image->path);
+        if (ftruncate(image->fd, image->st.st_size) < 0) /* gives back what it got */
+                log_say("%s keeps the room that it got beyond its end", image->path);
+        return r;
+}
+
+int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error)
+{
+        cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        int r;
+
+        if (image->read_only)
+                return fail(error, EROFS, "grow image", image->path);
+        /* that of an attached volume, too, which may be in a pool or not */
+        if (pool_counts(image->name))
+                pool_change_begin(call->config.state_dir, image->pool_fd, &change);
+        /* a count has not seen what it owes before it is larger */
+        if (change.counted && (r = pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, error)) < 0)
+                return r;
+        if (fstat(image->fd, &image->st) < 0)
+                return fail(error, errno, "fstat", image->path);
+        /* another volume that names the image may have grown it */
+        if ((uint64_t)image->st.st_size >= size_bytes) {
+                pool_change_end(&change, 0);
+                return 0;
+        }
+        if ((r = fill(call, image, size_bytes, error)) < 0)
+                return r;
+        if (ftruncate(image->fd, (off_t)size_bytes) < 0)
+                return fail(error, errno, "grow image", image->path);
+        pool_change_end(&change, (int64_t)size_bytes - image->st.st_size);
+        image->st.st_size = (off_t)size_bytes;
+        log_say("grew the image %s to %llu bytes", image->path, (unsigned long long)size_bytes);
+        return 0;
 }

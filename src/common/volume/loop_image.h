@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "provision/pool.h"
 #include "volume/call.h"
 
 #define LOOP_IMAGE_STEP_BYTES 4096U /* sizes are rounded up to whole pages */
@@ -20,9 +21,9 @@ struct loop_image {
         char name[NAME_MAX + 1];
         char path[PATH_MAX];
         struct stat st;
-        bool read_only; /* the file cannot be written */
-        bool made;      /* by this call, or being made */
-        bool created;   /* by this call: no other process can have it yet */
+        struct pool pool; /* it is in; its kind is NULL: in none, where no image is made */
+        bool read_only;   /* the file cannot be written */
+        bool created;     /* by this call: no other process can have it yet */
 };
 
 void loop_image_release(struct loop_image *image);
@@ -41,7 +42,22 @@ int loop_image_locate_own(const struct volume_call *call, struct loop_image *ima
 /* loop_image_look() - open the file, read-only where it cannot be written. Errors: ENOENT; EINVAL no regular file. */
 int loop_image_look(struct loop_image *image, struct error *error);
 
-/* loop_image_open() - open the file, or make it where it is missing and the options give its size. */
+/* loop_image_check_owner() - that the image is no other volume's; after provisioned_hold(), else nothing. Errors: EBUSY. */
+int loop_image_check_owner(const struct volume_call *call, const struct loop_image *image, struct error *error);
+
+/*
+ * loop_image_open() - open the file, or make it where it never was and the options give its size. Errors: those of
+ * provision_image_ensure().
+ */
 int loop_image_open(const struct volume_call *call, struct loop_image *image, struct error *error);
+
+/* loop_image_watch() - before it is attached, and after: whoever has the device can give blocks of the image back. */
+int loop_image_watch(const struct volume_call *call, const struct loop_image *image, struct error *error);
+
+/* loop_image_grow() - make the file larger. Errors: EROFS; those of ftruncate(2). */
+int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error);
+
+/* loop_image_undo() - after a failure: remove what loop_image_open() made. */
+void loop_image_undo(const struct volume_call *call, const struct loop_image *image);
 
 #endif

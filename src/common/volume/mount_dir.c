@@ -14,6 +14,7 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
+#include "volume/access.h"
 
 /* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)
@@ -32,9 +33,13 @@ static bool source_is(const struct mount_seen *seen, int fd, const char *device)
 static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
 {
         cleanup_close int fd = -EBADF;
+        struct stat st;
 
         if (call->record.device_number == 0)
                 return false;
+        if (!seen->directory)
+                return fstatat(AT_FDCWD, dir, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISBLK(st.st_mode) &&
+                       st.st_rdev == call->record.device_number;
         if (major(seen->device) != 0)
                 return seen->device == call->record.device_number;
         fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -73,8 +78,8 @@ int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *re
         }
         if (r < 0)
                 return fail(error, -r, "stat", dir);
-        if (!seen.directory)
-                return fail(error, ENOTDIR, "stat", dir);
+        if (!seen.root && seen.directory == call->request->block)
+                return fail(error, seen.directory ? EISDIR : ENOTDIR, "stat", dir);
         if (!seen.root)
                 return MOUNT_DIR_BARE;
         place = volume_record_mount_dir((struct volume_record *)&call->record, dir); /* only read */
@@ -127,13 +132,34 @@ int mount_dir_make(const char *dir, unsigned made, struct error *error)
         return 0;
 }
 
+/* The parent directories that are missing; on_node_place_file() makes the file. */
+static int make_parents(const char *path, unsigned made, struct error *error)
+{
+        char parent[PATH_MAX];
+
+        if (made < 2)
+                return 0;
+        (void)snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(path, '/') - path), path);
+        return mount_dir_make(parent, made - 1, error);
+}
+
+/* An empty directory, or the empty file below a device. A missing one was never made: the call was killed before. */
+static bool remove_bare(const char *path)
+{
+        struct stat st;
+
+        if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
+                return true;
+        return errno == ENOTDIR && fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+               st.st_size == 0 && unlinkat(AT_FDCWD, path, 0) == 0;
+}
+
 void mount_dir_unmake(const char *dir, unsigned made)
 {
         char path[PATH_MAX];
 
         (void)text_copy(path, sizeof path, dir); /* it fits */
-        /* a missing one was never made: the call was killed before */
-        while (made-- > 0 && (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
+        while (made-- > 0 && remove_bare(path))
                 *strrchr(path, '/') = '\0';
 }
 
@@ -156,6 +182,16 @@ int mount_dir_save(struct volume_call *call, struct error *error)
         if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
                 return volume_call_drop(call, error);
         return volume_call_save(call, FILE_ORDERED, error);
+}
+
+static int place(const struct volume_call *call, int mount_fd, unsigned made, struct error *error)
+{
+        const char *dir = call->request->dir;
+        int r = call->request->block ? make_parents(dir, made, error) : mount_dir_make(dir, made, error);
+
+        if (r < 0)
+                return r;
+        return call->request->block ? on_node_place_file(mount_fd, dir, error) : on_node_place(mount_fd, dir, error);
 }
 
 static void take_back(struct volume_call *call, bool placed, unsigned made)
@@ -183,9 +219,13 @@ int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool st
 
         if ((r = mount_see(mount_fd, "", &meant)) < 0)
                 return fail(error, -r, "statx", dir);
-        if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) == 0 &&
-            (r = volume_call_save(call, durability, error)) == 0 && (r = mount_dir_make(dir, made, error)) == 0 &&
-            (r = on_node_place(mount_fd, dir, error)) == 0) {
+        if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) < 0)
+                return r;
+        volume_record_mount_dir(&call->record, dir)->read_only = call->request->read_only;
+        if (staged && major(meant.device) == 0)
+                call->record.filesystem = meant.device; /* btrfs shows another number than its device's */
+        if ((r = volume_call_save(call, durability, error)) == 0 &&
+            (r = staged ? 0 : volume_access_check(call, error)) == 0 && (r = place(call, mount_fd, made, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);

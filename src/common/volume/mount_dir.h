@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mount_dir.h - a directory of the node that a volume is mounted on: kubelet's global one, or a pod's.
+ * mount_dir.h - a directory of the node that a volume is mounted on: kubelet's global one, or a pod's. Of a block volume
+ * it is a file, on which the device's node is mounted.
  */
 #ifndef FLEXGRAFT_VOLUME_MOUNT_DIR_H
 #define FLEXGRAFT_VOLUME_MOUNT_DIR_H
@@ -8,8 +9,8 @@
 #include "volume/call.h"
 
 enum mount_dir_state {
-        MOUNT_DIR_MISSING, /* no such directory */
-        MOUNT_DIR_BARE,    /* a directory */
+        MOUNT_DIR_MISSING, /* no such directory, or file */
+        MOUNT_DIR_BARE,    /* a directory; or a file, where a device is wanted */
         MOUNT_DIR_OURS,    /* the mount in the record, or another of its device */
         MOUNT_DIR_TAKEN,   /* any other mount */
 };

@@ -4,22 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "volume/kind_words.h"
 #include "volume/kinds.h"
+#include "volume/request.h"
 
 #define ROWS_MAX 64
 #define HELP_MAX 512
-
-#define COMMA ,
-static const char *const types[] = { VOLUME_TYPES(VOLUME_TYPE_WORD, COMMA), NULL };
-static const char *const modes[] = { "ro", "rw", NULL };
-
-/* What kubelet adds to the options. */
-static const struct key of_kubelet[] = {
-        { "kubernetes.io/pvOrVolumeName", 1, 0, KEY_STRING, .help = "name of the volume" },
-        { "kubernetes.io/fsType", 1, 0, KEY_STRING, .help = "as fsType, which it overrides" },
-        { "kubernetes.io/readwrite", 1, 0, KEY_WORD, .words = modes, .help = "whether the volume is read-only" },
-};
 
 static enum key_type type_of(enum volume_option_type type)
 {
@@ -33,11 +22,11 @@ static enum key_type type_of(enum volume_option_type type)
         }
 }
 
-/* One option of a kind: "loop: name of the file (default NAME.img)". NULL: of all kinds. */
+/* One option of a kind: "loop: name of the file (default NAME.img)". */
 static void describe(char *text, size_t size, const struct volume_kind *kind, const struct volume_option *option)
 {
-        (void)snprintf(text, size, "%s%s%s%s%s%s", kind != NULL ? kind->word : "", kind != NULL ? ": " : "",
-                       option->help, option->fallback != NULL ? " (default " : "", option->fallback ?: "",
+        (void)snprintf(text, size, "%s: %s%s%s%s", kind->word, option->help,
+                       option->fallback != NULL ? " (default " : "", option->fallback ?: "",
                        option->fallback != NULL ? ")" : "");
 }
 
@@ -58,10 +47,6 @@ static void add(struct key_table *table, struct key *rows, const struct volume_k
                 length += (size_t)snprintf(helps[at] + length, HELP_MAX - length, "; ");
         describe(helps[at] + length, HELP_MAX - length, kind, option);
         rows[at] = (struct key){ option->key, 1, 0, type_of(option->type), .help = helps[at] };
-        if (strcmp(option->key, "type") == 0) {
-                rows[at].type = KEY_WORD;
-                rows[at].words = types;
-        }
         table->count += at == table->count;
 }
 
@@ -72,10 +57,8 @@ const struct key_table *option_keys(void)
 
         if (table.count > 0)
                 return &table;
-        memcpy(rows, of_kubelet, sizeof of_kubelet);
-        table.count = sizeof of_kubelet / sizeof of_kubelet[0];
-        for (const struct volume_option *option = volume_common_options; option->key != NULL; option++)
-                add(&table, rows, NULL, option);
+        memcpy(rows, volume_request_keys.rows, volume_request_keys.count * sizeof rows[0]);
+        table.count = volume_request_keys.count;
         for (size_t i = 0; volume_kinds[i] != NULL; i++)
                 for (const struct volume_option *option = volume_kinds[i]->options;
                      option != NULL && option->key != NULL; option++)

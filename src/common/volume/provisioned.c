@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "provision/pool.h"
+#include "provision/pool_count.h"
+#include "provision/record_find.h"
 #include "volume/kinds.h"
 
 /* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
@@ -13,7 +16,33 @@ static bool is_meant(const struct provision_record *record, const char *pool)
         size_t length = strlen(record->name);
 
         return pool == NULL || (strcmp(record->pool, pool) == 0 && strncmp(record->id, record->name, length) == 0 &&
-                                (record->id[length] == '\0' || strcmp(record->id + length, ".img") == 0));
+                                (record->id[length] == '\0' || strcmp(record->id + length, POOL_IMAGE_SUFFIX) == 0));
+}
+
+static int find(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
+{
+        return call->provisioned.dir_fd >= 0
+                       ? provision_record_read(&call->provisioned, call->request->name, ret_record, error)
+                       : provision_record_find(call->config.state_dir, call->request->name, ret_record, error);
+}
+
+static int check_no_snapshot(const struct provision_record *record, struct error *error)
+{
+        return record->snapshot_of[0] == '\0'
+                       ? 0
+                       : fail_because(error, EINVAL, "find volume", record->name,
+                                      "it is a snapshot of %.200s; make a volume of it with volume-create and \"from\"",
+                                      record->snapshot_of);
+}
+
+static int check_restored(const struct provision_record *record, struct error *error)
+{
+        return !pool_kind_is_torn(record)
+                       ? 0
+                       : fail_because(error, EBUSY, "find volume", record->name,
+                                      "the volume is half restored; restore \"%.200s\" again with volume-snapshot, or "
+                                      "run volume-reconcile",
+                                      record->restoring);
 }
 
 int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
@@ -21,7 +50,7 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
 {
         const char *name = call->request->name;
         const char *pool = NULL;
-        int r = provision_record_find(call->config.state_dir, name, ret_record, error);
+        int r = find(call, ret_record, error);
 
         if (r < 0 || (r = volume_request_option(call->request, "pool", &pool, error)) < 0)
                 return r;
@@ -29,13 +58,15 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
                 return -ENOENT;
         if (!text_among(ret_record->pool_type, kind->pool_types))
                 return -ENOENT;
-        if (ret_record->stage == PROVISION_CREATING)
+        if ((r = check_no_snapshot(ret_record, error)) < 0)
+                return r;
+        if (ret_record->stage == PROVISION_CREATING && ret_record->driver[0] == '\0')
                 return fail_because(error, EBUSY, "find volume", name,
                                     "the volume is half made; run the same volume-create again to finish it");
         if (ret_record->stage == PROVISION_DELETING)
                 return fail_because(error, EBUSY, "find volume", name,
                                     "the volume is half deleted; run volume-delete again to finish it");
-        return 0;
+        return check_restored(ret_record, error);
 }
 
 static int keep_flags(struct volume_request *request, const json_t *flags, struct error *error)
@@ -62,11 +93,29 @@ static int keep_flags(struct volume_request *request, const json_t *flags, struc
         return 0;
 }
 
+void provisioned_keep_parameters(json_t *options, const struct provision_record *record)
+{
+        const bool allocated = strcmp(record->pool_type, kind_loop.word) == 0 && !record->adopted;
+        const struct {
+                const char *key;
+                const char *fallback; /* what holds for a volume whose record does not say; NULL: nothing */
+        } kept[] = { { "usage", NULL }, { "preallocate", allocated ? "true" : NULL }, { "kataContainers", NULL } };
+
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+                const char *value =
+                        json_string_value(json_object_get(record->parameters, kept[i].key)) ?: kept[i].fallback;
+
+                if (value != NULL && json_object_get(options, kept[i].key) == NULL)
+                        (void)json_object_set_new(options, kept[i].key, json_string(value));
+        }
+}
+
 int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
 {
-        json_t *usage = json_object_get(record->parameters, "usage");
-
-        if (strcmp(record->target_type, "block") == 0)
+        if (request->block && strcmp(record->target_type, "block") != 0)
+                return fail_because(error, EINVAL, "mount", request->name,
+                                    "the volume was made for a filesystem (targetType mount), not as a block device");
+        if (!request->block && strcmp(record->target_type, "block") == 0)
                 return fail_because(error, EINVAL, "mount", request->name,
                                     "the volume was made as a block device (targetType block) and cannot be mounted");
         if (record->fs_type[0] != '\0' && request->fs_type[0] != '\0' && strcmp(record->fs_type, request->fs_type) != 0)
@@ -74,8 +123,7 @@ int provisioned_keep(struct volume_request *request, const struct provision_reco
                                     record->fs_type, request->fs_type);
         if (request->fs_type[0] == '\0')
                 (void)text_copy(request->fs_type, sizeof request->fs_type, record->fs_type); /* as long at most */
-        if (usage != NULL && json_object_get(request->options, "usage") == NULL)
-                (void)json_object_set(request->options, "usage", usage);
+        provisioned_keep_parameters(request->options, record);
         return json_array_size(record->mount_flags) > 0 ? keep_flags(request, record->mount_flags, error) : 0;
 }
 
@@ -91,6 +139,146 @@ bool provisioned_is_by_name(const struct volume_call *call)
                         return false;
         }
         return call->kind->pool_types != NULL;
+}
+
+static int check_deletion(const struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provision_record_read(&call->provisioned, call->request->name, &record, error);
+
+        if (r == 0 && record.stage == PROVISION_DELETING)
+                return fail_because(error, EBUSY, "find volume", call->request->name,
+                                    "the volume is half deleted; run volume-delete again to finish it");
+        if (r < 0 || (r = check_no_snapshot(&record, error)) < 0)
+                return r == -ENOENT ? 0 : r;
+        return check_restored(&record, error);
+}
+
+int provisioned_hold(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if (call->kind->pool_types == NULL)
+                return 0;
+        r = provision_record_open(call->config.state_dir, /* create= */ call->kind == &kind_loop, &call->provisioned,
+                                  error);
+        if (r == -ENOENT)
+                return 0;
+        /* volume-delete may have the lock for hours, while it overwrites the volume */
+        if (r < 0 || (r = check_deletion(call, error)) < 0)
+                return r;
+        call->waits = true;
+        r = provision_record_lock(&call->provisioned, call->request->name, error);
+        call->waits = false;
+        return r < 0 ? r : check_deletion(call, error); /* it may have changed meanwhile */
+}
+
+struct disk {
+        const struct volume_call *call;
+        const char *group;
+};
+
+static int check_disk(const struct provision_record *record, const char *stem, void *argument, struct error *error)
+{
+        const struct disk *disk = argument;
+        struct error ignored;
+        struct pool pool;
+        int r;
+
+        (void)stem;
+        if (record == NULL || pool_find(&disk->call->config, record->pool, &pool, &ignored) < 0 ||
+            strcmp(pool.volume_group, disk->group) != 0)
+                return 0;
+        r = check_no_snapshot(record, error);
+        return r < 0 ? r : check_restored(record, error);
+}
+
+int provisioned_check_disk(const struct volume_call *call, const char *group, const char *id, struct error *error)
+{
+        struct disk disk = { .call = call, .group = group };
+
+        return call->provisioned.dir_fd < 0 ? 0 : record_find_each(&call->provisioned, id, check_disk, &disk, error);
+}
+
+/* Whether the options mean the record's image. */
+static bool is_asked(const struct volume_call *call, const struct provision_record *record)
+{
+        const char *pool;
+        const char *image;
+        struct error ignored;
+
+        if (volume_request_option(call->request, "pool", &pool, &ignored) < 0 ||
+            volume_request_option(call->request, "image", &image, &ignored) < 0)
+                return false;
+        if (pool == NULL && image == NULL)
+                return true;
+        return strcmp(pool != NULL ? pool : POOL_DEFAULT, record->pool) == 0 &&
+               (image == NULL || strcmp(image, record->id) == 0);
+}
+
+/* Whether the record is of the image that is attached; other kinds go by the volume's name. */
+static bool is_attached_image(const struct volume_call *call, const struct provision_record *record)
+{
+        struct error ignored;
+        struct pool pool;
+        const char *asked;
+
+        if (call->kind != &kind_loop)
+                return provisioned_is_by_name(call) && text_among(record->pool_type, call->kind->pool_types) &&
+                       volume_request_option(call->request, "pool", &asked, &ignored) == 0 && is_meant(record, asked);
+        if (strcmp(record->pool_type, kind_loop.word) != 0 ||
+            pool_find(&call->config, record->pool, &pool, &ignored) < 0)
+                return false;
+        if (call->record.source[0] == '\0')
+                return is_asked(call, record);
+        return text_same(pool_file(&pool, call->record.source), record->id);
+}
+
+int provisioned_find_own(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
+{
+        int r = call->kind->pool_types == NULL ? -ENOENT : find(call, ret_record, error);
+
+        return r == 0 && (ret_record->stage != PROVISION_CREATED || !is_attached_image(call, ret_record)) ? -ENOENT : r;
+}
+
+int provisioned_check_blank(const struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provisioned_find_own(call, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return !record.formatted ? 0
+                                 : fail_because(error, ENODATA, "find content", call->record.device,
+                                                "the volume is lost: %s is blank, and it was formatted before",
+                                                call->record.source);
+}
+
+int provisioned_check_kata(const struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provisioned_find_own(call, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return !record.has_kata_image ? 0
+                                      : fail_because(error, ENODATA, "find content", call->record.source,
+                                                     "the volume is lost: its image for virtual machines is gone");
+}
+
+int provisioned_note(const struct volume_call *call, bool has_kata_image, enum file_durability durability,
+                     struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provisioned_find_own(call, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (record.formatted && (record.has_kata_image || !has_kata_image))
+                return 0;
+        record.formatted = true;
+        record.has_kata_image = record.has_kata_image || has_kata_image;
+        return provision_record_write(&call->provisioned, &record, durability, error);
 }
 
 int provisioned_apply(struct volume_call *call, struct error *error)

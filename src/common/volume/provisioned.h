@@ -12,7 +12,8 @@
 #include "volume/call.h"
 
 /*
- * provisioned_find() - the record of volume-create under the request's name, of a pool that this kind of volume is made in.
+ * provisioned_find() - the record of volume-create under the request's name, of a pool that this kind of volume is made
+ * in.
  *
  * Gives:   ret_record, released by provision_record_release(), also after a failure.
  * Errors:  ENOENT there is none, without a message; EBUSY it is half made or half deleted.
@@ -21,12 +22,46 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
                      struct provision_record *ret_record, struct error *error);
 
 /*
- * provisioned_keep() - add the record's filesystem, mount flags and usage to the request. The request's own mount flags
- * and usage take precedence.
+ * provisioned_keep() - add the record's filesystem, mount flags and parameters to the request. What the request says
+ * itself of mount flags and parameters takes precedence.
  *
  * Errors: EINVAL it was made as a block device, or for another filesystem.
  */
 int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error);
+
+/* provisioned_keep_parameters() - add only the parameters that a mount of the volume depends on, to these options. */
+void provisioned_keep_parameters(json_t *options, const struct provision_record *record);
+
+/*
+ * provisioned_hold() - keep volume-create and volume-delete from a volume of this name until the call ends, where its
+ * kind has pools.
+ * Errors: EBUSY it is half deleted.
+ */
+int provisioned_hold(struct volume_call *call, struct error *error);
+
+/*
+ * provisioned_check_disk() - that a logical volume, whatever volume it is asked for as, is neither a snapshot nor half
+ * restored. After provisioned_hold(). Errors: EINVAL; EBUSY.
+ */
+int provisioned_check_disk(const struct volume_call *call, const char *group, const char *id, struct error *error);
+
+/*
+ * provisioned_check_blank() - that a blank device may be formatted, and provisioned_check_kata() that an image for
+ * virtual machines may be made: a volume is formatted once. After provisioned_hold(). Errors: ENODATA it had content,
+ * which is lost.
+ */
+int provisioned_check_blank(const struct volume_call *call, struct error *error);
+int provisioned_check_kata(const struct volume_call *call, struct error *error);
+
+/* provisioned_note() - record that the volume has a filesystem, and perhaps an image for virtual machines. */
+int provisioned_note(const struct volume_call *call, bool has_kata_image, enum file_durability durability,
+                     struct error *error);
+
+/*
+ * provisioned_find_own() - the record of the volume that the call has attached. Gives: ret_record, released by
+ * provision_record_release(), also after a failure. Errors: ENOENT there is none, without a message.
+ */
+int provisioned_find_own(const struct volume_call *call, struct provision_record *ret_record, struct error *error);
 
 /* provisioned_is_by_name() - whether only the volume's name says which volume of a pool it is. */
 bool provisioned_is_by_name(const struct volume_call *call);

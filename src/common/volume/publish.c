@@ -5,13 +5,17 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "block/device.h"
 #include "mount/detached.h"
 #include "mount/superblock.h"
+#include "state/access.h"
 #include "volume/choose.h"
 #include "volume/mount_dir.h"
+#include "volume/same.h"
 
 /* Where it is staged, by the record, or where there is none by mountinfo. Gives PATH_MAX bytes. */
 static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
@@ -104,12 +108,66 @@ static int check_attached(struct volume_call *call, struct error *error)
         return 0;
 }
 
+/* Of a mode for reading alone the device itself must refuse writes: who may open its node writes, however it is mounted. */
+static int clone_node(const struct volume_call *call, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+        struct block_device device;
+        cleanup_close int fd = -EBADF;
+        struct stat st;
+        int r = block_device_find(record->device, &device, error);
+
+        if (r < 0)
+                return r;
+        if (device.read_only && !call->request->read_only)
+                return fail_because(error, EROFS, "mount", call->request->dir, "the device %s is read-only",
+                                    record->device);
+        if (!device.read_only && access_reads_only(record->access_mode))
+                return fail_because(error, EOPNOTSUPP, "mount", call->request->dir,
+                                    "a device of type %s cannot be made read-only (%s)", call->kind->word,
+                                    record->access_mode);
+        fd = open(device.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail(error, errno, "open", device.path);
+        if (!S_ISBLK(st.st_mode) || st.st_rdev != record->device_number)
+                return fail_because(error, ESTALE, "open", device.path, "%s is another device by now", device.path);
+        return detached_mount_clone(fd, device.path, /* recursive= */ false, error);
+}
+
+/* The device's node must work as one: no nodev. */
+static int publish_block(struct volume_call *call, struct error *error)
+{
+        const struct mount_attributes attributes = {
+                .set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
+                .propagation = MS_PRIVATE,
+        };
+        cleanup_close int mount_fd = -EBADF;
+        unsigned made;
+        int r;
+
+        if (!call->kind->has_device || call->wrapper != NULL)
+                return fail_because(error, EINVAL, "mount", call->request->dir,
+                                    "volumes of type %s have no device for a pod", call->kind->word);
+        if ((r = check_attached(call, error)) < 0 || (r = look(call, &made, error)) != 0)
+                return r < 0 ? r : 0;
+        mount_fd = clone_node(call, error);
+        if (mount_fd < 0)
+                return mount_fd;
+        if ((r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error)) < 0)
+                return r;
+        return mount_dir_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
+}
+
 int volume_publish(struct volume_call *call, struct error *error)
 {
         int r = volume_choose_open(call, error);
 
         if (r < 0)
                 return r;
+        if ((r = volume_check_namespace(call, error)) < 0)
+                return r;
+        if (call->request->block)
+                return publish_block(call, error);
         return call->wrapper != NULL ? call->wrapper->publish(call, error) : volume_publish_attached(call, error);
 }
 

@@ -6,6 +6,9 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "block/loop.h"
+#include "block/loop_guard.h"
+#include "provision/disk_uses.h"
+#include "state/uses.h"
 
 struct ownership {
         const struct loop_device *loop;
@@ -23,6 +26,15 @@ static int owns(struct volume_record *record, const char *file, void *argument, 
                                                         volume_record_key(record->name));
 }
 
+static int check_list(const struct reconcile_round *round, const struct loop_device *loop, struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+        int r = disk_uses_add_device(keys, loop->number, BLOCK_STACK_LOOPS, error);
+
+        return r < 0 ? r
+                     : uses_check_none(round->config.state_dir, keys, /* except= */ NULL, "detach", loop->path, error);
+}
+
 /* Under the volume's lock: no call is between attaching it and writing its record. */
 static void reconcile_locked(struct reconcile_round *round, const struct state *state, const struct loop_device *loop)
 {
@@ -36,6 +48,10 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
         if (ownership.unsure) {
                 error_because(&error, ENODATA, "find record", loop->path,
                               "not detached: it may belong to a volume whose record cannot be read: %s", loop->tag);
+                reconcile_problem(round->reconcile, loop->path, &error);
+                return;
+        }
+        if (check_list(round, loop, &error) < 0) {
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;
         }
@@ -69,5 +85,9 @@ static int reconcile_loop(const struct loop_device *loop, void *argument, struct
 
 int reconcile_loops(struct reconcile_round *round, struct error *error)
 {
-        return loop_device_each(reconcile_loop, round, error);
+        int r = loop_device_each(reconcile_loop, round, error);
+
+        if (r >= 0 && !round->reconcile->dry_run)
+                r = loop_guard_tidy(error);
+        return r < 0 ? r : 0;
 }

@@ -3,25 +3,66 @@
 
 #include <errno.h>
 
+#include "state/mount_guard.h"
 #include "state/mount_record.h"
+#include "state/wish.h"
 
 struct injected {
         struct reconcile_round *round;
         struct state *state;
 };
 
-static int reconcile_record(const struct mount_record *seen, const char *id, void *argument, struct error *error)
+static int needs_device(const struct mount_record *other, const char *id, void *argument, struct error *error)
+{
+        const struct mount_record *removed = argument;
+
+        (void)id;
+        if (other == NULL)
+                return mount_record_unread(error);
+        return !other->removed && mount_record_guard_key(other) == mount_record_guard_key(removed) &&
+               (other->raw_device == removed->raw_device || other->replaces_raw == removed->raw_device);
+}
+
+/* The container lives, and had the device open when its mount was removed: by now it may have closed it. */
+static void free_device(struct reconcile *reconcile, struct state *state, const char *id, struct mount_record *record,
+                        struct error *error)
+{
+        int r = mount_record_each_of(state, &record->mnt_ns, record->boot_id, /* except= */ NULL, needs_device, record,
+                                     error);
+
+        if (r == 0 && !reconcile->dry_run)
+                r = mount_guard_release(record, error);
+        if (r == 0 && !reconcile->dry_run)
+                r = mount_record_remove(state, id, error);
+        if (r < 0)
+                reconcile_problem(reconcile, id, error);
+        else if (r == 0)
+                reconcile_did(reconcile, "detached a raw device that was removed from its container", id);
+}
+
+/* The container lives; processes of it had files of a volume open when another volume took its place. */
+static void free_former(struct reconcile *reconcile, struct state *state, const struct mount_record *record,
+                        struct error *error)
+{
+        if (mount_record_former_is_used(record))
+                return;
+        if (!reconcile->dry_run && mount_record_remove(state, record->id, error) < 0)
+                reconcile_problem(reconcile, record->id, error);
+        else
+                reconcile_did(reconcile, "forgot that a volume was replaced in a container", record->id);
+}
+
+/* With the record's lock. */
+static int reconcile_locked(const struct injected *injected, const char *id, struct error *error)
 {
         cleanup_container struct container container = CONTAINER_NONE;
         static struct mount_record record; /* static, for its size */
-        const struct injected *injected = argument;
         struct reconcile *reconcile = injected->round->reconcile;
         struct state *state = injected->state;
         int r;
 
-        if (seen == NULL || !state_try_lock(state, mount_record_key(id)) ||
-            mount_record_read(state, id, &record, error) < 0)
-                return 0;
+        if ((r = mount_record_read(state, id, &record, error)) < 0)
+                return r == -EXDEV ? r : 0;
         r = mount_record_reach(&record, injected->round->boot_id, &container, error);
         if (r == 0 && record.remap_key != 0 && !mount_record_remap_lives(state, record.remap_key)) {
                 /* not removed: writing to it should fail rather than reach the directory below */
@@ -31,20 +72,57 @@ static int reconcile_record(const struct mount_record *seen, const char *id, voi
                               (int)record.pid);
                 reconcile_problem(reconcile, id, error);
         }
+        if (r == 0 && mount_record_is_former(&record))
+                free_former(reconcile, state, &record, error);
+        else if (r == 0 && record.removed)
+                free_device(reconcile, state, id, &record, error);
         if (r != -ESRCH)
                 return 0;
+        if (reconcile->dry_run && mount_guard_exists(&record)) {
+                reconcile_did(reconcile,
+                              "release the raw device of a container that is gone, if no process has it open", id);
+                return 0;
+        }
+        if (!reconcile->dry_run && (r = mount_guard_release(&record, error)) != 0) {
+                if (r > 0)
+                        error_because(error, EBUSY, "find container", record.origin,
+                                      "the container is gone, but a process still has its raw device %s open",
+                                      record.origin);
+                reconcile_problem(reconcile, id, error);
+                return 0;
+        }
         reconcile_did(reconcile, "removed the record of a mount in a container that is gone", id);
         if (!reconcile->dry_run && mount_record_remove(state, id, error) < 0)
                 reconcile_problem(reconcile, id, error);
         return 0;
 }
 
-void reconcile_mounts(struct reconcile_round *round)
+static int reconcile_record(const struct mount_record *seen, const char *id, void *argument, struct error *error)
+{
+        const struct injected *injected = argument;
+        int r;
+
+        if (seen == NULL || !state_try_lock(injected->state, mount_record_key(id)))
+                return 0;
+        r = reconcile_locked(injected, id, error);
+        state_unlock(injected->state, mount_record_key(id)); /* no call waits for the other records */
+        return r;
+}
+
+int reconcile_mounts(struct reconcile_round *round, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
+        cleanup_state struct state wishes = STATE_NONE;
         struct injected injected = { .round = round, .state = &state };
-        struct error error = {};
+        struct error ignored; /* most nodes have none */
+        int r = mount_record_open(round->config.state_dir, /* create= */ false, &state, error);
 
-        if (state_open(round->config.state_dir, "mounts", /* create= */ false, &state, &error) == 0)
-                (void)mount_record_each(&state, reconcile_record, &injected, &error); /* those that can be read */
+        if (r == 0)
+                r = mount_record_each(&state, reconcile_record, &injected, error);
+        if (r == 0 && !round->reconcile->dry_run)
+                mount_record_tidy(&state);
+        if (!round->reconcile->dry_run &&
+            wish_open(round->config.state_dir, /* create= */ false, &wishes, &ignored) == 0)
+                wish_tidy(&wishes, /* key= */ NULL);
+        return r == -EXDEV ? r : 0; /* else: those that can be read */
 }

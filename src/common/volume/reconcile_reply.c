@@ -11,6 +11,7 @@
 #include "base/key.h"
 #include "base/reply.h"
 #include "process/log.h"
+#include "provision/pool_kind.h"
 
 static const struct key keys[] = {
         { "dryRun", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct reconcile, dry_run),
@@ -37,7 +38,16 @@ static const struct key_table reply_table = KEY_TABLE(reply_keys);
 
 static const struct schema_form replies[] = { { "reconciled", 1, &reply_table }, {} };
 
-const struct schema reconcile_schema = { .request = &request_table, .programs = 1, .replies = replies };
+static const struct people_form people[] = {
+        { .rows = "actions", .line = "{action}: {subject}" },
+        { .rows = "problems", .line = "problem: {}" },
+        { .when = "!message,!actions,!problems", .line = "records and node agree" },
+        {},
+};
+
+const struct schema reconcile_schema = {
+        .request = &request_table, .programs = 1, .replies = replies, .people = people
+};
 
 int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, struct error *error)
 {
@@ -46,7 +56,7 @@ int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, stru
 
         ret_reconcile->actions = json_array();
         ret_reconcile->problems = json_array();
-        r = key_read_request(argc, argv, /* optional= */ true, &request, error);
+        r = key_read_request(argc, argv, &request, error);
         return r < 0 ? r : key_take_all(&request_table, 1, ret_reconcile, request, error);
 }
 
@@ -76,7 +86,7 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
                 (void)json_object_set_new(reply, "dryRun", json_true());
         if (error != NULL) {
                 char message[PATH_MAX + 1024];
-                const char *hint = failure_hint(error);
+                const char *hint = pool_kind_hint(error);
 
                 (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
                                understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "",

@@ -22,15 +22,22 @@ struct reconcile_round {
                 char driver[VOLUME_DRIVER_MAX];
         } * records; /* all that there were at first; owned */
         size_t count;
+        bool frozen; /* a filesystem that a killed call froze could not be thawed */
 };
 
 /* reconcile_volumes() - every record of the driver, with its device and its mounts. */
 int reconcile_volumes(struct reconcile_round *round, struct error *error);
 
+/* reconcile_stages() - empty directories of volumes by name that no record names; after reconcile_volumes(). */
+void reconcile_stages(struct reconcile_round *round);
+
 /* reconcile_loops() - loop devices of flexgraft without a record. */
 int reconcile_loops(struct reconcile_round *round, struct error *error);
 
-/* reconcile_mounts() - records of mounts in containers that are gone; mounts that nothing serves any more. */
-void reconcile_mounts(struct reconcile_round *round);
+/*
+ * reconcile_mounts() - records of mounts in containers that are gone; mounts that nothing serves any more. Errors: EXDEV
+ * this is another pid namespace than that of a record: here nothing can be said about the processes of the node.
+ */
+int reconcile_mounts(struct reconcile_round *round, struct error *error);
 
 #endif

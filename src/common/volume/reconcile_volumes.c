@@ -5,17 +5,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "base/text.h"
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "volume/call.h"
 #include "volume/choose.h"
+#include "volume/kubelet.h"
 #include "volume/mount_dir.h"
-
-#define IDLE_SECONDS 600
+#include "volume/named_stage.h"
+#include "volume/reconcile_idle.h"
+#include "volume/sighting.h"
 
 /* ---- one volume */
 
@@ -55,7 +55,7 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
         }
         (void)text_copy(copy, sizeof copy, dir); /* dir points into the record */
         if (!round->reconcile->dry_run)
-                mount_dir_unmake(copy, place->made);
+                mount_dir_unmake(copy, named_stage_is(&call->config, copy) ? 1 : place->made);
         volume_record_forget(&call->record, copy);
         return 0;
 }
@@ -65,6 +65,8 @@ static void drop(struct reconcile_round *round, struct volume_call *call)
         struct error error = {};
 
         reconcile_did(round->reconcile, "removed the record", call->record.name);
+        if (!round->reconcile->dry_run)
+                sighting_forget(call);
         if (!round->reconcile->dry_run && volume_call_drop(call, &error) < 0)
                 reconcile_problem(round->reconcile, call->record.name, &error);
 }
@@ -95,6 +97,10 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
         if (r <= 0 || call->kind->node_device)
                 return 0;
         volume_call_device(call, &device);
+        if ((r = reconcile_check_list(call, &error)) < 0) {
+                reconcile_problem(round->reconcile, call->record.name, &error);
+                return r;
+        }
         if (!round->reconcile->dry_run &&
             ((r = block_device_check_unused(&device, &error)) < 0 || (r = call->kind->detach(call, &error)) < 0)) {
                 reconcile_problem(round->reconcile, call->record.name, &error);
@@ -164,16 +170,16 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         return changed;
 }
 
-/*
- * Whether no pod has had the volume for so long that kubelet has forgotten it, as when it was killed between two steps.
- * Should kubelet come back, its next step attaches the volume again.
- */
-static bool is_idle(const struct volume_call *call)
+/* kubelet removes its directory of a volume after unmountdevice, which it does not call here. */
+static void take_forgotten(struct reconcile_round *round, struct volume_call *call)
 {
-        struct stat st;
+        const char *staged = call->record.staged.dir;
+        char dir[PATH_MAX];
 
-        return call->record.published_count == 0 && fstatat(call->state.dir_fd, call->record.file, &st, 0) == 0 &&
-               st.st_mtime < time(NULL) - IDLE_SECONDS;
+        (void)text_copy(dir, sizeof dir, staged != NULL ? staged : "");
+        take_away(round, call);
+        if (!round->reconcile->dry_run && call->record.staged.dir == NULL && kubelet_stages_on(&call->config, dir))
+                mount_dir_unmake(dir, 1);
 }
 
 static void reconcile_volume(struct reconcile_round *round, struct volume_call *call)
@@ -202,15 +208,9 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         if (record->formatting[0] != '\0' && attached == 0)
                 return; /* the record must say that the filesystem is unfinished */
         changed = forget_gone(round, call);
-        if (attached > 0 && is_idle(call)) {
-                if (record->staged.dir == NULL) {
-                        take_away(round, call);
-                        return;
-                }
-                error_because(&error, EBUSY, "look for users", record->name,
-                              "mounted on %s, and no pod has had it for %d minutes; call unmountdevice and detach",
-                              record->staged.dir, IDLE_SECONDS / 60);
-                reconcile_problem(round->reconcile, record->name, &error);
+        if (attached > 0 && !changed && !begun && reconcile_is_forgotten(round, call)) {
+                take_forgotten(round, call);
+                return;
         }
         if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
                                    : record->published_count == 0)
@@ -226,7 +226,9 @@ static void reconcile_name(struct reconcile_round *round, const char *name, cons
         struct error error = {};
 
         request = (struct volume_request){};
-        call = (struct volume_call){ .request = &request, .state = STATE_NONE, .config = round->config };
+        call = (struct volume_call){
+                .request = &request, .state = STATE_NONE, .provisioned = STATE_NONE, .config = round->config
+        };
         (void)text_copy(request.name, sizeof request.name, name);
         (void)text_copy(call.driver, sizeof call.driver, driver);
         (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/reply.h"
 #include "process/log.h"
+#include "volume/kinds.h"
 
 /* kubelet waits until its pipes are closed, and a worker that hangs shares them. */
 static int say(json_t *reply)
@@ -55,11 +56,12 @@ int volume_reply_success(const struct volume_call *call)
 int volume_reply_failure(const struct volume_request *request, const struct error *error)
 {
         static char message[3 * PATH_MAX]; /* static, for its size */
-        const char *hint = failure_hint(error);
+        const char *hint = volume_kind_hint(request, error);
         const char *volume = request->name[0] != '\0' ? request->name : request->dir;
         bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
                                              : strcmp(volume, error->subject) == 0;
         size_t length;
+        json_t *reply;
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
@@ -77,5 +79,8 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
                 (void)snprintf(message + length, sizeof message - length, "%s%s%s [id %s]", hint != NULL ? " (" : "",
                                hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
         log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum));
-        return say(json_pack("{s:s, s:o}", "status", "Failure", "message", reply_printable(message)));
+        reply = json_pack("{s:s, s:o}", "status", "Failure", "message", reply_printable(message));
+        if (request->tells_errno) /* kubelet knows no such field */
+                (void)json_object_set_new(reply, "error", failure_detail(error, hint));
+        return say(reply);
 }

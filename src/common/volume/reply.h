@@ -2,6 +2,8 @@
 /*
  * reply.h - the answer of a verb, as kubelet expects it.
  *
+ * Run from no driver's directory, as csi-driver runs it, a failure has the "error" of the other programs, too.
+ *
  * A failure exits 0, too: kubelet logs the whole command line, with secrets, of a driver that exits otherwise.
  */
 #ifndef FLEXGRAFT_VOLUME_REPLY_H

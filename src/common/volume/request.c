@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/text.h"
+#include "state/access.h"
+#include "volume/kind_words.h"
 
 #define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
@@ -84,6 +86,119 @@ static int spell_values(json_t *options, struct error *error)
         return 0;
 }
 
+static int take_name(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+
+        return text_copy(request->name, sizeof request->name, json_string_value(value))
+                       ? 0
+                       : json_value_refuse(error, name, "is too long");
+}
+
+static int take_fs_type(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+        const char *text = json_string_value(value);
+
+        if (!text_copy(request->fs_type, sizeof request->fs_type, text) ||
+            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(text))
+                return json_value_refuse(error, name, "is not a filesystem's name");
+        return 0;
+}
+
+/* ro and true, of any of these rows, make a volume read-only. */
+static int take_access(const char *const *words, void *object, const char *name, const json_t *value,
+                       struct error *error)
+{
+        struct volume_request *request = object;
+        size_t index;
+        int r = key_word(words, name, value, &index, error);
+
+        if (r == 0 && index == 0)
+                request->read_only = true;
+        return r;
+}
+
+static const char *const modes[] = { "ro", "rw", NULL };
+
+static int take_mode(void *object, const char *name, const json_t *value, struct error *error)
+{
+        return take_access(modes, object, name, value, error);
+}
+
+static int take_read_only(void *object, const char *name, const json_t *value, struct error *error)
+{
+        static const char *const words[] = { "true", "false", NULL };
+
+        return take_access(words, object, name, value, error);
+}
+
+static int take_mount_options(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+
+        (void)name;
+        return mount_options_add_list(&request->mount_options, json_string_value(value), error);
+}
+
+static const char *const target_types[] = { "mount", "block", NULL };
+
+static int take_target_type(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+        size_t index;
+        int r = key_word(target_types, name, value, &index, error);
+
+        if (r == 0)
+                request->block = index == 1;
+        return r;
+}
+
+static int take_access_mode(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+        size_t index;
+        int r = key_word(access_modes, name, value, &index, error);
+
+        if (r == 0)
+                request->access_mode = access_modes[index];
+        return r;
+}
+
+/* volume_kind_requested() reads it: a program that only wants the name links no kind. */
+static int take_type(void *object, const char *name, const json_t *value, struct error *error)
+{
+        (void)object;
+        (void)name;
+        (void)value;
+        (void)error;
+        return 0;
+}
+
+#define COMMA ,
+static const char *const types[] = { VOLUME_TYPES(VOLUME_TYPE_WORD, COMMA), NULL };
+
+/* Every value is a string here (spell_values()). A row overrides one further down that says the same. */
+static const struct key keys[] = {
+        { "kubernetes.io/pvOrVolumeName", 1, 0, KEY_STRING, .take = take_name, .help = "name of the volume" },
+        { "kubernetes.io/fsType", 1, 0, KEY_STRING, .take = take_fs_type, .help = "as fsType, which it overrides" },
+        { "kubernetes.io/readwrite", 1, 0, KEY_WORD, .words = modes, .take = take_mode,
+          .help = "whether the volume is read-only" },
+        { "type", 1, 0, KEY_WORD, .words = types, .take = take_type,
+          .help = "the kind of the volume; without it the driver's name or the options tell" },
+        { "name", 1, 0, KEY_STRING, .take = take_name, .help = "the volume's name, where kubelet gives none" },
+        { "fsType", 1, 0, KEY_STRING, .take = take_fs_type,
+          .help = "filesystem that a blank device gets: ext4, xfs or btrfs" },
+        { "readOnly", 1, 0, KEY_BOOLEAN, .take = take_read_only, .preset = "false", .help = "mount it read-only" },
+        { "mountOptions", 1, 0, KEY_STRING, .take = take_mount_options, .preset = "nosuid,nodev",
+          .help = "as for mount(8), separated by commas" },
+        { "targetType", 1, 0, KEY_WORD, .words = target_types, .take = take_target_type, .preset = "mount",
+          .help = "block: the volume's device is placed on the file DIR, and no filesystem is mounted" },
+        { "accessMode", 1, 0, KEY_WORD, .words = access_modes, .take = take_access_mode,
+          .help = "of CSI; a mode that volume-create recorded overrides it if that allows less" },
+};
+const struct key_table volume_request_keys = KEY_TABLE(keys);
+
 static int parse_options(struct volume_request *request, const char *text, struct error *error)
 {
         const char *value;
@@ -107,34 +222,13 @@ static int parse_options(struct volume_request *request, const char *text, struc
         if ((r = spell_values(request->options, error)) < 0)
                 return r;
 
-        if ((r = volume_request_option(request, "kubernetes.io/pvOrVolumeName", &value, error)) < 0)
-                return r;
-        if (value == NULL && (r = volume_request_option(request, "name", &value, error)) < 0)
-                return r;
-        if (value == NULL)
-                return json_value_refuse(error, "kubernetes.io/pvOrVolumeName", "the volume has no name");
-        if (!text_copy(request->name, sizeof request->name, value))
-                return json_value_refuse(error, "kubernetes.io/pvOrVolumeName", "is too long");
-
-        if ((r = volume_request_option(request, "kubernetes.io/fsType", &value, error)) < 0 ||
-            (value == NULL && (r = volume_request_option(request, "fsType", &value, error)) < 0))
-                return r;
-        if (value != NULL && (!text_copy(request->fs_type, sizeof request->fs_type, value) ||
-                              strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(value)))
-                return json_value_refuse(error, "kubernetes.io/fsType", "is not a filesystem's name");
-
-        if ((r = volume_request_option(request, "kubernetes.io/readwrite", &value, error)) < 0)
-                return r;
-        if (value != NULL && strcmp(value, "ro") != 0 && strcmp(value, "rw") != 0)
-                return json_value_refuse(error, "kubernetes.io/readwrite", "must be \"ro\" or \"rw\"");
-        request->read_only = value != NULL && strcmp(value, "ro") == 0;
-        if ((r = volume_request_option(request, "readOnly", &value, error)) < 0)
-                return r;
-        request->read_only = request->read_only || (value != NULL && strcmp(value, "true") == 0);
-
-        if ((r = volume_request_option(request, "mountOptions", &value, error)) < 0 ||
-            (value != NULL && (r = mount_options_add_list(&request->mount_options, value, error)) < 0))
-                return r;
+        for (size_t i = volume_request_keys.count; i-- > 0;)
+                if ((r = volume_request_option(request, keys[i].name, &value, error)) < 0 ||
+                    (value != NULL && (r = key_take(&keys[i], keys[i].name, request,
+                                                    json_object_get(request->options, keys[i].name), error)) < 0))
+                        return r;
+        if (request->name[0] == '\0')
+                return json_value_refuse(error, keys[0].name, "the volume has no name");
         mount_options_default(&request->mount_options);
         request->read_only = request->read_only || request->mount_options.read_only;
         return 0;

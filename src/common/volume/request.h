@@ -2,8 +2,8 @@
 /*
  * request.h - the request of a verb of the FlexVolume driver: its arguments, with the options of a volume.
  *
- * Unknown options are ignored (and logged): kubelet adds some, and volumes may have others. Secrets are dropped when the
- * options are parsed.
+ * Whether a volume has an option is checked when its kind is known (volume/kinds.h). Secrets are dropped when the options
+ * are parsed.
  */
 #ifndef FLEXGRAFT_VOLUME_REQUEST_H
 #define FLEXGRAFT_VOLUME_REQUEST_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/key.h"
 #include "mount/options.h"
 #include "state/volume_record.h"
 #include "volume/verbs.h"
@@ -23,15 +24,21 @@
 struct volume_request {
         enum verb verb;
         char driver[VOLUME_DRIVER_MAX]; /* the driver's directory, "flexgraft~loop"; "" run by hand from elsewhere */
-        char name[VOLUME_NAME_MAX];     /* of the volume; "" for verbs that get none */
-        const char *node;               /* borrowed from argv; NULL where the verb has none */
-        char dir[PATH_MAX];             /* normal; "" */
+        bool tells_errno;           /* run from no driver's directory, not by kubelet: a failure has its "error", too */
+        char name[VOLUME_NAME_MAX]; /* of the volume; "" for verbs that get none */
+        const char *node;           /* borrowed from argv; NULL where the verb has none */
+        char dir[PATH_MAX];         /* normal; "" */
         uint64_t new_size_bytes;
         json_t *options;                  /* the object, less secrets; owned; NULL where the verb has none */
         char fs_type[VOLUME_FS_TYPE_MAX]; /* "": none */
         bool read_only;
+        bool block;              /* its device is wanted, not the filesystem on it */
+        const char *access_mode; /* of CSI, a constant; NULL: none */
         struct mount_options mount_options;
 };
+
+/* The options that volumes of all kinds have; what a kind has besides them is in its row (volume/kind.h). */
+extern const struct key_table volume_request_keys;
 
 /*
  * volume_request_parse() - the arguments of a verb, argv[1] and on.

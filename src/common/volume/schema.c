@@ -8,7 +8,6 @@
 #define SIZES (BIT(EXPANDVOLUME) | BIT(EXPANDFS))
 
 static const char *const not_supported_words[] = { "Not supported", NULL };
-static const char *const failure_words[] = { "Failure", NULL };
 
 static const struct key capability_keys[] = {
         { "attach", ALL, ALL, KEY_BOOLEAN, .help = "whether volumes are attached before they are mounted" },
@@ -32,12 +31,6 @@ static const struct key success_keys[] = {
 };
 static const struct key_table success = KEY_TABLE(success_keys);
 
-static const struct key failed_keys[] = {
-        { "status", ALL, ALL, KEY_WORD, .words = failure_words, .help = "the verb was not carried out" },
-        { "message", ALL, ALL, KEY_ANY, .help = "one sentence: what failed, on what, and why" },
-};
-static const struct key_table failed = KEY_TABLE(failed_keys);
-
 static const struct key not_supported_keys[] = {
         { "status", ALL, ALL, KEY_WORD, .words = not_supported_words, .help = "no volume of this driver has the verb" },
         { "message", ALL, ALL, KEY_ANY, .help = "the same in words" },
@@ -46,7 +39,7 @@ static const struct key_table not_supported = KEY_TABLE(not_supported_keys);
 
 static const struct schema_form replies[] = {
         { "done", ALL, &success },
-        { "failed", ALL, &failed },
+        { "failed", ALL, &schema_failure },
         { "not supported", ALL, &not_supported },
         {},
 };

@@ -8,6 +8,9 @@
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
+#include "volume/named_stage.h"
+#include "volume/provisioned.h"
+#include "volume/sighting.h"
 
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
 {
@@ -17,12 +20,36 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         return mount_fd < 0 ? mount_fd : mount_dir_put(call, mount_fd, made, /* staged= */ true, durability, error);
 }
 
+/* Only attached: mount places the device itself. */
+static int stage_block(struct volume_call *call, struct error *error)
+{
+        int r;
+
+        if (call->wrapper != NULL)
+                return fail_because(error, EINVAL, "stage", call->request->name,
+                                    "%s: such a volume is for a filesystem, not for a device", call->wrapper->flag);
+        if ((r = call->kind->attach(call, error)) < 0)
+                return r;
+        if (mount_dir_is_staged(call))
+                return fail_because(error, EBUSY, "stage", call->request->name,
+                                    "the volume is mounted on %s; unmount it there first", call->record.staged.dir);
+        sighting_forget(call); /* a pod is to have it */
+        return 0;
+}
+
 int volume_stage(struct volume_call *call, struct error *error)
 {
         int r = volume_choose_open(call, error);
 
-        if (r < 0 || !call->kind->has_device)
+        if (r < 0 || (!call->kind->has_device && !call->request->block))
                 return r;
+        if (!call->kind->has_device)
+                return fail_because(error, EINVAL, "stage", call->request->name,
+                                    "volumes of type %s have no device; use it as a filesystem", call->kind->word);
+        if ((r = provisioned_hold(call, error)) < 0)
+                return r;
+        if (call->request->block)
+                return stage_block(call, error);
         return call->wrapper != NULL ? call->wrapper->stage(call, error) : volume_stage_attached(call, error);
 }
 
@@ -37,11 +64,15 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         if (r == MOUNT_DIR_TAKEN)
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
                                     dir);
-        if (r == MOUNT_DIR_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0)
+        if (r == MOUNT_DIR_OURS && call->record.staged.dir != NULL && strcmp(call->record.staged.dir, dir) == 0) {
+                sighting_forget(call); /* a pod is to have it */
                 return 0;
+        }
         if (r == MOUNT_DIR_OURS)
                 return mount_dir_adopt(call, dir, /* staged= */ true, error);
         /* not on dir, so elsewhere */
+        if (mount_dir_is_staged(call) && (r = named_stage_take_off(call, "mount", error)) < 0)
+                return r;
         if (mount_dir_is_staged(call))
                 return fail_because(error, EBUSY, "mount", dir,
                                     "the volume is already mounted on %s; unmount it there first",

@@ -22,6 +22,12 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         return r;
 }
 
+/* For CSI, whose driver removes the directory, or the file, also where an earlier boot made it. kubelet does it for FlexVolume. */
+static bool removes_dir(const struct volume_call *call)
+{
+        return call->request->verb == VERB_UNMOUNT && call->driver[0] == '\0';
+}
+
 int volume_take_off(struct volume_call *call, struct error *error)
 {
         const char *dir = call->request->dir;
@@ -42,6 +48,8 @@ int volume_take_off(struct volume_call *call, struct error *error)
         }
         if (call->request->verb == VERB_UNMOUNT && (r = unmake(call, dir, error)) < 0)
                 return r; /* still in the record, for the next call */
+        if (removes_dir(call))
+                mount_dir_unmake(dir, 1);
         place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
         if (place != NULL) {
                 mount_dir_unmake(dir, place->made);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_copy.h - the content of one block device on another.
+ */
+#ifndef FLEXGRAFT_BLOCK_DEVICE_COPY_H
+#define FLEXGRAFT_BLOCK_DEVICE_COPY_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "block/device.h"
+
+#define BLOCK_DEVICE_CHUNK_BYTES 4096U
+
+/*
+ * block_device_copy() - all that from has, or as much as to has room for; it is on the disk then. Nobody else may have
+ * either. only_changes: to is read first, and only chunks that differ are written.
+ *
+ * Gives: ret_begun, true, also after a failure, once something was to be written.
+ * Errors: EBUSY; ECANCELED the program was interrupted.
+ */
+int block_device_copy(const struct block_device *from, const struct block_device *to, bool only_changes,
+                      bool *ret_begun, struct error *error);
+
+#endif

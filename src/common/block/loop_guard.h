@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop_guard.h - a block device that a container may open: behind a loop device of its own, so that no ioctl reaches
+ * the device itself (docs/KERNEL.md#raw-devices).
+ *
+ * A guard is two loop devices of neighbouring numbers: the outer one, on the device, is the container's; the keeper, on
+ * the outer one, holds it open, so that the container cannot detach it. Both have high random numbers, which no later
+ * guard is likely to have again, and which are taken away with it: LOOP_CTL_GET_FREE gives any that is unused to others.
+ */
+#ifndef FLEXGRAFT_BLOCK_LOOP_GUARD_H
+#define FLEXGRAFT_BLOCK_LOOP_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define LOOP_CONTROL "/dev/loop-control"
+#define LOOP_GUARD_FIRST 4096     /* the lowest number of a guard */
+#define LOOP_GUARD_END (1U << 20) /* of minor numbers; there are fewer where each has some for its partitions */
+
+/*
+ * loop_guard_make() - a guard of a device. It ends with the returned descriptor, unless loop_guard_keep() was called.
+ *
+ * Needs:   CAP_SYS_ADMIN.
+ * Takes:   device, makedev() of the node at path; key, which the keeper's name holds: the guard's owner.
+ * Gives:   ret_number, makedev() of the outer loop device.
+ * Returns: a descriptor of the keeper, owned by the caller.
+ * Errors:  EOPNOTSUPP there are no loop devices; ESTALE the device's path leads to another device by now.
+ */
+int loop_guard_make(const char *path, uint64_t device, uint64_t key, bool writes, uint64_t *ret_number,
+                    struct error *error);
+
+/* loop_guard_keep() - let a guard outlive this process. Takes: the descriptor of loop_guard_make(). */
+int loop_guard_keep(int keeper_fd, struct error *error);
+
+/*
+ * loop_guard_hold() - hold the guard that an earlier call made, so that no other call releases it meanwhile.
+ * Returns: a descriptor, owned by the caller; or -ENXIO, without a message: there is none with this number and key.
+ */
+int loop_guard_hold(uint64_t number, uint64_t key);
+
+/* loop_guard_grow() - adopt the new size of the device; nothing where there is no guard with this number and key. */
+int loop_guard_grow(uint64_t number, uint64_t key, struct error *error);
+
+/*
+ * loop_guard_release() - write out what the outer loop device has, and detach both.
+ * Returns: 0 they are gone; 1 a process still has the outer one open: the guard stays; or negative errno.
+ */
+int loop_guard_release(uint64_t number, uint64_t key, struct error *error);
+
+/*
+ * loop_guard_tidy() - take away unused loop devices with numbers of guards, which calls that were killed have left: when
+ * all others are in use, LOOP_CTL_GET_FREE gives them to others. Returns how many, 20 at most; or negative errno.
+ */
+int loop_guard_tidy(struct error *error);
+
+/* loop_guard_exists() - whether the keeper of a guard is attached, whatever its key. */
+bool loop_guard_exists(uint64_t number);
+
+/* loop_guard_reserves() - whether a loop device's number ("/dev/loop3": 3) is for guards only. */
+bool loop_guard_reserves(unsigned index);
+
+/* loop_guard_is_part() - whether a path is that of a guard's loop device, or of a partition of one. */
+bool loop_guard_is_part(const char *path);
+
+/*
+ * loop_guard_is_bound() - whether a loop device is attached to anything, as sysfs has it: LOOP_GET_STATUS64 asks the file
+ * behind it, which a container may have chosen (LOOP_CHANGE_FD): it could hang.
+ */
+bool loop_guard_is_bound(unsigned index);
+
+#endif

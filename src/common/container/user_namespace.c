@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "container/user_namespace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "process/namespace.h"
+#include "process/proc.h"
+#include "process/sealed_child.h"
+
+static bool is_same(const struct stat *one, const struct stat *other)
+{
+        return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
+}
+
+int user_namespace_outermost(int *fd, bool *ret_own, uid_t *ret_owner)
+{
+        struct stat ours;
+        struct stat st;
+
+        int r = proc_own_namespace(OWN_USERS, &ours);
+
+        if (r < 0 || fstat(*fd, &st) < 0)
+                return r < 0 ? r : -errno;
+        *ret_owner = 0;
+        *ret_own = !is_same(&st, &ours);
+        if (!*ret_own)
+                return 0;
+        for (;;) { /* at most 32 levels (user_namespaces(7)) */
+                cleanup_close int parent = ioctl(*fd, NS_GET_PARENT);
+
+                if (parent < 0 || fstat(parent, &st) < 0)
+                        return -errno;
+                if (is_same(&st, &ours))
+                        break;
+                fd_close(fd);
+                *fd = fd_take(&parent);
+        }
+        return ioctl(*fd, NS_GET_OWNER_UID, ret_owner) < 0 ? -errno : 0;
+}
+
+bool user_namespace_owns(uid_t user, int ns_fd)
+{
+        cleanup_close int fd = ioctl(ns_fd, NS_GET_USERNS);
+        uid_t owner = 0;
+        bool own = false;
+
+        return fd >= 0 && user_namespace_outermost(&fd, &own, &owner) == 0 && own && owner == user;
+}
+
+struct read_job {
+        int user_ns_fd;
+        const char *container;
+        const char *map;
+        struct id_range *ranges;
+        int count;
+};
+
+static int enter(void *argument, struct error *error)
+{
+        const struct read_job *job = argument;
+        int r = namespace_enter_user(job->user_ns_fd, job->container, error);
+
+        return r < 0 ? r : job->user_ns_fd; /* any descriptor: it has entered */
+}
+
+/* The child may have ended: its map can be read until it is waited for. */
+static int read_of_child(int pid, void *argument, struct error *error)
+{
+        struct read_job *job = argument;
+        char path[32];
+        cleanup_close int proc_fd = -EBADF;
+
+        (void)snprintf(path, sizeof path, "/proc/%d", pid);
+        proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (proc_fd < 0)
+                return fail(error, errno, "open", path);
+        job->count = id_ranges_read(proc_fd, job->map, job->ranges);
+        return job->count < 0 ? fail(error, -job->count, "read", job->map) : 0;
+}
+
+int user_namespace_read(int user_ns_fd, int proc_fd, const char *map, const char *container,
+                        struct id_range *ret_ranges, struct error *error)
+{
+        struct read_job job = { .user_ns_fd = user_ns_fd, .container = container, .map = map, .ranges = ret_ranges };
+        int count = id_ranges_read(proc_fd, map, ret_ranges);
+        struct stat theirs;
+        struct stat st;
+        int fd;
+
+        /* A process never returns from a nested namespace: if it is in this one now, it was when its map was read. */
+        if (count >= 0 && fstat(user_ns_fd, &st) == 0 && fstatat(proc_fd, "ns/user", &theirs, 0) == 0 &&
+            is_same(&st, &theirs))
+                return count;
+        fd = sealed_child_run_attended(enter, read_of_child, &job, &user_ns_fd, 1, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&fd); /* a copy of the namespace's */
+        return job.count;
+}

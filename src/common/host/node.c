@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.c - probes of what is around flexgraft on the node (host/probes.h). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "host/probes.h"
+
+#define PLUGINS "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" /* kubelet's --volume-plugin-dir, its default */
+#define HOOK "flexgraft.json"                                         /* as "make install" names it */
+
+/* Podman and CRI-O read these. */
+void probe_hooks(const char *argument, struct host_finding *ret_finding)
+{
+        static const char *const directories[] = { "/etc/containers/oci/hooks.d", "/usr/share/containers/oci/hooks.d",
+                                                   "/usr/local/share/containers/oci/hooks.d" };
+        const char *directory = NULL;
+        char path[256];
+
+        (void)argument;
+        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+                (void)snprintf(path, sizeof path, "%s/" HOOK, directories[i]);
+                if (access(path, F_OK) == 0) {
+                        host_found(ret_finding, HOST_OK, "%s", path);
+                        return;
+                }
+                if (access(directories[i], F_OK) == 0)
+                        directory = directories[i];
+        }
+        if (directory != NULL)
+                host_found(ret_finding, HOST_MISSING, "%s has no " HOOK, directory);
+        else
+                host_found(ret_finding, HOST_MISSING, "there is no directory of OCI hooks");
+}
+
+/*
+ * Whether a directory has an entry of a driver of ours: NAME~flexgraft, or VENDOR~KIND/KIND with our verbs beside it.
+ */
+static bool has_driver(const char *directory)
+{
+        DIR *list = opendir(directory);
+        const struct dirent *entry;
+        char path[512];
+        bool found = false;
+
+        while (list != NULL && !found && (entry = readdir(list)) != NULL) {
+                (void)snprintf(path, sizeof path, "%s/%.255s/verbs/mountdevice", directory, entry->d_name);
+                found = access(path, F_OK) == 0;
+        }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return found;
+}
+
+void probe_kubelet(const char *argument, struct host_finding *ret_finding)
+{
+        (void)argument;
+        if (access(PLUGINS, F_OK) < 0)
+                host_found(ret_finding, HOST_UNKNOWN, "there is no " PLUGINS);
+        else if (access(PLUGINS, W_OK) < 0 && errno == EROFS)
+                host_found(ret_finding, HOST_MISSING, PLUGINS " is on a read-only filesystem");
+        else if (has_driver(PLUGINS))
+                host_found(ret_finding, HOST_OK, "the driver is installed in " PLUGINS);
+        else
+                host_found(ret_finding, HOST_MISSING, "the driver is not installed in " PLUGINS);
+}
+
+static bool file_says(const char *path, const char *text)
+{
+        char content[64];
+
+        return file_read(AT_FDCWD, path, content, sizeof content) > 0 && text_starts(content, text);
+}
+
+void probe_apparmor(const char *argument, struct host_finding *ret_finding)
+{
+        char label[256];
+        ssize_t length;
+
+        (void)argument;
+        if (!file_says("/sys/module/apparmor/parameters/enabled", "Y")) {
+                host_found(ret_finding, HOST_OK, "the kernel has it not, or it is off");
+                return;
+        }
+        length = file_read(AT_FDCWD, "/proc/self/attr/current", label, sizeof label);
+        if (length <= 0 || text_starts(label, "unconfined")) {
+                host_found(ret_finding, HOST_OK, "it is on, and this program is not confined");
+                return;
+        }
+        label[strcspn(label, "\n")] = '\0';
+        host_found(ret_finding, HOST_UNKNOWN, "this program is confined by %s", label);
+}
+
+void probe_selinux(const char *argument, struct host_finding *ret_finding)
+{
+        (void)argument;
+        if (file_says("/sys/fs/selinux/enforce", "1"))
+                host_found(ret_finding, HOST_UNKNOWN, "it is enforcing");
+        else if (file_says("/sys/fs/selinux/enforce", "0"))
+                host_found(ret_finding, HOST_OK, "it is permissive");
+        else
+                host_found(ret_finding, HOST_OK, "the kernel has it not, or it is off");
+}
+
+/* What was written in the future was written by a clock that was right, or this one is not. */
+void probe_clock(const char *argument, struct host_finding *ret_finding)
+{
+        struct timespec now;
+        struct stat st;
+
+        (void)argument;
+        if (clock_gettime(CLOCK_REALTIME, &now) < 0 || stat("/proc/self/exe", &st) < 0)
+                host_found_call(ret_finding, errno, "clock_gettime");
+        else if (now.tv_sec < st.st_mtime)
+                host_found(ret_finding, HOST_MISSING, "it is earlier than the date of this program's file");
+        else
+                host_found(ret_finding, HOST_OK, "it is later than the date of this program's file");
+}

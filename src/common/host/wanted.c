@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/wanted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "block/filesystem.h"
+#include "host/devices.h"
+#include "host/rows.h"
+#include "inject/source.h"
+#include "provision/pool.h"
+#include "provision/pool_kind.h"
+#include "provision/profile.h"
+#include "provision/profile_file.h"
+#include "state/policy.h"
+#include "volume/kinds.h"
+
+/* ---- needs by name */
+
+static void want(struct wanted *wanted, const char *name, need_set needs)
+{
+        json_t *before = json_object_get(wanted->needs, name);
+
+        if (needs != 0)
+                (void)json_object_set_new(wanted->needs, name,
+                                          json_integer((json_int_t)(needs | (need_set)json_integer_value(before))));
+}
+
+/* What a kind of mount needs, and what it is called in "kinds" of a policy, and of a request. */
+static need_set needs_of_mount(const char *word)
+{
+        for (size_t i = 0; source_kinds[i] != NULL; i++)
+                if (strcmp(source_kinds[i]->word, word) == 0)
+                        return source_kinds[i]->needs;
+        return 0;
+}
+
+static need_set needs_of_volume(const char *word)
+{
+        const struct volume_kind *kind = volume_kind_find(word);
+
+        if (kind == NULL)
+                return 0;
+        return kind->needs | (kind->has_device ? filesystem_needs("") : 0);
+}
+
+/* ---- files */
+
+static struct wanted_file *add_file(struct wanted *wanted, const char *name)
+{
+        struct wanted_file *file = &wanted->files[wanted->file_count];
+
+        if (wanted->file_count + 1 < WANTED_FILES_MAX)
+                wanted->file_count++; /* the last is for those that are too many */
+        *file = (struct wanted_file){};
+        (void)snprintf(file->name, sizeof file->name, "%s", name);
+        return file;
+}
+
+static void tell(struct wanted_file *file, int r, const struct error *error)
+{
+        if (r < 0 && strstr(error_why(error), error->subject) == NULL && error->errnum == EBADMSG)
+                host_found(&file->finding, HOST_MISSING, "%s: %s", error->subject, error_why(error));
+        else if (r < 0)
+                host_found_error(&file->finding, error);
+        else
+                host_found(&file->finding, HOST_OK, "it can be read, or there is none");
+}
+
+static void read_policy(struct wanted *wanted, struct error *error)
+{
+        static const char *const sections[] = { "annotations", "volumes" };
+        struct wanted_file *file = add_file(wanted, "policy.json");
+        char name[64];
+        int r = 0;
+
+        for (size_t section = 0; r == 0 && section < 2; section++) {
+                cleanup_policy struct policy policy = {};
+
+                if ((r = policy_load(&policy, sections[section], error)) < 0)
+                        break;
+                (void)snprintf(name, sizeof name, "policy.json (%s)", sections[section]);
+                for (size_t i = 0; section == 0 && source_kinds[i] != NULL; i++)
+                        if (policy_lists(&policy, "kinds", source_kinds[i]->word))
+                                want(wanted, name, source_kinds[i]->needs);
+                for (size_t i = 0; section == 1 && volume_kinds[i] != NULL; i++)
+                        if (policy_lists(&policy, "kinds", volume_kinds[i]->word))
+                                want(wanted, name, needs_of_volume(volume_kinds[i]->word));
+                if (policy_says(&policy, "raw"))
+                        want(wanted, name, source_raw.needs);
+        }
+        tell(file, r, error);
+}
+
+static void read_profiles(struct wanted *wanted, struct error *error)
+{
+        struct wanted_file *file = add_file(wanted, "profiles.json");
+        cleanup_json json_t *matrix = NULL;
+        const char *name;
+        json_t *profile;
+        int r = profile_file_read(&matrix, error);
+
+        tell(file, r, error);
+        json_object_foreach (matrix, name, profile) {
+                char text[WANTED_NAME_MAX];
+
+                (void)snprintf(text, sizeof text, "profile %.128s", name);
+                if (!profile_is_block(profile))
+                        want(wanted, text, filesystem_needs(profile_fs_type(profile)));
+        }
+}
+
+/* The pool "default" that no file names is made with its first volume. */
+static bool is_to_be_made(const struct config *config, const struct pool *pool)
+{
+        size_t length = strlen(config->state_dir);
+
+        return strcmp(pool->name, POOL_DEFAULT) == 0 && pool->kind == &pool_loop &&
+               strncmp(pool->path, config->state_dir, length) == 0 && access(pool->path, F_OK) < 0 && errno == ENOENT;
+}
+
+static int add_pool(const struct pool *pool, void *argument, struct error *error)
+{
+        struct wanted *wanted = argument;
+        char name[WANTED_NAME_MAX];
+        struct wanted_file *file;
+
+        (void)snprintf(name, sizeof name, "pool %.128s", pool->name);
+        file = add_file(wanted, name);
+        if (pool->kind == NULL) {
+                tell(file, -EBADMSG, error);
+                return 0;
+        }
+        file->pool = true;
+        if (!is_to_be_made(&wanted->config, pool)) /* nobody has asked for it yet */
+                want(wanted, name, pool->kind->needs | (pool->kind->no_device ? 0 : filesystem_needs("")));
+        return 0;
+}
+
+int wanted_read(const json_t *kinds, struct wanted *ret_wanted, struct error *error)
+{
+        struct error broken = {};
+        const json_t *kind;
+        size_t i;
+        int r;
+
+        ret_wanted->needs = json_object();
+        tell(add_file(ret_wanted, "config.json"), config_load(&ret_wanted->config, &broken), &broken);
+        read_policy(ret_wanted, &broken);
+        read_profiles(ret_wanted, &broken);
+        r = pool_each(&ret_wanted->config, add_pool, ret_wanted, error);
+        if (r < 0)
+                tell(add_file(ret_wanted, "pools.d"), r, error);
+        json_array_foreach (kinds, i, kind) {
+                const char *word = json_string_value(kind);
+
+                want(ret_wanted, "the request", needs_of_mount(word) | needs_of_volume(word));
+        }
+        return 0;
+}
+
+void wanted_pool_measure(const struct config *config, struct wanted_file *file)
+{
+        const char *name = file->name + strlen("pool ");
+        struct pool_measure measure = {};
+        struct error error = {};
+        struct pool pool;
+        int r = pool_find(config, name, &pool, &error);
+
+        if (r == 0 && is_to_be_made(config, &pool)) {
+                host_found(&file->finding, HOST_OK, "it is made with its first volume");
+                return;
+        }
+        if (r == 0 && (pool.kind->needs & NEED(DEVICE_MAPPER)) != 0 && !device_mapper_is_registered()) {
+                host_found(&file->finding, HOST_UNKNOWN,
+                           "not measured: the kernel has not loaded dm_mod, and lvm would load it");
+                file->advice = "modprobe dm_mod and run host-check again";
+                return;
+        }
+        pool.only_read = true;
+        if (r == 0)
+                r = pool.kind->measure(config, &pool, /* parameters= */ NULL, &measure, &error);
+        if (r == 0 && measure.unknown)
+                host_found(&file->finding, HOST_UNKNOWN, "not measured: its server is asked when a volume is made");
+        else if (r == 0)
+                host_found(&file->finding, HOST_OK, "%llu MiB of %llu MiB are available",
+                           (unsigned long long)(measure.available_bytes >> 20),
+                           (unsigned long long)(measure.total_bytes >> 20));
+        else {
+                host_found_error(&file->finding, &error);
+                file->advice = pool_kind_hint(&error);
+        }
+}
+
+/* ---- what has a need */
+
+static bool has_word(const json_t *words, const char *word)
+{
+        const json_t *other;
+        size_t i;
+
+        json_array_foreach (words, i, other)
+                if (strcmp(json_string_value(other), word) == 0)
+                        return true;
+        return false;
+}
+
+json_t *wanted_kind_words(void)
+{
+        json_t *words = json_array();
+
+        for (size_t i = 0; source_kinds[i] != NULL; i++)
+                (void)json_array_append_new(words, json_string(source_kinds[i]->word));
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if (!has_word(words, volume_kinds[i]->word))
+                        (void)json_array_append_new(words, json_string(volume_kinds[i]->word));
+        return words;
+}
+
+json_t *wanted_by(const struct wanted *wanted, enum need need, bool *ret_required)
+{
+        const need_set bit = (need_set)1 << need;
+        json_t *names = json_array();
+        const char *name;
+        json_t *set;
+        char text[64];
+
+        json_object_foreach (wanted->needs, name, set)
+                if (((need_set)json_integer_value(set) & bit) != 0)
+                        (void)json_array_append_new(names, json_string(name));
+        if (host_rows[need].everyone)
+                (void)json_array_append_new(names, json_string("every program"));
+        *ret_required = json_array_size(names) > 0;
+        for (size_t i = 0; source_kinds[i] != NULL; i++)
+                if ((source_kinds[i]->needs & bit) != 0) {
+                        (void)snprintf(text, sizeof text, "mount-%s", source_kinds[i]->word);
+                        (void)json_array_append_new(names, json_string(text));
+                }
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                if ((needs_of_volume(volume_kinds[i]->word) & bit) != 0) {
+                        (void)snprintf(text, sizeof text, "volumes of type %s", volume_kinds[i]->word);
+                        (void)json_array_append_new(names, json_string(text));
+                }
+        if (host_rows[need].use != NULL)
+                (void)json_array_append_new(names, json_string(host_rows[need].use));
+        return names;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_mount.h - the filesystem on a block device as a detached mount: for the kinds of mounts that have a device. */
+#ifndef FLEXGRAFT_INJECT_DEVICE_MOUNT_H
+#define FLEXGRAFT_INJECT_DEVICE_MOUNT_H
+
+#include <stdbool.h>
+
+#include "inject/injection.h"
+
+/* device_mount_never_writes() - whether filesystems of a type are always read-only. */
+bool device_mount_never_writes(const char *fs_type);
+
+/*
+ * device_mount_make() - a source_kind's make(): a superblock on injection->device, or that which is there already, as a
+ * detached mount.
+ *
+ * Takes:  injection: device, of number record.disk; fs_type.
+ * Errors: EBUSY it is mounted with other options, or a container has it raw; EROFS; ESTALE its path leads to another
+ *         device by now; those of fsopen(), fsconfig() and fsmount().
+ */
+int device_mount_make(struct injection *injection, bool owned, struct error *error);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/listing_metrics.h"
+
+#include <stdio.h>
+
+#include "base/metrics_text.h"
+
+/* What tells a mount from others, and no more: each other word would be a series of its own. */
+static void put_labels(struct metrics_text *text, const struct listing_entry *entry)
+{
+        const struct mount_record *record = listing_record(entry);
+        char pid[16];
+
+        (void)snprintf(pid, sizeof pid, "%d", (int)record->pid);
+        metrics_label(text, "id", record->id); /* with its "~", while another replaces it */
+        metrics_label(text, "container", record->container_id[0] != '\0' ? record->container_id : pid);
+        metrics_label(text, "target", record->target);
+        metrics_label(text, "type", record->type);
+}
+
+static const struct fs_usage *find_usage(const void *things, size_t i)
+{
+        return &((const struct listing_entry *)things)[i].usage;
+}
+
+static void label_usage(struct metrics_text *text, const void *things, size_t i)
+{
+        put_labels(text, (const struct listing_entry *)things + i);
+}
+
+static bool has_problem(const struct listing_entry *entry)
+{
+        return entry->problem[0] != '\0' || entry->device != BLOCK_DEVICE_PRESENT ||
+               (listing_record(entry)->remap_key != 0 && !entry->remap_runs);
+}
+
+int listing_metrics_say(const struct listing *listing)
+{
+        size_t count = listing->count < METRICS_THINGS_MAX ? listing->count : METRICS_THINGS_MAX;
+        struct metrics_text text = {};
+
+        metrics_gauge(&text, "flexgraft_mounts", "Mounts in containers that have a record.", listing->count);
+        metrics_gauge(&text, "flexgraft_mounts_omitted",
+                      "Mounts of which there are no metrics, since there are too many.", listing->count - count);
+        metrics_gauge(&text, "flexgraft_mount_records_broken", "Records of mounts that cannot be read; at most 16.",
+                      listing->set_aside_count + listing->unreadable_count);
+        metrics_family(&text, "flexgraft_mount_state", "gauge",
+                       "1 for the state of a mount: present, covered, gone, wanted or unknown.");
+        for (size_t i = 0; i < count; i++) {
+                metrics_sample(&text, "flexgraft_mount_state");
+                put_labels(&text, &listing->entries[i]);
+                metrics_label(&text, "state", listing_state(&listing->entries[i]));
+                metrics_value(&text, 1);
+        }
+        metrics_family(&text, "flexgraft_mount_problem", "gauge",
+                       "Whether a mount does not answer, or has lost its device or its remap-daemon.");
+        for (size_t i = 0; i < count; i++) {
+                metrics_sample(&text, "flexgraft_mount_problem");
+                put_labels(&text, &listing->entries[i]);
+                metrics_value(&text, has_problem(&listing->entries[i]));
+        }
+        fs_usage_put(&text, "flexgraft_mount", listing->entries, count, find_usage, label_usage);
+        return metrics_say(&text);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/mappable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failure.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/node_path.h"
+#include "base/reply.h"
+#include "inject/remap.h"
+#include "mount/detached.h"
+#include "mount/mountinfo.h"
+#include "mount/on_node.h"
+#include "process/worker.h"
+#include "state/config.h"
+#include "state/mount_record.h"
+
+#define FUSE_TYPE "fuse.flexgraft"
+
+/* ---- the request and the replies */
+
+static const struct key keys[] = {
+        { "source", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, source), .placed = 1,
+          .help = "a directory of this node" },
+        { "target", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, target), .placed = 1,
+          .help = "a directory of this node, on which it is mounted" },
+        { "readOnly", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct mappable_request, read_only),
+          .help = "nobody can write through this mount, nor through one that is made of it" },
+        { "timeoutSeconds", 1, 0, KEY_INTEGER, 1, 3600, .offset = offsetof(struct mappable_request, timeout_seconds),
+          .preset = "60", .help = "give up after so many seconds" },
+};
+static const struct key_table request_table = KEY_TABLE(keys);
+
+static const struct key mount_keys[] = {
+        { "source", 1, 1, KEY_ANY, .help = "the directory, with links and .. resolved" },
+        { "target", 1, 1, KEY_ANY, .help = "where it is mounted, likewise" },
+        { "readOnly", 1, 1, KEY_BOOLEAN, .help = "whether it is read-only" },
+        { "alreadyMounted", 1, 1, KEY_BOOLEAN, .help = "whether it was mounted before" },
+};
+static const struct key_table mount_table = KEY_TABLE(mount_keys);
+
+static const struct key reply_keys[] = {
+        { "status", 1, 1, KEY_WORD, .words = schema_success, .help = "it is mounted" },
+        { "mount", 1, 1, KEY_OBJECT, .members = &mount_table, .help = "the mount" },
+};
+static const struct key_table reply_table = KEY_TABLE(reply_keys);
+
+static const struct schema_form replies[] = { { "mounted", 1, &reply_table }, { "failed", 1, &schema_failure }, {} };
+
+static const struct people_form people[] = {
+        { .when = "!mount.alreadyMounted", .line = "mounted {mount.source} on {mount.target}" },
+        { .when = "mount.alreadyMounted", .line = "{mount.source} is already mounted on {mount.target}" },
+        {},
+};
+
+const struct schema mappable_schema = {
+        .request = &request_table, .programs = 1, .replies = replies, .people = people
+};
+
+int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, struct error *error)
+{
+        int r;
+
+        *ret_request = (struct mappable_request){ .timeout_seconds = 60 };
+        r = key_read_request(argc, argv, &ret_request->json, error);
+        if (r == 0)
+                r = key_take_all(&request_table, 1, ret_request, ret_request->json, error);
+        if (r == 0 && ret_request->source == NULL)
+                r = fail_because(error, EINVAL, OPERATION_PARSE, "source", "source: is missing");
+        if (r == 0 && ret_request->target == NULL)
+                r = fail_because(error, EINVAL, OPERATION_PARSE, "target", "target: is missing");
+        return r;
+}
+
+int mappable_say_failure(const struct mappable_request *request, const struct error *error)
+{
+        char message[2 * PATH_MAX + 1024];
+
+        if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
+                (void)snprintf(message, sizeof message, FAILURE_NOT_UNDERSTOOD "%s", error_why(error));
+        else
+                (void)snprintf(message, sizeof message, "cannot mount %s on %s: %s: %s",
+                               request->source != NULL ? request->source : "a directory",
+                               request->target != NULL ? request->target : "another", error->subject, error_why(error));
+        return failure_say(message, error, failure_hint(error, NULL));
+}
+
+/* ---- the mount */
+
+struct job {
+        const struct mappable_request *request;
+        const char *state_dir;
+        char source[PATH_MAX]; /* resolved */
+        char target[PATH_MAX];
+        int mount_fd;
+        bool already;
+};
+
+/*
+ * Whether the kernel of this node alone decides who may do what there. The daemon is not told who asks, so it could
+ * not refuse what a server (root_squash), or a FUSE daemon that checks by itself, would refuse to the caller.
+ */
+static bool kernel_decides(const struct mountinfo *mount)
+{
+        static const char *const types[] = { "ext2",    "ext3",     "ext4",  "xfs",     "btrfs", "tmpfs", "f2fs",
+                                             "overlay", "squashfs", "erofs", "iso9660", "vfat",  "exfat", "ntfs3" };
+
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if (strcmp(mount->type, types[i]) == 0)
+                        return true;
+        return strncmp(mount->type, "fuse", 4) == 0 && strstr(mount->options, ",default_permissions") != NULL;
+}
+
+/* Asks the kernel's table, and only a filesystem that is accepted: a silent one is not waited for. */
+static int check_source(const struct job *job, int source_fd, struct error *error)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        struct statx stx;
+        bool decides = false;
+
+        if (statx(source_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0)
+                return fail(error, errno, "statx", job->source);
+        if (!S_ISDIR(stx.stx_mode))
+                return fail(error, ENOTDIR, "open", job->source);
+        if (mountinfo_open_own(&table) < 0)
+                return fail(error, EIO, "open", "/proc/self/mountinfo");
+        while (!decides && mountinfo_next(&table))
+                decides = table.id == stx.stx_mnt_id && kernel_decides(&table);
+        return decides ? 0
+                       : fail_because(error, EOPNOTSUPP, "id-map", job->source,
+                                      "this node's kernel does not decide alone who may do what there (a server, a "
+                                      "FUSE filesystem without default_permissions, or an unknown filesystem), and "
+                                      "requests of id-mapped mounts do not say who asks");
+}
+
+/* What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. */
+static int look(struct job *job, int target_fd, struct error *error)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        bool mounted = false;
+        bool ours = false;
+        struct statvfs fs;
+        bool lazy;
+
+        if (mountinfo_open_own(&table) < 0)
+                return fail(error, EIO, "open", "/proc/self/mountinfo");
+        while (mountinfo_next(&table))
+                if (strcmp(table.mount_point, job->target) == 0) {
+                        mounted = true;
+                        ours = strcmp(table.type, FUSE_TYPE) == 0 && strcmp(table.source, job->source) == 0;
+                }
+        if (!mounted)
+                return 0;
+        if (!ours)
+                return fail_because(error, EBUSY, "look", job->target, "something else is mounted on it");
+        if (fstatvfs(target_fd, &fs) < 0) { /* its daemon and keeper were killed */
+                int r = errno == ENOTCONN ? on_node_remove(job->target, 1, /* insist= */ true, &lazy, error)
+                                          : fail(error, errno, "statfs", job->target);
+
+                return r < 0 ? r : 0;
+        }
+        if (((fs.f_flag & ST_RDONLY) != 0) != job->request->read_only)
+                return fail_because(error, EBUSY, "look", job->target, "it is mounted %s",
+                                    job->request->read_only ? "for writing" : "read-only");
+        return 1;
+}
+
+/* The attributes of the source's mount hold for the new one, too. Nobody opens devices through either. */
+static int mount_it(struct job *job, int source_fd, const struct state *state, struct error *error)
+{
+        struct mount_attributes attributes = { .set = MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE };
+        cleanup_close int source_mount = -EBADF;
+        struct statvfs fs;
+        int pid;
+        int r;
+
+        source_mount = detached_mount_clone(source_fd, job->source, /* recursive= */ false, error);
+        if (source_mount < 0)
+                return source_mount;
+        if (fstatvfs(source_mount, &fs) < 0)
+                return fail(error, errno, "statfs", job->source);
+        if (job->request->read_only || (fs.f_flag & ST_RDONLY) != 0)
+                attributes.set |= MOUNT_ATTR_RDONLY;
+        attributes.set |= (fs.f_flag & ST_NOSUID) != 0 ? MOUNT_ATTR_NOSUID : 0;
+        attributes.set |= (fs.f_flag & ST_NOEXEC) != 0 ? MOUNT_ATTR_NOEXEC : 0;
+        if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
+                return r;
+        job->mount_fd = remap_mount_mappable(source_mount, job->source, (unsigned)attributes.set, state, &pid, error);
+        return job->mount_fd < 0 ? job->mount_fd : on_node_place(job->mount_fd, job->target, error);
+}
+
+static int work(void *argument, struct error *error)
+{
+        struct job *job = argument;
+        cleanup_state struct state state = STATE_NONE;
+        cleanup_close int source_fd = node_path_open(job->request->source, job->source, error);
+        cleanup_close int target_fd = -EBADF;
+        int r;
+
+        if (source_fd < 0)
+                return source_fd;
+        target_fd = node_path_open(job->request->target, job->target, error);
+        if (target_fd < 0)
+                return target_fd;
+        if ((r = state_open(job->state_dir, "mounts", /* create= */ true, &state, error)) < 0)
+                return r;
+        /* of two such calls at a time one waits; as all keys of locks, with the two highest bits clear */
+        if ((r = state_lock(&state, hash_bytes(HASH_SEED, job->target, strlen(job->target)) >> 2, error)) < 0)
+                return r;
+        if ((r = look(job, target_fd, error)) != 0) {
+                job->already = r > 0;
+                return r < 0 ? r : 0;
+        }
+        r = check_source(job, source_fd, error);
+        return r < 0 ? r : mount_it(job, source_fd, &state, error);
+}
+
+int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        char state_dir[PATH_MAX];
+        int r = config_state_dir(state_dir, error);
+
+        if (r < 0)
+                return r;
+        job = (struct job){ .request = request, .state_dir = state_dir, .mount_fd = -EBADF };
+        r = worker_run(work, &job, clock_now_ms() + (int64_t)request->timeout_seconds * 1000, error);
+        fd_close(&job.mount_fd); /* unless it was placed, this ends its daemon */
+        if (r < 0)
+                return r;
+        *ret_reply = json_pack("{s:s, s:{s:o, s:o, s:b, s:b}}", "status", "Success", "mount", "source",
+                               reply_printable(job.source), "target", reply_printable(job.target), "readOnly",
+                               request->read_only, "alreadyMounted", job.already);
+        return 0;
+}

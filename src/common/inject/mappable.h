@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mappable.h - remap-mount: its request, what it does, its replies. A directory of the node appears at another as a
+ * FUSE filesystem that remap-daemon serves and whose mounts the kernel can id-map.
+ */
+#ifndef FLEXGRAFT_INJECT_MAPPABLE_H
+#define FLEXGRAFT_INJECT_MAPPABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/schema.h"
+
+extern const struct schema mappable_schema;
+
+struct mappable_request {
+        json_t *json; /* all of it; owned */
+        const char *source;
+        const char *target;
+        bool read_only;
+        int timeout_seconds;
+};
+
+/* mappable_parse() - Errors: OPERATION_PARSE. */
+int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, struct error *error);
+
+/*
+ * mappable_mount() - ensure that it is mounted: where it is already nothing is done, and where its daemon is dead it is
+ * mounted anew. It ends with the last mount of it, by umount(8).
+ *
+ * Needs:   CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, and the helper process (remap_begin_mappable()).
+ * Gives:   ret_reply, owned by the caller.
+ * Errors:  EOPNOTSUPP the source's filesystem decides itself, or on another machine, who may do what; EBUSY something
+ *          else is mounted on the target; ENOTDIR; those of remap_mount_mappable(); ETIMEDOUT.
+ */
+int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error);
+
+/* mappable_say_failure() - print the reply. Returns the exit status. */
+int mappable_say_failure(const struct mappable_request *request, const struct error *error);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_image.c - the filesystem in an image file of the node as the source of a mount: the file is opened once, and
+ * shown by a loop device that ends with its last mount, wherever a process is killed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/node_path.h"
+#include "base/text.h"
+#include "block/image.h"
+#include "inject/device_mount.h"
+#include "inject/injection.h"
+#include "inject/request_keys.h"
+#include "inject/source.h"
+#include "state/pool_mark.h"
+#include "state/state_dir.h"
+#include "state/volume_record.h"
+
+static const struct hint hints[] = {
+        { "open image", EISDIR, "for a directory use mount-bind" },
+        { "open image", EINVAL, "a block device is for mount-block; other files hold no filesystem" },
+        { "open image", EACCES, "a volume gets into a container by its pod, or is made of a profile: see volume-list" },
+        { "open image", EROFS, "\"readOnly\": true mounts it read-only" },
+        { "find partition", EINVAL, "name one with \"partition\"" },
+        { "find partition", ENOTUNIQ, "say \"partition\" by its number" },
+        { "find partition", EBADMSG, "see what sfdisk --verify says of the image, and repair its partition table" },
+        { "find partition", ENOENT,
+          "sfdisk --list shows the partitions of an image; qemu-img convert -O raw makes one of qcow2 and the like" },
+        { "probe", ENODATA,
+          "create a filesystem in it first (mkfs), or name its type with \"fsType\"; an image must be raw, which "
+          "qemu-img convert -O raw makes of others" },
+        { "attach image", EBUSY, "losetup --list shows what has it; two mounts must have the same \"readOnly\"" },
+        { "fsconfig", EBUSY,
+          "findmnt and lsof show what uses the device; two mounts of it must have the same \"readOnly\"" },
+        { "fsconfig", EROFS,
+          "its journal must be replayed first: mount it once for writing, or, where that is wanted, "
+          "say \"options\": \"noload\" (ext4) or \"norecovery\" (xfs)" },
+        { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
+        {},
+};
+
+static int check_file(int fd, const char *image, struct stat *ret_file, struct error *error)
+{
+        if (fstat(fd, ret_file) < 0)
+                return fail(error, errno, "fstat", image);
+        if (S_ISDIR(ret_file->st_mode))
+                return fail_because(error, EISDIR, "open image", image, "it is a directory, and no image");
+        if (!S_ISREG(ret_file->st_mode))
+                return fail_because(error, EINVAL, "open image", image, "it is no regular file");
+        if (ret_file->st_size == 0)
+                return fail_because(error, ENODATA, "probe", image, "it is empty");
+        return 0;
+}
+
+/* The driver attaches such an image by rules of its own, also later. */
+static int check_no_volume(const struct injection *injection, const char *image, struct error *error)
+{
+        if (!pool_mark_beside(image) && !text_lies_in(image, injection->session->state_dir))
+                return 0;
+        return fail_because(error, EACCES, "open image", image,
+                            "it is in a pool, so it is, or can become, the image of a volume");
+}
+
+/*
+ * The file of an O_PATH descriptor, which cannot be replaced any more. Without O_NONBLOCK, for which the kernel refuses
+ * a file while another call has a lease of it (file_is_open_once()).
+ */
+static int open_file(int path_fd, int access, const char *image, struct error *error)
+{
+        char link[64];
+        int fd;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", path_fd);
+        fd = open(link, access | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0)
+                return fd;
+        if (access == O_RDWR && (errno == EROFS || errno == EACCES || errno == EPERM || errno == ETXTBSY))
+                return fail_because(error, EROFS, "open image", image, "the image cannot be written: %s",
+                                    strerrordesc_np(errno));
+        return fail(error, errno, "open image", image);
+}
+
+static bool asks_to_write(const struct request *request)
+{
+        return !request->read_only &&
+               (request_key_given(request, "readOnly") || (request->options.attr_clear & MOUNT_ATTR_RDONLY) != 0);
+}
+
+static bool writes(const struct injection *injection)
+{
+        return !injection->request->read_only && !device_mount_never_writes(injection->fs_type);
+}
+
+static int find_part(struct injection *injection, const struct stat *file, struct error *error)
+{
+        const struct request *request = injection->request;
+        const char *image = injection->record.origin;
+        char digested[128];
+        int r = image_find(injection->source_fd, image, (uint64_t)file->st_size, &request->partition,
+                           request->fs_type == NULL, &injection->part, error);
+
+        if (r < 0)
+                return r;
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type,
+                        request->fs_type != NULL ? request->fs_type : injection->part.type);
+        if (asks_to_write(request) && device_mount_never_writes(injection->fs_type))
+                return fail_because(error, EINVAL, "open image", image,
+                                    "%s is always read-only; leave \"readOnly\" out, or say true", injection->fs_type);
+        (void)snprintf(digested, sizeof digested, "%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64,
+                       (uint64_t)file->st_dev, (uint64_t)file->st_ino, injection->part.offset_bytes,
+                       injection->part.number != 0 ? injection->part.size_bytes : 0);
+        injection_digest_text(injection, digested);
+        return 0;
+}
+
+static int find_image(struct injection *injection, struct error *error)
+{
+        char *image = injection->record.origin;
+        cleanup_close int path_fd = node_path_open(injection->request->source, image, error);
+        struct stat file;
+        int r;
+
+        if (path_fd < 0) {
+                (void)text_copy(error->operation, sizeof error->operation, "open image");
+                return path_fd;
+        }
+        if ((r = check_file(path_fd, image, &file, error)) < 0 || (r = injection_check_policy(injection, error)) < 0 ||
+            (r = check_no_volume(injection, image, error)) < 0)
+                return r;
+        injection->source_fd = open_file(path_fd, O_RDONLY, image, error);
+        if (injection->source_fd < 0)
+                return injection->source_fd;
+        if ((r = find_part(injection, &file, error)) < 0)
+                return r;
+        injection->directory = true;
+        if (!writes(injection))
+                return 0;
+        fd_close(&injection->source_fd);
+        injection->source_fd = open_file(path_fd, O_RDWR, image, error);
+        return injection->source_fd < 0 ? injection->source_fd : 0;
+}
+
+static int take_disk(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        uint64_t *disk = argument;
+
+        (void)id;
+        (void)error;
+        if (record != NULL && record->disk != 0)
+                *disk = record->disk;
+        return *disk != 0;
+}
+
+/* The loop device of another mount of the image, as its record has it; 0. */
+static uint64_t find_recorded(const struct injection *injection, const struct stat *file)
+{
+        char keys[USE_KEYS_SIZE] = "";
+        struct error ignored; /* it is looked for among all */
+        uint64_t disk = 0;
+
+        use_keys_add_file(keys, file->st_dev, file->st_ino);
+        (void)mount_record_each_with(&injection->session->state, keys, take_disk, &disk, &ignored);
+        return disk;
+}
+
+/* With the lock under which the driver attaches an image: of two at once the second finds the first one's device. */
+static int attach(struct injection *injection, struct error *error)
+{
+        cleanup_state struct state volumes = STATE_NONE;
+        struct mount_record *record = &injection->record;
+        uint64_t key[2];
+        struct stat file;
+        int fd;
+        int r = state_open(injection->session->state_dir, volume_record_table.directory, /* create= */ true, &volumes,
+                           error);
+
+        if (r < 0)
+                return r;
+        if (fstat(injection->source_fd, &file) < 0)
+                return fail(error, errno, "fstat", record->origin);
+        key[0] = file.st_dev;
+        key[1] = file.st_ino;
+        if ((r = state_lock(&volumes, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
+                return r;
+        fd = image_attach(injection->source_fd, record->origin, &injection->part, !writes(injection),
+                          find_recorded(injection, &file), &injection->device, error);
+        if (fd < 0)
+                return fd;
+        fd_close(&injection->source_fd); /* the device has it */
+        injection->source_fd = fd;
+        record->disk = injection->device.number;
+        record->disk_sequence = block_device_disk(record->disk);
+        use_keys_add_device(record->uses, record->disk);
+        injection->device.number = 0; /* it is of this boot: the same request finds another number later */
+        return 0;
+}
+
+static int make_mount(struct injection *injection, bool owned, struct error *error)
+{
+        int r = injection->device.path[0] == '\0' ? attach(injection, error) : 0;
+
+        return r < 0 ? r : device_mount_make(injection, owned, error);
+}
+
+static const char *const oci_types[] = { "image", NULL };
+
+const struct source_kind source_image = {
+        .word = "image",
+        .needs = NEED(USER_NAMESPACES) | NEED(LOOP) | NEED(LOOP_CONFIGURE),
+        .request = REQUEST_MOUNT_IMAGE,
+        .hints = hints,
+        .oci_types = oci_types,
+        .oci_source = "source",
+        .foreign = true,
+        .shared = true, /* by all that mount the same image */
+        .ownable = true,
+        .remap = REMAP_ASKED,
+        .open_step = STEP_FIND_IMAGE,
+        .make_step = STEP_CREATE_SUPERBLOCK,
+        .open = find_image,
+        .make = make_mount,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_raw.h - what all kinds of raw devices have in common: source_raw of a device of the node, and that of a volume
+ * by name.
+ */
+#ifndef FLEXGRAFT_INJECT_SOURCE_RAW_H
+#define FLEXGRAFT_INJECT_SOURCE_RAW_H
+
+#include "base/error.h"
+#include "inject/injection.h"
+
+/* source_raw_check() - of a request with "raw": that nothing in it needs a filesystem. Errors: OPERATION_PARSE. */
+int source_raw_check(struct request *request, struct error *error);
+
+/*
+ * source_raw_check_device() - that the container may have injection->device. Errors: EROFS; EBUSY the node uses it;
+ * EOPNOTSUPP "readOnly" cannot be kept.
+ */
+int source_raw_check_device(const struct injection *injection, struct error *error);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_begin.h - which helper processes mount-batch and mount-hook start before they drop their privileges: that of
+ * inject/remap.h, and those of volumes by name (volume/exec_helpers.h).
+ */
+#ifndef FLEXGRAFT_NAMED_BATCH_BEGIN_H
+#define FLEXGRAFT_NAMED_BATCH_BEGIN_H
+
+#include "base/error.h"
+
+/* batch_begin_for_request() - those that the entries may need; all of them if the request is on standard input. */
+int batch_begin_for_request(int argc, char **argv, struct error *error);
+
+/*
+ * batch_begin_by_policy() - those that may be needed by the kinds of mounts that policy.json lets annotations ask for;
+ * after a container has ended, those that detaching its volumes may need.
+ */
+int batch_begin_by_policy(int argc, char **argv, struct error *error);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "named/hook_devices.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "provision/cdi.h"
+#include "state/config.h"
+
+int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume)
+{
+        *ret_volume = (struct oci_hook_volume){};
+        for (int i = 2; i < *argc; i += 2) {
+                const char **ret = strcmp(argv[i], "--volume") == 0   ? &ret_volume->name
+                                   : strcmp(argv[i], "--target") == 0 ? &ret_volume->target
+                                                                      : NULL;
+
+                if (ret == NULL || *ret != NULL || i + 1 == *argc)
+                        return -EINVAL;
+                *ret = argv[i + 1];
+        }
+        if ((ret_volume->name == NULL) != (ret_volume->target == NULL))
+                return -EINVAL;
+        if (*argc > 2)
+                *argc = 2;
+        return ret_volume->name != NULL;
+}
+
+static const struct key reply_keys[] = {
+        { "status", ~0U, ~0U, KEY_WORD, .words = schema_success, .help = "the files are there" },
+        { "cdiDir", ~0U, ~0U, KEY_ANY, .help = "directory of the files" },
+        { "devices", ~0U, ~0U, KEY_COUNT, .help = "number of volumes that are devices" },
+        { "leftOut", ~0U, ~0U, KEY_ARRAY, .help = "names of volumes that no device may have" },
+};
+static const struct key_table reply = KEY_TABLE(reply_keys);
+
+const struct schema_form hook_devices_replies[] = { { "written", ~0U, &reply },
+                                                    { "failed", ~0U, &schema_failure },
+                                                    {} };
+
+int hook_devices_write(json_t **ret_reply, struct error *error)
+{
+        static struct config config; /* static, for its size */
+        int r = config_load(&config, error);
+
+        return r < 0 ? r : cdi_write(&config, ret_reply, error);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "named/source_volume.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/json_value.h"
+#include "base/text.h"
+#include "block/device.h"
+#include "inject/injection.h"
+#include "inject/remap.h"
+#include "inject/source_raw.h"
+#include "mount/detached.h"
+#include "provision/record.h"
+#include "provision/request.h"
+#include "state/use_index.h"
+#include "volume/by_name.h"
+#include "volume/exec_helpers.h"
+#include "volume/named_policy.h"
+#include "volume/named_stage.h"
+
+#define UNDO_UNMOUNT_S 10 /* what it may take to unmount a volume that nobody uses */
+#define UNDO_MS 20000     /* that, what is detached lazily, and to detach the device */
+
+/* What the injections of one volume in a call have in common. */
+struct kept {
+        struct volume_by_name volume;
+        struct provision_request create;
+        const struct request *chosen; /* by which it was chosen; NULL: it is not yet */
+        size_t users;                 /* injections that have it, and are not undone */
+};
+
+static int hold(struct injection *injection, const struct injection *like, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct kept *kept = like != NULL ? like->volume : calloc(1, sizeof *kept);
+
+        if (kept == NULL)
+                return fail(error, ENOMEM, "find volume", request->source);
+        injection->volume = kept;
+        kept->users++;
+        if (like != NULL)
+                return 0;
+        kept->volume = (struct volume_by_name)VOLUME_BY_NAME_NONE;
+        return volume_by_name_hold(&kept->volume, request->source, request->dry_run, error);
+}
+
+/* What a missing or a blank volume is made by can be said once. */
+static int check_alike(const struct request *one, const struct request *other, struct error *error)
+{
+        if (one->raw == other->raw && text_same(one->fs_type, other->fs_type) &&
+            one->create.size_bytes == other->create.size_bytes && text_same(one->create.pool, other->create.pool) &&
+            text_same(one->create.profile, other->create.profile))
+                return 0;
+        return fail_because(
+                error, EINVAL, "find volume", other->source,
+                "\"raw\", \"fsType\" or \"create\" differ from those of mounts[%zu], which is of the same volume",
+                one->index);
+}
+
+static int find_volume(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct kept *kept = injection->volume;
+
+        injection->directory = !request->raw;
+        (void)text_copy(injection->record.volume, sizeof injection->record.volume, request->source);
+        if (kept->chosen != NULL)
+                return check_alike(kept->chosen, request, error);
+        kept->chosen = request;
+        kept->create = (struct provision_request){ .verb = PROVISION_CREATE,
+                                                   .name = request->source,
+                                                   .pool = request->create.pool,
+                                                   .profile = request->create.profile,
+                                                   .target_type = request->raw ? "block" : "mount",
+                                                   .fs_type = request->fs_type,
+                                                   .size_bytes = request->create.size_bytes };
+        kept->volume.raw = request->raw;
+        kept->volume.policy = injection_policy(injection);
+        return volume_by_name_choose(&kept->volume, request->fs_type,
+                                     request->create.size_bytes > 0 ? &kept->create : NULL, error);
+}
+
+/* A volume that was deleted and made anew is another one. */
+static int identify(const struct injection *injection, char *ret_identity, struct error *error)
+{
+        cleanup_provision_record struct provision_record made = {};
+        const char *name = injection->request->source;
+        struct kept *kept = injection->volume;
+        int r = provision_record_find(kept->volume.call.config.state_dir, name, &made, error);
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        (void)snprintf(ret_identity, SOURCE_IDENTITY_SIZE, "%llu", (unsigned long long)made.born);
+        if (made.born != 0)
+                return 0;
+        return fail_because(error, EOPNOTSUPP, "write record", name,
+                            "\"persist\" needs a volume that volume-create made, with this version of flexgraft");
+}
+
+/* What mount-list shows. */
+static void put_type(int mount_fd, char *ret_type, size_t size)
+{
+        static const struct {
+                long magic;
+                const char *type;
+        } types[] = { { EXT4_SUPER_MAGIC, "ext4" }, { XFS_SUPER_MAGIC, "xfs" }, { BTRFS_SUPER_MAGIC, "btrfs" } };
+        struct statfs fs;
+
+        if (fstatfs(mount_fd, &fs) < 0)
+                return;
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if (fs.f_type == types[i].magic)
+                        (void)text_copy(ret_type, size, types[i].type);
+}
+
+static int make_clone(struct injection *injection, bool owned, struct error *error)
+{
+        const struct request *request = injection->request;
+        struct kept *kept = injection->volume;
+        struct volume_by_name *volume = &kept->volume;
+        const struct volume_record *record = &volume->call.record;
+
+        (void)owned; /* never true: not ownable */
+        injection->source_fd = volume_by_name_stage(volume, error);
+        if (injection->source_fd < 0)
+                return injection->source_fd;
+        if (record->read_only && !request->read_only)
+                return fail_because(error, EROFS, "stage", request->source,
+                                    "the volume is mounted read-only on this node; set \"readOnly\": true");
+        injection->volume_file = record->file;
+        use_keys_add_device(injection->record.uses, record->device_number);
+        use_keys_add_opened(injection->record.uses, injection->source_fd);
+        injection->mount_fd =
+                detached_mount_clone(injection->source_fd, request->source, /* recursive= */ false, error);
+        if (injection->mount_fd < 0)
+                return injection->mount_fd;
+        put_type(injection->mount_fd, injection->fs_type, sizeof injection->fs_type);
+        return 0;
+}
+
+/* The device is known only now, so it is in no digest: the volume's name is. */
+static int make_raw(struct injection *injection, bool owned, struct error *error)
+{
+        struct kept *kept = injection->volume;
+        const struct volume_record *record = &kept->volume.call.record;
+        int r = volume_by_name_attach(&kept->volume, error);
+
+        if (r < 0 || (r = block_device_find(record->device, &injection->device, error)) < 0)
+                return r;
+        if (injection->device.number != record->device_number)
+                return fail_because(error, ESTALE, "find device", record->device,
+                                    "another device is there than the volume's");
+        injection->volume_file = record->file;
+        injection->record.disk = record->device_number;
+        injection->record.disk_sequence = block_device_disk(record->device_number);
+        use_keys_add_device(injection->record.uses, record->device_number);
+        if ((r = source_raw_check_device(injection, error)) == 0)
+                r = source_raw.make(injection, owned, error);
+        injection->device.number = 0;
+        return r;
+}
+
+/* Open, they would keep the stage mounted. The last of a volume's mounts detaches it. */
+static int undo(struct injection *injection, struct error *error)
+{
+        struct kept *kept = injection->volume;
+        struct volume_by_name *volume;
+        int r;
+
+        if (kept == NULL)
+                return 0;
+        fd_close(&injection->source_fd);
+        fd_close(&injection->mount_fd);
+        volume = &kept->volume;
+        if (--kept->users > 0 || !volume->changed)
+                return 0;
+        if (volume_exec_helpers_end_killed())
+                return fail_because(error, ECANCELED, "detach", volume->request.name,
+                                    "a command of its pool was ended; the volume stays attached until "
+                                    "volume-reconcile detaches it");
+        if (volume->call.config.unmount_seconds > UNDO_UNMOUNT_S)
+                volume->call.config.unmount_seconds = UNDO_UNMOUNT_S;
+        r = volume_by_name_let_go(volume, injection->record.id, error);
+        return r > 0 ? fail_because(error, EBUSY, "detach", volume->request.name,
+                                    "something uses it; volume-reconcile detaches it when that has ended")
+                     : r;
+}
+
+static void release(struct injection *injection)
+{
+        struct kept *kept = injection->volume;
+
+        if (kept != NULL)
+                volume_by_name_release(&kept->volume);
+}
+
+static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
+{
+        return named_policy_check(policy, request->source, request->create.size_bytes > 0, request->create.pool, error);
+}
+
+static int check_policy_raw(const struct request *request, const struct policy *policy, struct error *error)
+{
+        int r = source_raw.check_policy(request, policy, error);
+
+        return r < 0 ? r : check_policy(request, policy, error);
+}
+
+static const char *const oci_types[] = { "volume", NULL };
+
+static int allow_raw(struct injection *injection, struct error *error)
+{
+        return source_raw.allow(injection, error);
+}
+
+static int settle_raw(struct injection *injection, const struct mount_record *record, struct error *error)
+{
+        return source_raw.settle(injection, record, error);
+}
+
+static int undo_raw(struct injection *injection, struct error *error)
+{
+        int r = source_raw.undo(injection, error);
+
+        return r < 0 ? r : undo(injection, error);
+}
+
+static int check(struct request *request, struct error *error)
+{
+        if (request->source[0] == '\0')
+                return json_value_refuse(error, "volume", "must not be empty");
+        if (request->raw && request->replace)
+                return json_value_refuse(error, "replace", "is not for \"raw\": a process may have the device open");
+        if (request->raw) {
+                request->source_kind = &source_volume_raw;
+                return source_raw_check(request, error);
+        }
+        if (request->options.fs_count > 0)
+                return fail_because(error, EINVAL, OPERATION_PARSE, "options",
+                                    "options: \"%.*s\" is an option of the filesystem, which all containers share; "
+                                    "give it to the volume, in its profile",
+                                    (int)strcspn(request->options.fs_options[0], "="), request->options.fs_options[0]);
+        return 0;
+}
+
+const struct source_kind source_volume = {
+        .word = "volume",
+        .request = REQUEST_MOUNT_VOLUME,
+        .needs = NEED(USER_NAMESPACES),
+        .hints = block_hints,
+        .oci_types = oci_types,
+        .oci_source = "volume",
+        .foreign = true,
+        .shared = true,
+        .switches = true,
+        .remap = REMAP_NEVER,
+        .open_step = STEP_FIND_VOLUME,
+        .make_step = STEP_STAGE_VOLUME,
+        .check = check,
+        .check_policy = check_policy,
+        .hold = hold,
+        .open = find_volume,
+        .identify = identify,
+        .make = make_clone,
+        .undo = undo,
+        .undo_ms = UNDO_MS,
+        .release = release,
+};
+
+const struct source_kind source_volume_raw = {
+        .word = "volume",
+        .needs = NEED(DEVICE_CGROUP),
+        .request = REQUEST_MOUNT_VOLUME,
+        .hints = block_hints,
+        .maps = true,
+        .fresh = true,
+        .open_step = STEP_FIND_VOLUME,
+        .make_step = STEP_MAKE_NODE,
+        .check_policy = check_policy_raw,
+        .hold = hold,
+        .open = find_volume,
+        .identify = identify,
+        .make = make_raw,
+        .allow = allow_raw,
+        .settle = settle_raw,
+        .undo = undo_raw,
+        .undo_ms = UNDO_MS,
+        .release = release,
+};
+
+int source_volume_begin(int argc, char **argv, struct error *error)
+{
+        cleanup_json json_t *request = NULL;
+        const char *name =
+                remap_read_request(argc, argv, &request) ? NULL : json_string_value(json_object_get(request, "volume"));
+        unsigned runs = name != NULL ? volume_by_name_runs(name) : VOLUME_RUNS_ALL;
+
+        if (json_is_true(json_object_get(request, "replace"))) /* the volume that is replaced is detached */
+                runs |= named_stage_runs();
+        return volume_exec_helpers_begin_for(runs, argc, argv, error);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy.c - snapshots, and volumes that are copies of others. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/reply.h"
+#include "base/text.h"
+#include "process/log.h"
+#include "provision/job.h"
+#include "provision/pool_kind.h"
+#include "provision/provision.h"
+#include "provision/record.h"
+#include "state/volume_record.h"
+
+#define SHARING_SECONDS 30U
+#define COPYING_SECONDS 3600U
+
+/* A batch of mounts has several such locks in an order of its own: none is waited for with the other one held. */
+int copy_lock(struct job *job, const char *one, const char *other, struct error *error)
+{
+        for (;;) {
+                int r = provision_record_lock(&job->state, one, error);
+
+                if (r < 0 || state_try_lock(&job->state, volume_record_key(other)))
+                        return r;
+                state_unlock(&job->state, volume_record_key(one));
+                if ((r = provision_record_lock(&job->state, other, error)) < 0)
+                        return r;
+                state_unlock(&job->state, volume_record_key(other));
+        }
+}
+
+static int fail_absent(const char *name, struct error *error)
+{
+        return fail_because(error, ENOENT, "find volume", name,
+                            "there is no volume or snapshot \"%.200s\"; volume-list shows them", name);
+}
+
+/* What is copied from: whole, in its pool, which is the job's from now on, and one that has copies. */
+static int find_source(struct job *job, const char *name, struct provision_record *ret_source, struct error *error)
+{
+        struct pool_item item;
+        int r = provision_record_read(&job->state, name, ret_source, error);
+
+        if (r < 0)
+                return r == -ENOENT ? fail_absent(name, error) : r;
+        if (ret_source->stage != PROVISION_CREATED)
+                return fail_because(error, EBUSY, "copy volume", name,
+                                    "its creation or deletion has not finished; repeat that call first");
+        if ((r = job_use_pool(job, ret_source->pool, error)) < 0)
+                return r;
+        if (job->kind->copy == NULL)
+                return fail_because(
+                        error, EOPNOTSUPP, "copy volume", name,
+                        "pools of type %s have no snapshots and no copies yet, only those of type loop and lvm",
+                        job->kind->type);
+        if ((r = job_lock_pool(job, error)) < 0)
+                return r;
+        if (pool_kind_is_torn(ret_source) && (r = restore_unrestore(job, ret_source, error)) < 0)
+                return r;
+        return job_look_again(job, ret_source, &item, error);
+}
+
+/* Those of the source, and what its kind of pool says of copies. */
+static json_t *copy_parameters(const struct job *job, const struct provision_record *source)
+{
+        cleanup_json json_t *parameters = json_copy(source->parameters);
+
+        for (const char *const *pair = job->kind->copy_parameters; pair != NULL && *pair != NULL; pair += 2)
+                if (json_object_set_new(parameters, pair[0], json_string(pair[1])) < 0)
+                        return NULL;
+        return json_incref(parameters);
+}
+
+/* A record for a copy. */
+static int begin_copy(struct job *job, const struct provision_record *source, const char *name,
+                      struct provision_record *ret_record, struct error *error)
+{
+        *ret_record = *source;
+        ret_record->parameters = copy_parameters(job, source);
+        ret_record->mount_flags = json_incref(source->mount_flags);
+        if (ret_record->parameters == NULL)
+                return fail(error, ENOMEM, "copy volume", name);
+        (void)text_copy(ret_record->name, sizeof ret_record->name, name); /* it fits: request.c */
+        (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
+                        job->request->reclaim_policy ?: "delete");
+        (void)text_copy(ret_record->target, sizeof ret_record->target, job->request->target ?: "");
+        ret_record->driver[0] = '\0';
+        ret_record->identity[0] = '\0';
+        ret_record->snapshot_of[0] = '\0';
+        ret_record->copy_of[0] = '\0';
+        ret_record->restoring[0] = '\0';
+        ret_record->taken = 0;
+        ret_record->born = clock_real_ns();
+        ret_record->adopted = false;
+        ret_record->stage = PROVISION_CREATING;
+        return 0;
+}
+
+/* Before anything is made. Returns whether blocks are shared: 1 or 0. */
+static int choose_way(const struct job *job, const struct provision_record *source, const struct provision_still *still,
+                      struct error *error)
+{
+        int r = job->kind->can_share(&job->config, &job->pool, source->id, /* snapshot= */ still != NULL, error);
+
+        if (r != 0 || still == NULL)
+                return r;
+        if (still->busy)
+                return fail_because(error, EBUSY, "copy volume", source->name,
+                                    "its device is in use, and the filesystem of pool \"%.128s\" cannot share blocks, "
+                                    "so that all of it would be copied while somebody writes to it; end that first",
+                                    source->pool);
+        if (!still->mounted || job->request->freeze)
+                return r;
+        return fail_because(error, EBUSY, "copy volume", source->name,
+                            "the volume is mounted, and the filesystem of pool \"%.128s\" cannot share blocks, so that "
+                            "all of it would be copied while nobody can write to it; unmount it, or set \"freeze\"",
+                            source->pool);
+}
+
+/* The pool's lock is given back: the image has all of its size, and counts. */
+static int fill(struct job *job, const struct provision_record *source, const struct provision_record *record,
+                bool shares, const struct provision_still *still, struct error *error)
+{
+        struct error ended;
+        int r;
+
+        if (still != NULL && (r = still->begin(still->argument, shares ? SHARING_SECONDS : COPYING_SECONDS, error)) < 0)
+                return r;
+        r = job->kind->copy(&job->config, &job->pool, source->id, record->id, shares, error);
+        if (still != NULL && still->end(still->argument, r < 0 ? &ended : error) < 0 && r == 0)
+                r = error_negative(error->errnum);
+        if (r < 0 || job->kind->sync == NULL)
+                return r;
+        return job->kind->sync(&job->config, &job->pool, record->id, error);
+}
+
+/* With the pool's lock, and the record as it will be. */
+static int make_copy(struct job *job, const struct provision_record *source, uint64_t size_bytes,
+                     const struct provision_still *still, struct provision_record *record, struct error *error)
+{
+        struct pool_item item;
+        bool shares;
+        int r = choose_way(job, source, still, error);
+
+        if (r < 0)
+                return r;
+        shares = r > 0;
+        if ((r = create_claim(job, size_bytes, record, error)) < 0 ||
+            (r = provision_record_write(&job->state, record, FILE_DURABLE, error)) < 0)
+                return r;
+        if (shares && job->kind->share != NULL)
+                r = job->kind->share(&job->config, &job->pool, source->id, record, error);
+        else
+                r = job->kind->create(&job->config, &job->pool, record, &item, error);
+        if (r == -EEXIST)
+                return create_forget(job, record, r);
+        if (r == 0 && (!shares || job->kind->share == NULL)) {
+                job_unlock_pool(job);
+                r = fill(job, source, record, shares, still, error);
+        }
+        if (r == 0)
+                r = job_look_again(job, record, &item, error);
+        if (r == 0) {
+                (void)text_copy(record->identity, sizeof record->identity, item.identity); /* as long */
+                record->stage = PROVISION_CREATED;
+                r = provision_record_write(&job->state, record, FILE_DURABLE, error);
+        }
+        if (r < 0) {
+                struct error ignored;
+
+                /* lvm may have been killed: without the record nobody would have the source go on */
+                if (job_lock_pool(job, &ignored) == 0 &&
+                    (!shares || job->kind->resume == NULL ||
+                     job->kind->resume(&job->config, &job->pool, source->id, record->id, &ignored) == 0))
+                        create_undo(job, record);
+                return r;
+        }
+        log_say("made %s, of %llu bytes, of %s in pool %s, %s", record->name, (unsigned long long)record->size_bytes,
+                source->name, record->pool, shares ? "sharing its blocks" : "by copying");
+        return 0;
+}
+
+int copy_volume(struct job *job, struct provision_record *ret_record, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        cleanup_provision_record struct provision_record source = {};
+        uint64_t size_bytes = request->size_bytes;
+        int r = find_source(job, request->from, &source, error);
+
+        if (r < 0)
+                return r;
+        if (request->pool != NULL && strcmp(request->pool, source.pool) != 0)
+                return fail_because(
+                        error, EINVAL, "copy volume", request->from,
+                        "it is in pool \"%.128s\", and a copy of it is made there; to have its files in another "
+                        "pool, make a volume there without \"from\", mount both, and copy them",
+                        source.pool);
+        if (size_bytes != 0 && size_bytes < source.size_bytes)
+                return fail_because(error, ERANGE, "copy volume", request->from,
+                                    "it has %llu bytes, and the request is for %llu",
+                                    (unsigned long long)source.size_bytes, (unsigned long long)size_bytes);
+        r = owners_check_unused(job, &job->pool, source.id, error);
+        if (r < 0)
+                return r != -EBUSY ? r
+                                   : fail_because(error, EBUSY, "copy volume", request->from,
+                                                  "it is in use; take a snapshot with volume-snapshot, and copy that");
+        if ((r = begin_copy(job, &source, request->name, ret_record, error)) < 0)
+                return r;
+        (void)text_copy(ret_record->copy_of, sizeof ret_record->copy_of, request->from); /* as long */
+        ret_record->asked_bytes = size_bytes != 0 ? size_bytes : source.size_bytes;
+        if (request->keeps_content || request->erases)
+                ret_record->keeps_content = request->keeps_content;
+        return make_copy(job, &source, ret_record->asked_bytes, /* still= */ NULL, ret_record, error);
+}
+
+static json_t *object_of(struct job *job, const struct provision_record *record)
+{
+        struct pool_item item = {};
+        struct error ignored;
+
+        (void)job->kind->look(&job->config, &job->pool, record->id, &item, &ignored);
+        return job_volume_object(record, item.path);
+}
+
+static int answer_taken(struct job *job, const struct provision_record *record, bool existed)
+{
+        job->reply =
+                json_pack("{s:s, s:o, s:b}", "status", "Success", "volume", object_of(job, record), "existed", existed);
+        return 0;
+}
+
+/* Returns 1: it is there already; 0: it has to be taken, and nothing is in its place. */
+static int find_taken(struct job *job, const struct provision_still *still, struct provision_record *ret_record,
+                      struct error *error)
+{
+        const struct provision_request *request = job->request;
+        int r = provision_record_read(&job->state, request->snapshot, ret_record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if ((r = job_use_pool(job, ret_record->pool, error)) < 0)
+                return r;
+        if (strcmp(ret_record->snapshot_of, request->name) != 0)
+                return fail_because(error, EEXIST, "take snapshot", request->snapshot,
+                                    "something else has the name \"%.200s\": %s%.200s", request->snapshot,
+                                    ret_record->snapshot_of[0] != '\0' ? "a snapshot of " : "a volume",
+                                    ret_record->snapshot_of);
+        if (ret_record->stage == PROVISION_CREATED)
+                return 1;
+        /* a call was killed while it took it: what it has may be of any moment */
+        if ((r = still->end_killed(still->argument, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
+                return r;
+        return delete_take_away(job, ret_record, /* asked= */ NULL, error);
+}
+
+static int take(struct job *job, const struct provision_still *still, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        cleanup_provision_record struct provision_record source = {};
+        cleanup_provision_record struct provision_record record = {};
+        int r = find_taken(job, still, &record, error);
+
+        if (r != 0)
+                return r < 0 ? r : answer_taken(job, &record, /* existed= */ true);
+        provision_record_release(&record);
+        if ((r = find_source(job, request->name, &source, error)) < 0)
+                return r;
+        /* the image of one that is not attached may still be in use: a device that is about to end, another program */
+        if (!still->attached && job->kind->share == NULL &&
+            (r = owners_check_unused(job, &job->pool, source.id, error)) < 0)
+                return r;
+        if (source.snapshot_of[0] != '\0')
+                return fail_because(error, EINVAL, "take snapshot", request->name, "it is a snapshot itself");
+        if ((r = begin_copy(job, &source, request->snapshot, &record, error)) < 0)
+                return r;
+        (void)text_copy(record.snapshot_of, sizeof record.snapshot_of, request->name); /* as long */
+        record.taken = (uint64_t)time(NULL);
+        record.asked_bytes = source.size_bytes;
+        if ((r = make_copy(job, &source, source.size_bytes, still, &record, error)) < 0)
+                return r;
+        return answer_taken(job, &record, /* existed= */ false);
+}
+
+static int restore(struct job *job, struct error *error)
+{
+        const struct provision_request *request = job->request;
+        cleanup_provision_record struct provision_record volume = {};
+        cleanup_provision_record struct provision_record snapshot = {};
+        int shares;
+        int r;
+
+        if ((r = find_source(job, request->name, &volume, error)) < 0)
+                return r;
+        if (volume.restoring[0] != '\0' && (r = restore_unrestore(job, &volume, error)) < 0)
+                return r;
+        if ((r = find_source(job, request->restore, &snapshot, error)) < 0)
+                return r;
+        if (strcmp(snapshot.snapshot_of, request->name) != 0 || strcmp(snapshot.pool, volume.pool) != 0)
+                return fail_because(
+                        error, EINVAL, "restore snapshot", request->restore,
+                        "it is no snapshot of %.200s; to make a volume of it, use volume-create and \"from\"",
+                        request->name);
+        if ((r = owners_check_unused(job, &job->pool, volume.id, error)) < 0 ||
+            (r = shares = job->kind->can_share(&job->config, &job->pool, snapshot.id, /* snapshot= */ false, error)) <
+                    0 ||
+            (r = restore_check_room(job, &volume, &snapshot, shares > 0, error)) < 0 ||
+            (r = restore_put_back(job, &volume, &snapshot, shares > 0, error)) < 0)
+                return r;
+        job->reply = json_pack("{s:s, s:o, s:o}", "status", "Success", "volume", object_of(job, &volume), "restored",
+                               reply_printable(snapshot.name));
+        return 0;
+}
+
+int provision_snapshot(const struct config *config, const struct provision_request *request,
+                       const struct provision_still *still, json_t **ret_reply, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        const char *other = request->snapshot ?: request->restore;
+        int r;
+
+        job = (struct job){ .request = request, .config = *config, .state = STATE_NONE };
+        if ((r = provision_record_open(config->state_dir, /* create= */ true, &job.state, error)) == 0 &&
+            (r = copy_lock(&job, request->name, other, error)) == 0)
+                r = request->snapshot != NULL ? take(&job, still, error) : restore(&job, error);
+        job_release(&job);
+        *ret_reply = job.reply;
+        return r;
+}

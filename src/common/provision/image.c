@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provision/image.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "block/filesystem.h"
+#include "process/log.h"
+#include "provision/job.h"
+
+/* A job on the image's pool with the caller's records, which end_job() leaves to it. */
+static void begin_job(struct job *job, const struct provision_request *request, const struct config *config,
+                      const struct state *state, const struct provision_image *image)
+{
+        *job = (struct job){
+                .request = request, .config = *config, .state = *state, .pool = *image->pool, .kind = image->pool->kind
+        };
+}
+
+static void end_job(struct job *job)
+{
+        job_unlock_pool(job);
+        job->state = (struct state)STATE_NONE;
+        job_release(job);
+}
+
+static int check_owner(struct job *job, const struct provision_image *image, struct error *error)
+{
+        char owner[PROVISION_NAME_MAX];
+        int r = owners_look(job, image->pool->name, image->id, owner, error);
+
+        if (r <= 0 || strcmp(owner, image->name) == 0)
+                return r < 0 ? r : 0;
+        return fail_because(error, EBUSY, "open image", image->id,
+                            "the image %s of pool \"%s\" is the volume \"%.200s\"", image->id, image->pool->name,
+                            owner);
+}
+
+/* The image's content is written to the pool's filesystem, after the record. */
+static int write_record(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        return provision_record_write(&job->state, record, state_durability_before(&job->state, job->pool.path), error);
+}
+
+/* With the pool's lock. ret_made: the image is there, and this call made it. What fails to be made leaves nothing. */
+static int make(struct job *job, struct provision_record *record, bool *ret_made, struct error *error)
+{
+        struct error ignored; /* the failure before is the one to report */
+        struct pool_item item;
+        int r = filesystem_check_size(record->fs_type, record->size_bytes, record->name, error);
+
+        record->stage = PROVISION_CREATING;
+        if (r < 0 || (r = write_record(job, record, error)) < 0)
+                return r;
+        if ((r = job->kind->create(&job->config, &job->pool, record, &item, error)) < 0) {
+                (void)provision_record_remove(&job->state, record->name, record->id, &ignored);
+                return r;
+        }
+        *ret_made = true;
+        log_say("made the image %s/%s of %llu bytes", job->pool.path, record->id,
+                (unsigned long long)record->size_bytes);
+        record->stage = PROVISION_CREATED;
+        return write_record(job, record, error);
+}
+
+/* A record for an image that has none: it is made, or one that an earlier version of the driver made is taken. */
+static int begin(struct job *job, const struct provision_image *image, bool *ret_made, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct pool_item item;
+        int r;
+
+        /* until the record is written: of two volumes that name one image, each would find no other */
+        if ((r = job_lock_pool(job, error)) < 0 || (r = check_owner(job, image, error)) < 0)
+                return r;
+        job_begin_record(job, &record);
+        (void)text_copy(record.id, sizeof record.id, image->id); /* fits: NAME_MAX */
+        (void)text_copy(record.driver, sizeof record.driver, image->driver);
+        (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, image->exists ? "retain" : "delete");
+        record.size_bytes = image->size_bytes;
+        if (!image->exists)
+                return make(job, &record, ret_made, error);
+        if ((r = job->kind->look(&job->config, &job->pool, image->id, &item, error)) < 0)
+                return r == -ENOENT ? fail(error, ENOENT, "open image", image->id) : r;
+        record.size_bytes = item.size_bytes;
+        record.adopted = true;
+        record.stage = PROVISION_CREATED;
+        return write_record(job, &record, error);
+}
+
+static int go_on(struct job *job, const struct provision_image *image, struct provision_record *record, bool *ret_made,
+                 struct error *error)
+{
+        int r;
+
+        if (strcmp(record->pool, image->pool->name) != 0 || strcmp(record->id, image->id) != 0)
+                return fail_because(error, EEXIST, "open image", image->name,
+                                    "a volume of this name exists: it is %s of pool \"%s\", not %s of pool \"%s\"",
+                                    record->id, record->pool, image->id, image->pool->name);
+        if (record->stage == PROVISION_DELETING)
+                return fail_because(error, EBUSY, "open image", image->name,
+                                    "the volume is half deleted; run volume-delete again to finish it");
+        if (record->stage == PROVISION_CREATED)
+                return image->exists ? 0
+                                     : fail_because(error, ENODATA, "find content", image->name,
+                                                    "the volume is lost: its image %s/%s is gone", image->pool->path,
+                                                    image->id);
+        if (record->driver[0] == '\0')
+                return fail_because(error, EBUSY, "open image", image->name,
+                                    "the volume is half made; run the same volume-create again to finish it");
+        /* an earlier call was killed: what is there has all of its size, and nothing in it */
+        if ((r = job_lock_pool(job, error)) < 0)
+                return r;
+        if (!image->exists) {
+                record->size_bytes = image->size_bytes;
+                record->asked_bytes = job->request->size_bytes;
+                return make(job, record, ret_made, error);
+        }
+        record->stage = PROVISION_CREATED;
+        return write_record(job, record, error);
+}
+
+int provision_image_ensure(const struct config *config, const struct state *state, const struct provision_image *image,
+                           bool *ret_made, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        cleanup_provision_record struct provision_record record = {};
+        cleanup_json json_t *parameters = json_pack("{s:s}", "preallocate", image->preallocate ? "true" : "false");
+        const struct provision_request request = { .verb = PROVISION_CREATE,
+                                                   .name = image->name,
+                                                   .fs_type = image->fs_type[0] != '\0' ? image->fs_type : NULL,
+                                                   .size_bytes = image->size_bytes,
+                                                   .parameters = parameters };
+        int r;
+
+        *ret_made = false;
+        if (strlen(image->name) >= PROVISION_NAME_MAX)
+                return fail_because(error, ENAMETOOLONG, "make image", image->id,
+                                    "the volume's name is longer than %d bytes", PROVISION_NAME_MAX - 1);
+        begin_job(&job, &request, config, state, image);
+        r = provision_record_read(state, image->name, &record, error);
+        if (r == 0)
+                r = go_on(&job, image, &record, ret_made, error);
+        else if (r == -ENOENT)
+                r = begin(&job, image, ret_made, error);
+        if (r < 0 && *ret_made)
+                provision_image_undo(config, state, image);
+        *ret_made = *ret_made && r == 0;
+        end_job(&job);
+        return r;
+}
+
+int provision_image_check(const struct config *config, const struct state *state, const struct provision_image *image,
+                          struct error *error)
+{
+        static struct job job; /* static, for its size */
+        cleanup_provision_record struct provision_record record = {};
+        int r = provision_record_read(state, image->name, &record, error);
+
+        if (r == 0 && record.stage != PROVISION_CREATED)
+                return fail_because(error, EBUSY, "open image", image->name,
+                                    "the volume is half made or half deleted; set \"size\" to finish it");
+        if (r == 0 && strcmp(record.pool, image->pool->name) == 0 && strcmp(record.id, image->id) == 0)
+                return 0;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        begin_job(&job, /* request= */ NULL, config, state, image);
+        r = check_owner(&job, image, error);
+        end_job(&job);
+        return r;
+}
+
+void provision_image_undo(const struct config *config, const struct state *state, const struct provision_image *image)
+{
+        struct error ignored; /* the failure before is the one to report */
+
+        if (image->pool->kind->remove(config, image->pool, image->id, &ignored) == 0)
+                (void)provision_record_remove(state, image->name, image->id, &ignored);
+}

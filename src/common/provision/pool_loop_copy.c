@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool_loop_copy.c - images with the content of others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/file_copy.h"
+#include "provision/pool.h"
+#include "provision/pool_loop.h"
+#include "provision/pool_sums.h"
+
+#define NAMESPACE_MAX 256
+
+int pool_loop_can_share(const struct config *config, const struct pool *pool, const char *id, bool snapshot,
+                        struct error *error)
+{
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        struct stat st;
+        cleanup_close int fd = pool_fd < 0 ? pool_fd : pool_loop_open(config, pool, id, O_RDONLY, &st, error);
+
+        (void)snapshot;
+        if (fd < 0)
+                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+        return file_can_share(fd, pool_fd);
+}
+
+/* The mark comes first: a count never takes shared blocks for the image's own. */
+static int fill(int from_fd, int to_fd, const char *id, bool shares)
+{
+        if (!shares)
+                return file_copy(from_fd, to_fd, id);
+        return fchmod(to_fd, 0600 | POOL_IMAGE_SHARES) < 0 ? -errno : file_share(from_fd, to_fd);
+}
+
+/* Sharing makes it as large as the other. */
+static int keep_size(int fd, off_t size)
+{
+        struct stat st;
+
+        return fstat(fd, &st) < 0 || (st.st_size < size && ftruncate(fd, size) < 0) ? -errno : 0;
+}
+
+/* The image, or its copy, stays that of its Kubernetes namespace. Needs CAP_SYS_ADMIN to see whose it is. */
+static int keep_namespace(int from_fd, int to_fd)
+{
+        char namespace[NAMESPACE_MAX];
+        ssize_t n = fgetxattr(from_fd, POOL_IMAGE_NAMESPACE, namespace, sizeof namespace);
+
+        if (n < 0)
+                return errno == ENODATA || errno == ENOTSUP ? 0 : -errno;
+        return fsetxattr(to_fd, POOL_IMAGE_NAMESPACE, namespace, (size_t)n, 0) < 0 ? -errno : 0;
+}
+
+int pool_loop_copy(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,
+                   struct error *error)
+{
+        struct stat st;
+        cleanup_close int from_fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
+        cleanup_close int to_fd = from_fd < 0 ? from_fd : pool_loop_open(config, pool, to, O_RDWR, &st, error);
+        int r;
+
+        if (to_fd < 0)
+                return to_fd == -ENOENT ? fail(error, ENOENT, "open image", id) : to_fd;
+        if ((r = keep_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
+            (r = keep_size(to_fd, st.st_size)) < 0)
+                return fail(error, -r, "copy image", id);
+        return 0;
+}
+
+int pool_loop_sync(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        struct stat st;
+        cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
+
+        if (fd < 0)
+                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+        return fsync(fd) < 0 ? fail(error, errno, "fsync", id) : 0;
+}
+
+/* No image of a pool, and in no list of disks. */
+static void put_temporary(const char *id, char *ret_name)
+{
+        (void)snprintf(ret_name, PROVISION_ID_MAX + 16, ".%s.restored", id);
+}
+
+int pool_loop_unrestore(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        char name[PROVISION_ID_MAX + 16];
+
+        if (pool_fd < 0)
+                return pool_fd;
+        put_temporary(id, name);
+        return unlinkat(pool_fd, name, 0) < 0 && errno != ENOENT ? fail(error, errno, "remove image", name) : 0;
+}
+
+int pool_loop_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
+                      bool shares, bool *ret_torn, struct error *error)
+{
+        cleanup_close int pool_fd = pool_use(config, pool, error);
+        cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        struct stat st;
+        struct stat before;
+        cleanup_close int from_fd = pool_fd < 0 ? pool_fd : pool_loop_open(config, pool, from, O_RDONLY, &st, error);
+        cleanup_close int old_fd = from_fd < 0 ? from_fd : pool_loop_open(config, pool, id, O_RDONLY, &before, error);
+        cleanup_close int fd = -EBADF;
+        char name[PROVISION_ID_MAX + 16];
+        int r;
+
+        (void)ret_torn;
+        if (old_fd < 0)
+                return old_fd == -ENOENT ? fail(error, ENOENT, "open image", from) : old_fd;
+        put_temporary(id, name);
+        fd = openat(pool_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return fail(error, errno, "make image", name);
+        if (st.st_size < before.st_size)
+                st.st_size = before.st_size;
+        if ((r = fill(from_fd, fd, id, shares)) < 0 || (r = keep_size(fd, st.st_size)) < 0 ||
+            (r = keep_namespace(old_fd, fd)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
+                goto failed;
+        pool_change_begin(config->state_dir, pool_fd, &change);
+        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
+                goto told;
+        if (renameat(pool_fd, name, pool_fd, id) < 0) {
+                r = -errno;
+                goto failed;
+        }
+        pool_change_renew(&change);
+        pool_change_end(&change, st.st_size - before.st_size);
+        return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
+
+failed:
+        r = fail(error, -r, "restore image", id);
+told:
+        (void)unlinkat(pool_fd, name, 0); /* the first failure is the one to report */
+        return r;
+}

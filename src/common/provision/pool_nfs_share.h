@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_nfs_share.h - the share of a pool of type nfs, mounted for the length of a call, and the directories on it.
+ */
+#ifndef FLEXGRAFT_PROVISION_POOL_NFS_SHARE_H
+#define FLEXGRAFT_PROVISION_POOL_NFS_SHARE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "provision/pool_kind.h"
+#include "state/config.h"
+
+/* pool_nfs_allow() - this program may connect to servers and mount their shares: its filter has the calls for it. */
+void pool_nfs_allow(void);
+
+/*
+ * pool_nfs_open_share() - its root. Returns: a descriptor, owned by the caller; the mount ends with the process.
+ * Errors: EOPNOTSUPP without pool_nfs_allow(); those of nfs_mount_on_node().
+ */
+int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error);
+
+/* pool_nfs_open_below() - a directory, beneath it and through no symbolic link. Errors: ENOENT, without a message. */
+int pool_nfs_open_below(int share_fd, const char *path, struct error *error);
+
+/*
+ * pool_nfs_open_parent() - likewise the directory that has it. make: ensure that there is one.
+ * Gives: ret_name, where in path its own name begins.
+ */
+int pool_nfs_open_parent(int share_fd, const char *path, bool make, const char **ret_name, struct error *error);
+
+/*
+ * pool_nfs_put_identity() - the server's handle of a directory, as PROVISION_IDENTITY_MAX bytes for the record: another of
+ * the same name, and even of the same inode, has another. "" where the kernel does not tell.
+ */
+void pool_nfs_put_identity(int dir_fd, const char *name, char *ret_identity);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/uses.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "mount/identity.h"
+#include "mount/in_container.h"
+#include "process/proc.h"
+#include "state/mount_guard.h"
+
+struct list {
+        struct state volumes;
+        struct state mounts;
+        struct state index;
+        const char *keys;
+        char boot_id[PROC_BOOT_ID_SIZE];
+        uses_function *function;
+        void *argument;
+};
+
+static void list_release(struct list *list)
+{
+        state_release(&list->volumes);
+        state_release(&list->mounts);
+        state_release(&list->index);
+}
+#define cleanup_list __attribute__((cleanup(list_release)))
+
+/* ---- the records of the index */
+
+static struct state *state_of(struct list *list, char sort)
+{
+        return sort == USE_HOLDER_VOLUME ? &list->volumes : &list->mounts;
+}
+
+/* Of a file's name: the lock of its record. */
+static uint64_t lock_of(char sort, const char *file)
+{
+        return record_lock_key(sort == USE_HOLDER_VOLUME ? &volume_record_table : &mount_record_table, file);
+}
+
+static bool is_pending(struct list *list, char sort, const char *file)
+{
+        return !state_is_free(state_of(list, sort), lock_of(sort, file));
+}
+
+/* What an entry of the index leads to. */
+struct holder {
+        struct volume_record volume;
+        struct mount_record mount;
+        char keys[USE_KEYS_SIZE];
+};
+
+static void holder_release(struct holder *holder)
+{
+        volume_record_release(&holder->volume);
+}
+#define cleanup_holder __attribute__((cleanup(holder_release)))
+
+/* holder: not initialised; to be released. */
+static int read_holder(struct list *list, char sort, const char *file, struct holder *holder, struct error *error)
+{
+        bool of_volume = sort == USE_HOLDER_VOLUME;
+        void *record = of_volume ? (void *)&holder->volume : &holder->mount;
+        int r;
+
+        holder->volume = (struct volume_record){};
+        if (state_of(list, sort)->dir_fd < 0)
+                return -ENOENT; /* there never was such a record */
+        r = record_read(state_of(list, sort), of_volume ? &volume_record_table : &mount_record_table, file, record,
+                        error);
+        if (r < 0)
+                return r;
+        if (of_volume)
+                volume_record_keys(&holder->volume, holder->keys);
+        else
+                mount_record_keys(&holder->mount, holder->keys);
+        return 0;
+}
+
+/* ---- volumes */
+
+/* ".../pods/UID/volumes/..." */
+static void put_pod(const char *dir, char *ret_user)
+{
+        const char *device = strstr(dir, "/kubernetes.io/csi/volumeDevices/publish/"); /* .../VOLUME/POD */
+        const char *pod = strstr(dir, "/pods/");
+        size_t length = pod != NULL ? strcspn(pod + 6, "/") : 0;
+
+        if (length > 0 && length < CONTAINER_NAME_MAX && text_starts(pod + 6 + length, "/volumes/"))
+                (void)text_copy(ret_user, length + 1, pod + 6);
+        else if (device != NULL)
+                (void)text_copy(ret_user, CONTAINER_NAME_MAX, strrchr(dir, '/') + 1);
+}
+
+/* Whether it is mounted on the directory, now or soon. */
+static bool is_mounted(struct list *list, const struct volume_record *record, const struct mount_dir *place,
+                       struct use *use)
+{
+        struct mount_seen seen;
+        int r = mount_see(AT_FDCWD, place->dir, &seen);
+
+        if (r == 0 && (mount_seen_is(&seen, &place->identity) ||
+                       (seen.root && record->device_number != 0 && seen.device == record->device_number)))
+                return true;
+        if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+                return true; /* it cannot be asked */
+        use->pending = is_pending(list, USE_HOLDER_VOLUME, use->file);
+        return use->pending;
+}
+
+static int tell_dir(struct list *list, const struct volume_record *record, const char *file,
+                    const struct mount_dir *place, enum use_kind kind, struct error *error)
+{
+        struct use use = { .kind = kind,
+                           .target = place->dir,
+                           .since = place->since,
+                           .writes = !place->read_only,
+                           .file = file,
+                           .volume = record };
+
+        if (!is_mounted(list, record, place, &use))
+                return 0;
+        if (kind == USE_PUBLISHED)
+                put_pod(place->dir, use.user);
+        return list->function(&use, list->argument, error);
+}
+
+static int tell_volume(struct list *list, const struct volume_record *record, const char *file, struct error *error)
+{
+        const struct use attached = { .kind = USE_ATTACHED,
+                                      .target = "",
+                                      .since = record->since,
+                                      .writes = !record->read_only,
+                                      .file = file,
+                                      .volume = record };
+        int r = 0;
+
+        /* the pods first: a message names one */
+        for (size_t i = 0; r == 0 && i < record->published_count; i++)
+                r = tell_dir(list, record, file, &record->published[i], USE_PUBLISHED, error);
+        if (r == 0 && record->staged.dir != NULL)
+                r = tell_dir(list, record, file, &record->staged, USE_STAGED, error);
+        return r == 0 && record->device[0] != '\0' ? list->function(&attached, list->argument, error) : r;
+}
+
+/* ---- containers */
+
+/* Whether the container still has it; what cannot be asked counts. */
+static bool is_held(struct list *list, const struct mount_record *record, struct use *use)
+{
+        cleanup_container struct container container = CONTAINER_NONE;
+        struct error ignored;
+        bool there = false;
+        int r = mount_record_reach(record, list->boot_id, &container, &ignored);
+
+        if (r == 0)
+                (void)text_copy(use->user, sizeof use->user, container.name);
+        if (r == 0 && (use->kind == USE_RAW || mount_record_is_former(record)))
+                return true; /* it may have the device open, or files of the volume, or have bound it elsewhere */
+        if (r == 0)
+                r = in_container_has(&container, &record->identity, &there, &ignored);
+        if (r == 0 && !there && record->replaces.id != 0) /* a replacement was killed: either may be there */
+                r = in_container_has(&container, &record->replaces, &there, &ignored);
+        if (r == 0 && there)
+                return true;
+        if (record->remap_key != 0 && mount_record_remap_lives(&list->mounts, record->remap_key))
+                return true;
+        if (r < 0 && r != -ESRCH)
+                return true; /* it cannot be asked */
+        /* what it wrote may not be on the device yet, and a process that left its mount namespace may still write */
+        use->ended = use->kind == USE_RAW && r == -ESRCH && mount_guard_exists(record);
+        if (use->ended)
+                return true;
+        use->pending = is_pending(list, USE_HOLDER_MOUNT, use->file);
+        return use->pending;
+}
+
+static int tell_mount(struct list *list, const struct mount_record *record, const char *file, struct error *error)
+{
+        struct use use = { .kind = record->raw_device != 0 ? USE_RAW : USE_MOUNTED,
+                           .pid = record->pid,
+                           .target = record->target,
+                           .since = record->since,
+                           .writes = record->raw_device != 0 ? record->raw_writes : !text_starts(record->options, "ro"),
+                           .removed = record->removed,
+                           .file = file,
+                           .mount = record };
+
+        if (record->container_id[0] != '\0')
+                (void)text_copy(use.user, sizeof use.user, record->container_id);
+        else
+                (void)snprintf(use.user, sizeof use.user, "pid %d", (int)record->pid);
+        return is_held(list, record, &use) ? list->function(&use, list->argument, error) : 0;
+}
+
+/* ---- the question */
+
+/* Whether an earlier key of the question has led to the record already. */
+static bool is_told(const char *asked, const char *key, const char *keys)
+{
+        char earlier[USE_KEY_SIZE];
+
+        while (use_keys_next(&asked, earlier) && strcmp(earlier, key) != 0)
+                if (use_keys_have(keys, earlier))
+                        return true;
+        return false;
+}
+
+static int tell_unreadable(struct list *list, const char *file, int r, struct error *error)
+{
+        const struct use use = { .kind = USE_UNREADABLE, .target = "", .writes = true, .file = file };
+
+        return r == -ENOENT ? 0 : list->function(&use, list->argument, error);
+}
+
+static int ask(const char *key, char sort, const char *file, void *argument, struct error *error)
+{
+        struct list *list = argument;
+        cleanup_holder struct holder holder;
+        const char *boot_id;
+        int r = read_holder(list, sort, file, &holder, error);
+
+        if (r < 0)
+                return tell_unreadable(list, file, r, error);
+        boot_id = sort == USE_HOLDER_VOLUME ? holder.volume.boot_id : holder.mount.boot_id;
+        if (!use_keys_have(holder.keys, key) || strcmp(boot_id, list->boot_id) != 0 ||
+            is_told(list->keys, key, holder.keys))
+                return 0;
+        return sort == USE_HOLDER_VOLUME ? tell_volume(list, &holder.volume, file, error)
+                                         : tell_mount(list, &holder.mount, file, error);
+}
+
+/* ---- the index as a whole */
+
+static bool has_key(struct list *list, const char *key, char sort, const char *file)
+{
+        cleanup_holder struct holder holder;
+        struct error ignored;
+        int r = read_holder(list, sort, file, &holder, &ignored);
+
+        if (r < 0)
+                return r != -ENOENT;
+        return sort == USE_HOLDER_VOLUME ? volume_record_has_key(&holder.volume, key) : use_keys_have(holder.keys, key);
+}
+
+/* An entry whose record does not name the key, and which no call is working on. */
+static int repair(const char *key, char sort, const char *file, void *argument, struct error *error)
+{
+        struct list *list = argument;
+        struct state *state = state_of(list, sort);
+
+        (void)error;
+        if (sort == USE_HOLDER_PROVISIONED || state->dir_fd < 0 || has_key(list, key, sort, file) ||
+            !state_try_lock(state, lock_of(sort, file)))
+                return 0;
+        if (!has_key(list, key, sort, file))
+                use_index_drop(list->index.dir_fd, key, sort, file);
+        state_unlock(state, lock_of(sort, file));
+        return 0;
+}
+
+/* The record may have been removed meanwhile: then its entries go, too. */
+static int add_entries(struct list *list, const char *keys, char sort, const char *file, struct error *error)
+{
+        char key[USE_KEY_SIZE];
+        int r = use_index_add(&list->index, keys, sort, file, error);
+
+        while (r == 0 && use_keys_next(&keys, key))
+                r = repair(key, sort, file, list, error);
+        return r;
+}
+
+static int add_volume(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        const struct mount_dir *place;
+        char keys[USE_KEYS_SIZE];
+        int r;
+
+        if (record == NULL)
+                return 0; /* nothing says what it uses */
+        volume_record_keys(record, keys);
+        r = add_entries(argument, keys, USE_HOLDER_VOLUME, file, error);
+        for (size_t i = 0; r == 0 && (place = volume_record_dir(record, i)) != NULL; i++) {
+                keys[0] = '\0';
+                use_keys_add_directory(keys, place->dir);
+                r = add_entries(argument, keys, USE_HOLDER_VOLUME, file, error);
+        }
+        return r;
+}
+
+static int add_mount(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        char file[NAME_MAX + 1];
+        char keys[USE_KEYS_SIZE];
+
+        if (record == NULL)
+                return 0;
+        mount_record_keys(record, keys);
+        (void)snprintf(file, sizeof file, "%s" RECORD_SUFFIX, id);
+        return add_entries(argument, keys, USE_HOLDER_MOUNT, file, error);
+}
+
+/* Records from before there was an index have no entries. */
+static int complete(struct list *list, struct error *error)
+{
+        int r = 0;
+
+        if (list->volumes.dir_fd >= 0)
+                r = volume_record_each(&list->volumes, /* set_aside= */ false, add_volume, list, error);
+        if (r == 0 && list->mounts.dir_fd >= 0)
+                r = mount_record_each(&list->mounts, add_mount, list, error);
+        if (r != 0)
+                return r;
+        r = use_index_set_complete(list->index.dir_fd, USE_HOLDERS_OF_USES);
+        return r < 0 ? fail(error, -r, "mkdir", "index of uses") : 0;
+}
+
+/* 1: open; 0: there never was a record. */
+static int open_list(struct list *list, const char *state_dir, struct error *error)
+{
+        int r = proc_boot_id(list->boot_id);
+
+        if (r < 0)
+                return fail(error, -r, "read", "boot_id");
+        if (((r = state_open(state_dir, "volumes", /* create= */ false, &list->volumes, error)) < 0 && r != -ENOENT) ||
+            ((r = state_open(state_dir, "mounts", /* create= */ false, &list->mounts, error)) < 0 && r != -ENOENT))
+                return r;
+        if (list->volumes.dir_fd < 0 && list->mounts.dir_fd < 0)
+                return 0;
+        r = state_open(state_dir, "uses", /* create= */ true, &list->index, error);
+        return r < 0 ? r : 1;
+}
+
+#define LIST_NONE                                                                                                      \
+        {                                                                                                              \
+                .volumes = STATE_NONE, .mounts = STATE_NONE, .index = STATE_NONE                                       \
+        }
+
+int uses_each(const char *state_dir, const char *keys, uses_function *function, void *argument, struct error *error)
+{
+        cleanup_list struct list list = LIST_NONE;
+        char key[USE_KEY_SIZE];
+        int r = use_keys_check(keys, state_dir, error);
+
+        if (r < 0 || (r = open_list(&list, state_dir, error)) <= 0)
+                return r;
+        list.keys = keys;
+        list.function = function;
+        list.argument = argument;
+        if (!use_index_is_complete(list.index.dir_fd, USE_HOLDERS_OF_USES) && (r = complete(&list, error)) < 0)
+                return r;
+        r = 0;
+        while (r == 0 && use_keys_next(&keys, key))
+                r = use_index_each(list.index.dir_fd, key, ask, &list, error);
+        return r;
+}
+
+int uses_complete(const char *state_dir, const struct state *records, struct error *error)
+{
+        cleanup_list struct list list = LIST_NONE;
+        int r;
+
+        if (use_index_is_complete(records->dir_fd, USE_HOLDERS_OF_USES))
+                return 0;
+        r = open_list(&list, state_dir, error);
+        return r <= 0 ? r : complete(&list, error);
+}
+
+int uses_repair(const char *state_dir, struct error *error)
+{
+        cleanup_list struct list list = LIST_NONE;
+        int r = open_list(&list, state_dir, error);
+
+        if (r <= 0 || (r = complete(&list, error)) < 0)
+                return r;
+        return use_index_each_key(list.index.dir_fd, repair, &list, error);
+}

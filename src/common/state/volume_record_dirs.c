@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* volume_record_dirs.c - the directories that a volume is mounted on, and their entries in the index. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "state/volume_record.h"
+
+struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
+{
+        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0)
+                return &record->staged;
+        for (size_t i = 0; i < record->published_count; i++)
+                if (strcmp(record->published[i].dir, dir) == 0)
+                        return &record->published[i];
+        return NULL;
+}
+
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 does not see what is stored in the array */
+#endif
+int volume_record_remember(struct volume_record *record, const char *dir, bool staged, unsigned made,
+                           const struct mount_identity *identity, struct error *error)
+{
+        struct mount_dir place = { .dir = strdup(dir), .made = made, .identity = *identity, .since = clock_seconds() };
+        struct mount_dir *grown;
+
+        if (place.dir == NULL)
+                return fail(error, ENOMEM, "write record", record->name);
+        if (staged) {
+                free(record->staged.dir);
+                record->staged = place;
+                return 0;
+        }
+        volume_record_forget(record, dir);
+        grown = reallocarray(record->published, record->published_count + 1, sizeof *grown);
+        if (grown == NULL) {
+                free(place.dir);
+                return fail(error, ENOMEM, "write record", record->name);
+        }
+        record->published = grown;
+        record->published[record->published_count++] = place;
+        return 0;
+}
+
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
+
+void volume_record_forget(struct volume_record *record, const char *dir)
+{
+        if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0) {
+                free(record->staged.dir);
+                record->staged = (struct mount_dir){};
+                return;
+        }
+        for (size_t i = 0; i < record->published_count; i++)
+                if (strcmp(record->published[i].dir, dir) == 0) {
+                        free(record->published[i].dir);
+                        record->published[i] = record->published[--record->published_count];
+                        return;
+                }
+}
+
+const struct mount_dir *volume_record_dir(const struct volume_record *record, size_t number)
+{
+        if (record->staged.dir != NULL && number-- == 0)
+                return &record->staged;
+        return number < record->published_count ? &record->published[number] : NULL;
+}
+
+bool volume_record_has_key(const struct volume_record *record, const char *key)
+{
+        const struct mount_dir *place;
+        char keys[USE_KEYS_SIZE];
+
+        volume_record_keys(record, keys);
+        if (use_keys_have(keys, key))
+                return true;
+        for (size_t i = 0; (place = volume_record_dir(record, i)) != NULL; i++) {
+                keys[0] = '\0';
+                use_keys_add_directory(keys, place->dir);
+                if (strcmp(keys, key) == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool volume_record_dir_keys(const struct volume_record *record, char *ret_keys)
+{
+        const struct mount_dir *place;
+        struct error ignored;
+
+        ret_keys[0] = '\0';
+        for (size_t i = 0; (place = volume_record_dir(record, i)) != NULL; i++)
+                use_keys_add_directory(ret_keys, place->dir);
+        return use_keys_check(ret_keys, record->name, &ignored) == 0;
+}
+
+int volume_record_index_dirs(const struct state *records, const struct volume_record *record, const char *file,
+                             struct error *error)
+{
+        const struct mount_dir *place;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && (place = volume_record_dir(record, i)) != NULL; i++) {
+                char key[USE_KEYS_SIZE] = "";
+
+                use_keys_add_directory(key, place->dir);
+                r = use_index_add(records, key, USE_HOLDER_VOLUME, file, error);
+        }
+        return r;
+}
+
+void volume_record_drop_dirs(const struct state *records, const struct volume_record *record,
+                             const struct volume_record *except, const char *file)
+{
+        const struct mount_dir *place;
+
+        for (size_t i = 0; (place = volume_record_dir(record, i)) != NULL; i++) {
+                char key[USE_KEYS_SIZE] = "";
+
+                use_keys_add_directory(key, place->dir);
+                if (except == NULL || volume_record_mount_dir((struct volume_record *)except, place->dir) == NULL)
+                        use_index_drop(records->dir_fd, key, USE_HOLDER_VOLUME, file);
+        }
+}

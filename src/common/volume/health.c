@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/health.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/reply.h"
+#include "mount/fs_usage.h"
+#include "process/proc.h"
+#include "process/worker.h"
+#include "provision/schema.h"
+#include "state/config.h"
+#include "state/volume_record.h"
+
+#define SHARE_MS 2000 /* of one volume that does not answer */
+#define TIME_MS 20000 /* of all of them */
+
+/* In the order of provision_health_words. */
+enum health { HEALTH_UNKNOWN, HEALTH_OK, HEALTH_UNFINISHED, HEALTH_MISSING, HEALTH_FAILED };
+
+struct patient {
+        const json_t *volume; /* of the reply; NULL: the one that is mounted on path */
+        const char *path;
+        const char *name;
+        enum health health;
+        char problem[256];
+        struct fs_usage usage;
+        uint64_t device_bytes; /* 0: it is a filesystem */
+};
+
+struct patients {
+        struct patient *items;
+        size_t count;
+        size_t next; /* the one that the worker looks at */
+        struct config config;
+        char boot_id[PROC_BOOT_ID_SIZE];
+};
+
+static void find(struct patient *patient, enum health health, const char *problem)
+{
+        patient->health = health;
+        (void)snprintf(patient->problem, sizeof patient->problem, "%s", problem);
+}
+
+/* Of a filesystem that counts its errors, as ext4 does. The name of the device in the kernel: "loop0", "dm-3". */
+static void look_for_errors(struct patient *patient, const char *device)
+{
+        char path[PATH_MAX];
+        char count[32];
+
+        (void)snprintf(path, sizeof path, "/sys/fs/ext4/%.64s/errors_count", device);
+        if (file_read(AT_FDCWD, path, count, sizeof count) <= 0 || strtoull(count, NULL, 10) == 0)
+                return;
+        find(patient, HEALTH_FAILED, "its filesystem has found errors; unmount it everywhere, and have it checked");
+}
+
+static void look_at_device(struct patient *patient, const struct volume_record *record)
+{
+        char path[PATH_MAX];
+        char link[PATH_MAX];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(record->device_number),
+                       minor(record->device_number));
+        n = readlinkat(AT_FDCWD, path, link, sizeof link - 1);
+        if (n < 0) {
+                if (errno == ENOENT)
+                        find(patient, HEALTH_FAILED, "its device is gone");
+                return;
+        }
+        link[n] = '\0';
+        look_for_errors(patient, strrchr(link, '/') != NULL ? strrchr(link, '/') + 1 : link);
+}
+
+static void look_at_filesystem(struct patient *patient, const struct volume_record *record)
+{
+        const struct mount_dir *mounted =
+                patient->path == NULL ? volume_record_dir(record, 0)
+                                      : volume_record_mount_dir((struct volume_record *)record, patient->path);
+        cleanup_close int fd = -EBADF;
+        struct mount_seen seen;
+        struct statfs fs;
+
+        if (mounted == NULL)
+                return;
+        fd = open(mounted->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &mounted->identity))
+                return;
+        if (fstatfs(fd, &fs) < 0) {
+                if (errno == ENOTCONN || errno == ESTALE || errno == EIO || errno == ECONNABORTED)
+                        find(patient, HEALTH_FAILED, "its server, or the daemon that serves it, is gone");
+                return;
+        }
+        fs_usage_of(&fs, &patient->usage);
+        if (((unsigned long)fs.f_flags & ST_RDONLY) != 0 && !record->read_only && !mounted->read_only)
+                find(patient, HEALTH_FAILED, "its filesystem has become read-only, as after an error");
+}
+
+/* A device that a pod has itself. */
+static void look_at_size(struct patient *patient, const struct volume_record *record)
+{
+        char path[PATH_MAX];
+        char sectors[32];
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/size", major(record->device_number),
+                       minor(record->device_number));
+        if (file_read(AT_FDCWD, path, sectors, sizeof sectors) > 0)
+                patient->device_bytes = strtoull(sectors, NULL, 10) * 512;
+}
+
+/* One volume, where it is mounted. */
+static int look_mounted(struct patients *patients, struct error *error)
+{
+        cleanup_volume_record struct volume_record record = {};
+        struct patient *patient = patients->items;
+        const struct mount_dir *recorded = NULL;
+        const struct mount_dir *mounted = NULL;
+        struct mount_seen seen = {};
+        int absent;
+        int r = volume_record_peek(patients->config.state_dir, patient->name, /* driver= */ "", &record, error);
+
+        if (r == 0)
+                recorded = volume_record_mount_dir(&record, patient->path);
+        if (recorded != NULL && strcmp(record.boot_id, patients->boot_id) == 0)
+                mounted = recorded;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        r = mount_see(AT_FDCWD, patient->path, &seen);
+        if (r < 0 && r != -ENOENT && r != -ENOTDIR) /* perhaps mounted: a server's inode is stale, say */
+                return fail(error, -r, "find mount", patient->path);
+        absent = seen.root ? EBUSY : recorded != NULL ? ENODEV : ENOENT;
+        if (mounted == NULL || !mount_seen_is(&seen, &mounted->identity))
+                return fail_because(error, absent, "find mount", patient->path,
+                                    "volume \"%.200s\" is not mounted on %.1000s", patient->name, patient->path);
+        find(patient, HEALTH_OK, "");
+        if (record.device_number != 0)
+                look_at_device(patient, &record);
+        if (seen.directory)
+                look_at_filesystem(patient, &record);
+        else
+                look_at_size(patient, &record);
+        return 0;
+}
+
+static void look(const struct patients *patients, struct patient *patient)
+{
+        cleanup_volume_record struct volume_record record = {};
+        const char *name = json_string_value(json_object_get(patient->volume, "name"));
+        const char *state = json_string_value(json_object_get(patient->volume, "state"));
+        const char *problem = json_string_value(json_object_get(patient->volume, "problem")); /* the pool's */
+        struct error error = {};
+        int r = volume_record_peek(patients->config.state_dir, name, /* driver= */ "", &record, &error);
+
+        find(patient, HEALTH_OK, "");
+        if (r < 0 && r != -ENOENT)
+                find(patient, HEALTH_UNKNOWN, "its record cannot be read");
+        if (r == 0 && record.formatting[0] != '\0')
+                find(patient, HEALTH_UNFINISHED, "its filesystem is not finished; the next mount makes it anew");
+        if (r == 0 && record.device_number != 0 && strcmp(record.boot_id, patients->boot_id) == 0) {
+                look_at_device(patient, &record);
+                look_at_filesystem(patient, &record);
+        }
+        if (problem != NULL)
+                find(patient, HEALTH_FAILED, problem);
+        if (state != NULL && strcmp(state, "created") != 0)
+                find(patient, HEALTH_UNFINISHED, "the call that made or deleted it has not ended; repeat it");
+        if (json_is_true(json_object_get(patient->volume, "missing")))
+                find(patient, HEALTH_MISSING, "its pool does not have it any more");
+        if (json_object_get(patient->volume, "restoring") != NULL) /* its name may be missing */
+                find(patient, HEALTH_UNFINISHED,
+                     "a restore of it was interrupted; repeat that, or run volume-reconcile");
+}
+
+static int look_at_some(void *argument, struct error *error)
+{
+        struct patients *patients = argument;
+        int64_t until_ms = clock_now_ms() + SHARE_MS / 2;
+
+        (void)error;
+        do
+                look(patients, &patients->items[patients->next]);
+        while (++patients->next < patients->count && clock_now_ms() < until_ms);
+        return 0;
+}
+
+/* A worker for as many as answer in time; one that hangs is killed. */
+static void look_at_all(struct patients *patients)
+{
+        const int64_t deadline_ms = clock_now_ms() + TIME_MS;
+
+        while (patients->next < patients->count && clock_now_ms() < deadline_ms) {
+                struct error ignored;
+
+                if (worker_run(look_at_some, patients, clock_now_ms() + SHARE_MS, &ignored) < 0 &&
+                    patients->next < patients->count)
+                        find(&patients->items[patients->next++], HEALTH_UNKNOWN, "it does not answer");
+        }
+        for (; patients->next < patients->count; patients->next++)
+                find(&patients->items[patients->next], HEALTH_UNKNOWN, "there was no time to ask it");
+}
+
+static void add(json_t *volume, const struct patient *patient)
+{
+        const struct fs_usage *usage = &patient->usage;
+
+        (void)json_object_set_new(volume, "health", json_string(provision_health_words[patient->health]));
+        if (patient->problem[0] != '\0')
+                (void)json_object_set_new(volume, "problem", reply_printable(patient->problem));
+        if (!usage->known)
+                return;
+        (void)json_object_set_new(volume, "used", json_integer((json_int_t)(usage->size_bytes - usage->free_bytes)));
+        (void)json_object_set_new(volume, "free", json_integer((json_int_t)usage->available_bytes));
+}
+
+int volume_health_add(json_t *reply, struct error *error)
+{
+        static struct patients patients; /* static, for its size */
+        json_t *volumes = json_object_get(reply, "volumes");
+        size_t i;
+        int r = config_load(&patients.config, error);
+
+        if (r < 0)
+                return r;
+        if ((r = proc_boot_id(patients.boot_id)) < 0)
+                return fail(error, -r, "read", "boot_id");
+        patients.count = json_array_size(volumes);
+        patients.items = calloc(patients.count + 1, sizeof *patients.items);
+        if (patients.items == NULL)
+                return fail(error, ENOMEM, "list volumes", "volumes");
+        for (i = 0; i < patients.count; i++)
+                patients.items[i].volume = json_array_get(volumes, i);
+        look_at_all(&patients);
+        for (i = 0; i < patients.count; i++)
+                add(json_array_get(volumes, i), &patients.items[i]);
+        free(patients.items);
+        return 0;
+}
+
+static int look_in_worker(void *argument, struct error *error)
+{
+        return look_mounted(argument, error);
+}
+
+static void set_count(json_t *object, const char *key, uint64_t count)
+{
+        (void)json_object_set_new(object, key, json_integer((json_int_t)(count > INT64_MAX ? INT64_MAX : count)));
+}
+
+static json_t *describe(const struct patient *patient)
+{
+        const struct fs_usage *usage = &patient->usage;
+        json_t *mounted = json_pack("{s:o, s:o, s:s}", "name", reply_printable(patient->name), "path",
+                                    reply_printable(patient->path), "health", provision_health_words[patient->health]);
+
+        if (patient->problem[0] != '\0')
+                (void)json_object_set_new(mounted, "problem", reply_printable(patient->problem));
+        if (patient->device_bytes > 0)
+                set_count(mounted, "size", patient->device_bytes);
+        if (!usage->known)
+                return mounted;
+        set_count(mounted, "size", usage->size_bytes);
+        set_count(mounted, "used", usage->size_bytes - usage->free_bytes);
+        set_count(mounted, "free", usage->available_bytes);
+        if (usage->files > 0) {
+                set_count(mounted, "inodes", usage->files);
+                set_count(mounted, "inodesFree", usage->files_free);
+        }
+        return mounted;
+}
+
+int volume_health_mounted(const struct provision_request *request, json_t **ret_reply, struct error *error)
+{
+        static struct patients patients; /* static, for their size */
+        static struct patient patient;
+        int r = config_load(&patients.config, error);
+
+        if (r < 0)
+                return r;
+        if ((r = proc_boot_id(patients.boot_id)) < 0)
+                return fail(error, -r, "read", "boot_id");
+        patient.name = request->name;
+        patient.path = request->path;
+        patients.items = &patient;
+        patients.count = 1;
+        r = worker_run(look_in_worker, &patients, clock_now_ms() + SHARE_MS, error);
+        if (r == -ETIMEDOUT)
+                find(&patient, HEALTH_UNKNOWN, "it does not answer");
+        else if (r < 0)
+                return r;
+        *ret_reply = json_pack("{s:s, s:[], s:[], s:[], s:o}", "status", "Success", "pools", "disks", "volumes",
+                               "mounted", describe(&patient));
+        return 0;
+}

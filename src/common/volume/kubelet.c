@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/kubelet.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+#define STAGED "/plugins/kubernetes.io/flexvolume/"
+
+static bool answers(const char *path)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || !text_copy(address.sun_path, sizeof address.sun_path, path))
+                return false;
+        /* EAGAIN: others wait to be answered, too */
+        return connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+}
+
+bool kubelet_runs(const struct config *config)
+{
+        static const char *const sockets[] = { "device-plugins/kubelet.sock", "pod-resources/kubelet.sock" };
+        char path[PATH_MAX];
+
+        if (config->kubelet_socket[0] != '\0')
+                return answers(config->kubelet_socket);
+        for (size_t i = 0; i < sizeof sockets / sizeof sockets[0]; i++)
+                if (snprintf(path, sizeof path, "%s/%s", config->kubelet_root, sockets[i]) < (int)sizeof path &&
+                    answers(path))
+                        return true;
+        return false;
+}
+
+bool kubelet_stages_on(const struct config *config, const char *dir)
+{
+        size_t length = strlen(config->kubelet_root);
+
+        return strncmp(dir, config->kubelet_root, length) == 0 && text_starts(dir + length, STAGED);
+}
+
+/* ---- pods */
+
+static bool has_entry(int dir_fd, const char *path)
+{
+        return faccessat(dir_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+typedef bool entry_function(int dir_fd, const char *name, const void *argument);
+
+/* Whether function() holds for an entry of a directory; true where it cannot be read, false where it is not there. */
+static bool any(int dir_fd, const char *path, entry_function *function, const void *argument)
+{
+        int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const struct dirent *entry;
+        bool found = false;
+        DIR *list;
+
+        if (fd < 0)
+                return errno != ENOENT;
+        list = fdopendir(fd);
+        if (list == NULL) {
+                fd_close(&fd);
+                return true;
+        }
+        for (errno = 0; !found && (entry = readdir(list)) != NULL; errno = 0)
+                found = entry->d_name[0] != '.' && function(fd, entry->d_name, argument);
+        found = found || errno != 0;
+        (void)closedir(list); /* only read from */
+        return found;
+}
+
+struct wanted {
+        const char *driver;
+        const char *volume;
+};
+
+static bool driver_has(int volumes_fd, const char *driver, const void *argument)
+{
+        const struct wanted *wanted = argument;
+        char path[PATH_MAX];
+
+        if (wanted->driver[0] != '\0' && strcmp(wanted->driver, driver) != 0)
+                return false;
+        return snprintf(path, sizeof path, "%s/%s", driver, wanted->volume) >= (int)sizeof path ||
+               has_entry(volumes_fd, path);
+}
+
+static bool pod_has(int pods_fd, const char *pod, const void *argument)
+{
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "%.255s/volumes", pod);
+        return any(pods_fd, path, driver_has, argument);
+}
+
+bool kubelet_pod_has(const struct config *config, const char *driver, const char *volume)
+{
+        const struct wanted wanted = { .driver = driver, .volume = volume };
+        char path[PATH_MAX];
+
+        return snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
+               any(AT_FDCWD, path, pod_has, &wanted);
+}

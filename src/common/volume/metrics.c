@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/metrics_text.h"
+#include "base/reply.h"
+#include "mount/fs_usage.h"
+#include "process/worker.h"
+#include "state/call_counts.h"
+#include "state/config.h"
+#include "state/volume_record.h"
+
+#define SHARE_MS 2000 /* of one directory that does not answer */
+#define TIME_MS 20000 /* of all of them */
+#define LOST_MAX 16   /* filesystems that did not answer; the records of others are asked */
+#define NAME(word) "flexgraft_" word
+
+enum place_state { PLACE_UNKNOWN, PLACE_PRESENT, PLACE_GONE };
+static const char *const state_words[] = { "unknown", "present", "gone" };
+
+/* A directory of the node, of a volume of the driver. */
+struct place {
+        char *volume; /* owned, like the other two */
+        char *driver;
+        char *dir;
+        bool first; /* of its volume: it tells how full that is */
+        struct mount_identity identity;
+        enum place_state state;
+        struct fs_usage usage;
+};
+
+struct places {
+        struct place items[METRICS_THINGS_MAX];
+        size_t count;
+        size_t omitted;
+        size_t volumes; /* of the driver */
+        size_t broken;  /* records */
+        char boot_id[PROC_BOOT_ID_SIZE];
+        size_t next;             /* the one that the worker asks */
+        int64_t until_ms;        /* with the next one another worker begins */
+        uint64_t lost[LOST_MAX]; /* devices of filesystems that did not answer */
+        size_t lost_count;
+};
+
+/* ---- what the records say */
+
+static int add_record(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        struct places *places = argument;
+        const struct mount_dir *mounted;
+
+        if (record == NULL) {
+                places->broken++;
+                return 0;
+        }
+        places->volumes++;
+        for (size_t i = 0; (mounted = volume_record_dir(record, i)) != NULL; i++) {
+                struct place *place = &places->items[places->count];
+
+                if (places->count == METRICS_THINGS_MAX) {
+                        places->omitted++;
+                        continue;
+                }
+                *place = (struct place){ .volume = strdup(record->name),
+                                         .driver = strdup(record->driver),
+                                         .dir = strdup(mounted->dir),
+                                         .first = i == 0,
+                                         .identity = mounted->identity,
+                                         .state = strcmp(record->boot_id, places->boot_id) == 0 ? PLACE_UNKNOWN
+                                                                                                : PLACE_GONE };
+                places->count++;
+                if (place->volume == NULL || place->driver == NULL || place->dir == NULL)
+                        return fail(error, ENOMEM, "read record", file);
+        }
+        return 0;
+}
+
+/* ---- what the kernel says */
+
+static bool is_lost(const struct places *places, const struct place *place)
+{
+        for (size_t i = 0; i < places->lost_count; i++)
+                if (places->lost[i] == place->identity.device)
+                        return true;
+        return false;
+}
+
+static void ask(const struct places *places, struct place *place)
+{
+        cleanup_close int fd = -EBADF;
+        struct mount_seen seen;
+        struct statfs fs;
+
+        if (place->state == PLACE_GONE || is_lost(places, place))
+                return;
+        fd = open(place->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+                return;
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &place->identity)) {
+                place->state = PLACE_GONE;
+                return;
+        }
+        if (fstatfs(fd, &fs) < 0)
+                return;
+        fs_usage_of(&fs, &place->usage);
+        place->state = PLACE_PRESENT;
+}
+
+static int ask_some(void *argument, struct error *error)
+{
+        struct places *places = argument;
+
+        (void)error;
+        do
+                ask(places, &places->items[places->next]);
+        while (++places->next < places->count && clock_now_ms() < places->until_ms);
+        return 0;
+}
+
+/*
+ * A worker for as many as answer in time. One that hangs is killed, and what else is on that filesystem is not asked.
+ */
+static void ask_all(struct places *places)
+{
+        int64_t deadline_ms = clock_now_ms() + TIME_MS;
+
+        while (places->next < places->count && clock_now_ms() < deadline_ms) {
+                struct error error = {};
+
+                places->until_ms = clock_now_ms() + SHARE_MS / 2;
+                if (worker_run(ask_some, places, clock_now_ms() + SHARE_MS, &error) < 0 &&
+                    places->next < places->count) {
+                        if (places->lost_count < LOST_MAX)
+                                places->lost[places->lost_count++] = places->items[places->next].identity.device;
+                        places->next++;
+                }
+        }
+}
+
+/* ---- as metrics */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+static void put_volume(struct metrics_text *text, const char *metric, const json_t *volume)
+{
+        metrics_sample(text, metric);
+        metrics_label(text, "volume", text_of(volume, "name"));
+        metrics_label(text, "pool", text_of(volume, "pool"));
+}
+
+static const char *state_of(const json_t *volume)
+{
+        return json_object_get(volume, "missing") != NULL ? "missing" : text_of(volume, "state");
+}
+
+/* The volumes of pools. */
+static void put_volumes(struct metrics_text *text, const json_t *volumes)
+{
+        size_t all = json_array_size(volumes);
+        size_t count = all < METRICS_THINGS_MAX ? all : METRICS_THINGS_MAX;
+
+        metrics_gauge(text, NAME("volumes"), "Volumes of pools.", all);
+        metrics_gauge(text, NAME("volumes_omitted"), "Volumes of which there are no metrics, since there are too many.",
+                      all - count);
+        metrics_family(text, NAME("volume_size_bytes"), "gauge", "Size of a volume of a pool, in bytes.");
+        for (size_t i = 0; i < count; i++) {
+                const json_t *volume = json_array_get(volumes, i);
+
+                put_volume(text, NAME("volume_size_bytes"), volume);
+                metrics_value(text, (uint64_t)json_integer_value(json_object_get(volume, "size")));
+        }
+        metrics_family(text, NAME("volume_state"), "gauge",
+                       "1 for the state of a volume: creating, created, deleting or missing.");
+        for (size_t i = 0; i < count; i++) {
+                const json_t *volume = json_array_get(volumes, i);
+
+                put_volume(text, NAME("volume_state"), volume);
+                metrics_label(text, "state", state_of(volume));
+                metrics_value(text, 1);
+        }
+        metrics_family(text, NAME("volume_problem"), "gauge",
+                       "Whether a volume is missing, or a call that made or deleted it has not ended.");
+        for (size_t i = 0; i < count; i++) {
+                const json_t *volume = json_array_get(volumes, i);
+
+                put_volume(text, NAME("volume_problem"), volume);
+                metrics_value(text, strcmp(state_of(volume), "created") != 0);
+        }
+}
+
+static void label_volume(struct metrics_text *text, const void *things, size_t i)
+{
+        const struct place *place = (const struct place *)things + i;
+
+        metrics_label(text, "volume", place->volume);
+        metrics_label(text, "driver", place->driver);
+}
+
+static void put_place(struct metrics_text *text, const char *metric, const struct place *place)
+{
+        metrics_sample(text, metric);
+        label_volume(text, place, 0);
+        metrics_label(text, "directory", place->dir);
+}
+
+static const struct fs_usage *find_usage(const void *things, size_t i)
+{
+        static const struct fs_usage none;
+        const struct place *place = (const struct place *)things + i;
+
+        return place->first ? &place->usage : &none;
+}
+
+/* The volumes of the driver, whatever their kind, where they are mounted. */
+static void put_places(struct metrics_text *text, const struct places *places)
+{
+        metrics_gauge(text, NAME("driver_volumes"), "Volumes that the driver has attached or mounted.",
+                      places->volumes);
+        metrics_gauge(text, NAME("driver_records_broken"), "Records of the driver's volumes that cannot be read.",
+                      places->broken);
+        metrics_gauge(text, NAME("driver_mounts_omitted"),
+                      "Mounts of the driver of which there are no metrics, since there are too many.", places->omitted);
+        metrics_family(text, NAME("driver_mount_state"), "gauge",
+                       "1 for the state of a mount of the driver: present, gone or unknown.");
+        for (size_t i = 0; i < places->count; i++) {
+                put_place(text, NAME("driver_mount_state"), &places->items[i]);
+                metrics_label(text, "state", state_words[places->items[i].state]);
+                metrics_value(text, 1);
+        }
+        metrics_family(text, NAME("driver_mount_problem"), "gauge",
+                       "Whether a mount of the driver is gone, or its filesystem does not answer.");
+        for (size_t i = 0; i < places->count; i++) {
+                put_place(text, NAME("driver_mount_problem"), &places->items[i]);
+                metrics_value(text, places->items[i].state != PLACE_PRESENT);
+        }
+        fs_usage_put(text, NAME("driver_volume"), places->items, places->count, find_usage, label_volume);
+}
+
+/* ---- calls */
+
+struct calls {
+        struct {
+                const char *program;
+                struct call_counts counts;
+        } rows[64];
+        size_t count;
+};
+
+static void add_call(const char *program, const struct call_counts *counts, void *argument)
+{
+        struct calls *calls = argument;
+
+        if (calls->count == sizeof calls->rows / sizeof calls->rows[0])
+                return;
+        calls->rows[calls->count].program = program;
+        calls->rows[calls->count++].counts = *counts;
+}
+
+static void put_count(struct metrics_text *text, const char *program, const char *result, uint64_t value)
+{
+        metrics_sample(text, NAME("calls_total"));
+        metrics_label(text, "verb", program);
+        metrics_label(text, "result", result);
+        metrics_value(text, value);
+}
+
+static void put_durations(struct metrics_text *text, const char *program, const struct call_counts *counts)
+{
+        static const char *const bounds[CALL_COUNTS_BUCKETS + 1] = CALL_COUNTS_BOUNDS;
+        uint64_t all = counts->succeeded + counts->failed;
+        uint64_t within = 0;
+
+        for (size_t i = 0; i <= CALL_COUNTS_BUCKETS; i++) {
+                within = i < CALL_COUNTS_BUCKETS ? within + counts->buckets[i] : all;
+                metrics_sample(text, NAME("call_duration_seconds_bucket"));
+                metrics_label(text, "verb", program);
+                metrics_label(text, "le", bounds[i]);
+                metrics_value(text, within);
+        }
+        metrics_sample(text, NAME("call_duration_seconds_sum"));
+        metrics_label(text, "verb", program);
+        metrics_value_seconds(text, counts->sum_us);
+        metrics_sample(text, NAME("call_duration_seconds_count"));
+        metrics_label(text, "verb", program);
+        metrics_value(text, all);
+}
+
+static void put_calls(struct metrics_text *text, const char *state_dir)
+{
+        static struct calls calls; /* static, for its size */
+
+        call_counts_each(state_dir, add_call, &calls);
+        metrics_family(text, NAME("calls_total"), "counter", "Calls of a verb or program that have ended.");
+        for (size_t i = 0; i < calls.count; i++) {
+                put_count(text, calls.rows[i].program, "success", calls.rows[i].counts.succeeded);
+                put_count(text, calls.rows[i].program, "failure", calls.rows[i].counts.failed);
+        }
+        metrics_family(text, NAME("call_duration_seconds"), "histogram", "How long calls took.");
+        for (size_t i = 0; i < calls.count; i++)
+                put_durations(text, calls.rows[i].program, &calls.rows[i].counts);
+        metrics_family(text, NAME("call_last_success_timestamp_seconds"), "gauge",
+                       "When a call of a verb or program last succeeded.");
+        for (size_t i = 0; i < calls.count; i++)
+                if (calls.rows[i].counts.last_success > 0) {
+                        metrics_sample(text, NAME("call_last_success_timestamp_seconds"));
+                        metrics_label(text, "verb", calls.rows[i].program);
+                        metrics_value(text, calls.rows[i].counts.last_success);
+                }
+        for (size_t i = 0; i < calls.count; i++)
+                if (strcmp(calls.rows[i].program, "volume-reconcile") == 0) {
+                        metrics_gauge(text, NAME("reconcile_last_success_timestamp_seconds"),
+                                      "When volume-reconcile last succeeded; 0: never.",
+                                      calls.rows[i].counts.last_success);
+                        metrics_gauge(text, NAME("reconcile_problems"), "Problems that volume-reconcile last reported.",
+                                      calls.rows[i].counts.problems);
+                }
+}
+
+int volume_metrics_say(const json_t *reply, struct error *error)
+{
+        static struct places places; /* static, for its size; one call of a program */
+        static struct config config;
+        cleanup_state struct state state = STATE_NONE;
+        struct metrics_text text = {};
+        int r;
+
+        if ((r = proc_boot_id(places.boot_id)) < 0)
+                return fail(error, -r, "read", "boot_id");
+        if ((r = config_load(&config, error)) < 0)
+                return r;
+        r = state_open(config.state_dir, "volumes", /* create= */ false, &state, error);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &places, error)) < 0)
+                return r;
+        ask_all(&places);
+        put_volumes(&text, json_object_get(reply, "volumes"));
+        put_places(&text, &places);
+        put_calls(&text, config.state_dir);
+        for (size_t i = 0; i < places.count; i++) {
+                free(places.items[i].volume);
+                free(places.items[i].driver);
+                free(places.items[i].dir);
+        }
+        return metrics_say(&text);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/reconcile_idle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/identity.h"
+#include "mount/mountinfo.h"
+#include "provision/disk_uses.h"
+#include "state/uses.h"
+#include "volume/kata_image.h"
+#include "volume/kubelet.h"
+#include "volume/named_stage.h"
+#include "volume/sighting.h"
+#include "volume/used.h"
+
+/* The record of the image in a volume's own filesystem lasts as long as that is used. */
+static bool has_kata_record(const struct volume_call *call, const char *dir)
+{
+        cleanup_volume_record struct volume_record record = {};
+        struct error ignored;
+        char name[NAME_MAX];
+
+        (void)snprintf(name, sizeof name, "kata-%.64s", strrchr(dir, '/') + 1);
+        return volume_record_peek(call->config.state_dir, name, call->record.driver, &record, &ignored) != -ENOENT;
+}
+
+/* The id that mountinfo shows of the stage's mount, in which no symbolic link is; 0: another mount is there. */
+static uint64_t see_stage(const struct mount_dir *staged)
+{
+        cleanup_close int fd = open(staged->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct mount_seen seen;
+        uint64_t id;
+
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &staged->identity))
+                return 0;
+        return mount_see_short_id(fd, &id) < 0 ? 0 : id;
+}
+
+/* Whether the device is mounted elsewhere on the node; also where that cannot be seen. */
+static bool is_mounted_elsewhere(const struct volume_call *call)
+{
+        const struct volume_record *record = &call->record;
+        uint64_t stage_id = see_stage(&record->staged);
+        cleanup_mount_table struct mountinfo table = {};
+
+        if (mountinfo_open_own(&table) < 0)
+                return true;
+        while (mountinfo_next(&table))
+                if ((table.device == record->device_number ||
+                     (major(table.device) == 0 && strcmp(table.source, record->device) == 0)) &&
+                    (stage_id != 0 ? table.id != stage_id : strcmp(table.mount_point, record->staged.dir) != 0))
+                        return true;
+        return false;
+}
+
+int reconcile_check_list(const struct volume_call *call, struct error *error)
+{
+        const struct uses_except own = {
+                .volume = call->record.name, .driver = call->record.driver, .attached = true, .mounted = true
+        };
+        char keys[USE_KEYS_SIZE];
+        int r = volume_used_keys(call, BLOCK_STACK_LOOPS, keys, error);
+
+        return r < 0 ? r
+                     : uses_check_none(call->config.state_dir, keys, &own, "look for users", call->record.name, error);
+}
+
+/* Whether anything but the stage itself uses an attached volume. */
+static bool is_used(const struct volume_call *call)
+{
+        const struct volume_record *record = &call->record;
+        const char *dir = record->staged.dir;
+        struct error ignored;
+
+        if (reconcile_check_list(call, &ignored) < 0)
+                return true;
+        if (dir == NULL)
+                return false;
+        if (kata_image_is_below(call->config.state_dir, dir) && has_kata_record(call, dir))
+                return true;
+        /* kubelet's directory is named after the volume; the record of an image in a volume is not */
+        return kubelet_pod_has(&call->config, record->driver, record->name) ||
+               kubelet_pod_has(&call->config, record->driver, strrchr(dir, '/') + 1) || is_mounted_elsewhere(call);
+}
+
+bool reconcile_is_forgotten(struct reconcile_round *round, struct volume_call *call)
+{
+        const struct volume_record *record = &call->record;
+        const char *dir = record->staged.dir;
+        struct error error = {};
+        bool kubelet;
+        uint64_t seconds;
+
+        if (record->published_count > 0 || is_used(call)) {
+                if (!round->reconcile->dry_run)
+                        sighting_forget(call);
+                return false;
+        }
+        kubelet = dir != NULL && kubelet_runs(&call->config);
+        seconds = sighting_see(call, kubelet, /* write= */ !round->reconcile->dry_run);
+        if (seconds < call->config.unstage_seconds)
+                return false;
+        if (dir == NULL || named_stage_is(&call->config, dir) ||
+            (kubelet && (kubelet_stages_on(&call->config, dir) || kata_image_is_below(call->config.state_dir, dir))))
+                return true;
+        error_because(&error, EBUSY, "look for users", record->name,
+                      "staged on %s, and no pod has had it for %u minutes; %s", dir, (unsigned)(seconds / 60),
+                      kubelet ? "kubelet did not stage it: call unmountdevice and detach"
+                              : "it is unstaged when kubelet runs");
+        reconcile_problem(round->reconcile, record->name, &error);
+        return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * same.h - that a request means the volume that is attached under its name. kubelet knows a volume by its name alone:
+ * two pods whose inline volumes have one name share one attach, whatever their options and namespaces.
+ */
+#ifndef FLEXGRAFT_VOLUME_SAME_H
+#define FLEXGRAFT_VOLUME_SAME_H
+
+#include "volume/call.h"
+
+/*
+ * volume_check_same() - that the options do not name another image, device or volume of a pool than the one that is
+ * attached. After a restart kubelet calls attach with no options of the volume's own: those name nothing.
+ * Errors: EBUSY, naming what is attached.
+ */
+int volume_check_same(struct volume_call *call, struct error *error);
+
+/*
+ * volume_check_namespace() - that no pod of another namespace has had the volume since it was attached; and of an image
+ * that is the volume's own, since it was made. The record and the image remember the namespace. Errors: EACCES.
+ */
+int volume_check_namespace(struct volume_call *call, struct error *error);
+
+/*
+ * volume_check_directory() - likewise of a volume that is a directory, which has no record while no pod has it.
+ */
+int volume_check_directory(const struct volume_call *call, int path_fd, struct error *error);
+
+/* volume_forget_namespace() - the volume is blank again: the next pod may be of any namespace. */
+void volume_forget_namespace(struct volume_call *call);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connection.h - one client's HTTP/2 connection. Whatever it sends, it takes bounded memory and time.
+ */
+#ifndef FLEXGRAFT_CSI_CONNECTION_H
+#define FLEXGRAFT_CSI_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "call.h"
+
+struct connection;
+
+/* connection_begin() - serve an accepted descriptor, which it then owns. NULL: no memory; the descriptor is closed. */
+struct connection *connection_begin(int fd, const struct rpc *const *services);
+
+/*
+ * connection_settle() - send what is to be sent. Call it for each connection after each turn of the loop. False: it has
+ * ended, and has to be given to connection_end().
+ */
+bool connection_settle(struct connection *connection);
+
+/*
+ * connection_announce_end() - GOAWAY without a last stream: the client is to begin no more calls here, but those that it
+ * has sent meanwhile are taken.
+ */
+void connection_announce_end(struct connection *connection);
+
+/* connection_say_goodbye() - no new calls: the last GOAWAY; it ends when those under way are answered. */
+void connection_say_goodbye(struct connection *connection);
+
+/* connection_is_idle() - whether no request has begun on it, and when the last one did (clock_now_ms()). */
+bool connection_is_idle(const struct connection *connection, int64_t *ret_since_ms);
+
+/* connection_end() - close and free it. Its calls are finished all the same. */
+void connection_end(struct connection *connection);
+
+#endif

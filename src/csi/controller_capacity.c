@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* controller_capacity.c - GetCapacity: one volume-capacity. */
+#include "controller.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "capability.h"
+
+static const Csi__V1__GetCapacityRequest *request_of(const struct call *call)
+{
+        return (const Csi__V1__GetCapacityRequest *)call_request(call);
+}
+
+static const char *parameter(const Csi__V1__GetCapacityRequest *request, const char *key)
+{
+        return csi_map_find(CSI_MAP(request, parameters), key, /* any_case= */ false);
+}
+
+/* maximum_bytes: of one volume; negative: nobody knows. */
+static void answer(struct call *call, int64_t available_bytes, int64_t maximum_bytes)
+{
+        Csi__V1__GetCapacityResponse response = CSI__V1__GET_CAPACITY_RESPONSE__INIT;
+        Csi__V1__Int64Value maximum = CSI__V1__INT64_VALUE__INIT;
+
+        response.available_capacity = available_bytes;
+        maximum.value = maximum_bytes;
+        if (maximum_bytes >= 0)
+                response.maximum_volume_size = &maximum;
+        call_answer(call, &response.base);
+}
+
+static bool is_directory(const json_t *pool)
+{
+        return strcmp(reply_text(pool, "type"), "directory") == 0 || strcmp(reply_text(pool, "type"), "nfs") == 0;
+}
+
+/* Whether volumes of a pool can be used as the request wants them. */
+static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
+{
+        bool shared = strcmp(reply_text(pool, "type"), "nfs") == 0;
+
+        for (size_t i = 0; i < request->n_volume_capabilities; i++) {
+                const Csi__V1__VolumeCapability *capability = request->volume_capabilities[i];
+
+                if (csi_capability_impossible(capability, shared) != NULL)
+                        return false;
+                if (is_directory(pool) &&
+                    (csi_capability_is_block(capability) || csi_capability_fs_type(capability)[0] != '\0'))
+                        return false;
+        }
+        return true;
+}
+
+struct sum {
+        int64_t available_bytes;
+        int64_t largest_bytes;
+        bool unknown; /* of one pool at least */
+};
+
+/* An object with "available" and "largest": of a pool, or of a profile in it. */
+static void add(struct sum *sum, const json_t *measured)
+{
+        int64_t available_bytes = reply_bytes(measured, "available");
+
+        if (json_object_get(measured, "largest") == NULL) {
+                sum->unknown = sum->unknown || json_object_get(measured, "problem") == NULL;
+                return;
+        }
+        sum->available_bytes =
+                available_bytes > INT64_MAX - sum->available_bytes ? INT64_MAX : sum->available_bytes + available_bytes;
+        if (reply_bytes(measured, "largest") > sum->largest_bytes)
+                sum->largest_bytes = reply_bytes(measured, "largest");
+}
+
+static void measured(struct call *call, const struct outcome *outcome)
+{
+        const Csi__V1__GetCapacityRequest *request = request_of(call);
+        const char *profile = parameter(request, "profile");
+        struct sum sum = {};
+        const json_t *pool;
+        size_t i;
+
+        /* this node does not have it */
+        if (outcome->status > 0 && (outcome->error == ENOENT || outcome->error == ENODEV)) {
+                answer(call, 0, 0);
+                return;
+        }
+        if (controller_failed(call, outcome))
+                return;
+        json_array_foreach (json_object_get(outcome->reply, "pools"), i, pool) {
+                const json_t *entry;
+                size_t j;
+
+                if (!fits(request, pool))
+                        continue;
+                if (profile == NULL)
+                        add(&sum, pool);
+                json_array_foreach (json_object_get(pool, "profiles"), j, entry)
+                        if (profile != NULL && strcmp(reply_text(entry, "profile"), profile) == 0)
+                                add(&sum, entry);
+        }
+        answer(call, sum.unknown ? INT64_MAX : sum.available_bytes, sum.unknown ? -1 : sum.largest_bytes);
+}
+
+static json_t *capacity_request(const Csi__V1__GetCapacityRequest *request)
+{
+        const char *pool = parameter(request, "pool");
+        const char *profile = parameter(request, "profile");
+        json_t *wanted = json_object();
+        json_t *parameters = json_object();
+
+        controller_pool_parameters(CSI_MAP(request, parameters), parameters);
+        if (pool != NULL || profile == NULL)
+                (void)json_object_set_new(wanted, "pool", json_string(pool != NULL ? pool : "default"));
+        if (profile != NULL)
+                (void)json_object_set_new(wanted, "profile", json_string(profile));
+        else if (json_object_size(parameters) > 0)
+                (void)json_object_set(wanted, "parameters", parameters);
+        json_decref(parameters);
+        return wanted;
+}
+
+void controller_get_capacity(struct call *call)
+{
+        const Csi__V1__GetCapacityRequest *request = request_of(call);
+        const char *why = NULL;
+
+        for (size_t i = 0; i < request->n_volume_capabilities && why == NULL; i++)
+                why = csi_capability_incomplete(request->volume_capabilities[i]);
+        if (why != NULL)
+                call_fail(call, GRPC_INVALID_ARGUMENT, "%s", why);
+        else if (request->accessible_topology != NULL && request->accessible_topology->n_segments > 0 &&
+                 !controller_topology_here(call, request->accessible_topology))
+                answer(call, 0, 0);
+        else if (csi_map_find(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL)
+                answer(call, INT64_MAX, -1); /* the server is not asked: it may not answer */
+        else
+                controller_run(call, "volume-capacity", capacity_request(request), measured);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "codes.h"
+
+/* As protobuf-c itself finds fields: all maps have entries of a type of their own, with the same two fields. */
+static const char *field_of(const void *entry, unsigned index)
+{
+        const ProtobufCMessage *message = entry;
+        const char *text;
+
+        (void)memcpy(&text, (const char *)message + message->descriptor->fields[index].offset, sizeof text);
+        return text != NULL ? text : "";
+}
+
+void csi_map_entry(const void *entry, const char **ret_key, const char **ret_value)
+{
+        *ret_key = field_of(entry, 0);
+        *ret_value = field_of(entry, 1);
+}
+
+const char *csi_map_find(size_t count, const void *const *entries, const char *key, bool any_case)
+{
+        for (size_t i = 0; i < count; i++) {
+                const char *has = field_of(entries[i], 0);
+
+                if (any_case ? strcasecmp(has, key) == 0 : strcmp(has, key) == 0)
+                        return field_of(entries[i], 1);
+        }
+        return NULL;
+}
+
+char *csi_text(struct call *call, const char *text)
+{
+        size_t size = strlen(text) + 1;
+
+        return memcpy(call_memory(call, size), text, size);
+}
+
+/* Keys of parameters that are keys of volume-create's request, and no parameters of the pool. */
+static const char *const request_keys[] = { "pool", "profile", "reclaimPolicy", "fsType", NULL };
+
+/* What the provisioner says of a claim; the rest that it says is not for pools. */
+static const char *const claim_keys[] = { "csi.storage.k8s.io/pv/name", "csi.storage.k8s.io/pvc/name",
+                                          "csi.storage.k8s.io/pvc/namespace", NULL };
+
+/* csi-driver-nfs takes its keys in letters of any case. */
+static const char *key_of_share(const char *key)
+{
+        static const char *const keys[] = {
+                "server", "share", "subDir", "mountPermissions", "onDelete", "mountOptions"
+        };
+
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+                if (strcasecmp(keys[i], key) == 0)
+                        return keys[i];
+        return key;
+}
+
+void controller_pool_parameters(size_t count, const void *const *entries, json_t *parameters)
+{
+        for (size_t i = 0; i < count; i++) {
+                const char *key;
+                const char *value;
+
+                csi_map_entry(entries[i], &key, &value);
+                if (value[0] != '\0' && !text_among(key, request_keys) &&
+                    (!text_starts(key, "csi.storage.k8s.io/") || text_among(key, claim_keys)))
+                        (void)json_object_set_new(parameters, key_of_share(key), json_string(value));
+        }
+}
+
+const char *csi_range_problem(const Csi__V1__CapacityRange *range)
+{
+        if (range == NULL)
+                return NULL;
+        if (range->required_bytes < 0 || range->limit_bytes < 0)
+                return "a size is negative";
+        if (range->limit_bytes != 0 && range->limit_bytes < range->required_bytes)
+                return "the limit is less than what is required";
+        return NULL;
+}
+
+void controller_run(struct call *call, const char *program, json_t *request, call_next *next)
+{
+        char *text = json_text_make(request);
+
+        json_decref(request);
+        if (text == NULL) /* no memory, or a text that is no UTF-8 */
+                call_fail(call, GRPC_INVALID_ARGUMENT, "a text of the request is no UTF-8");
+        else
+                call_run(call, program, (const char *const[]){ "-", NULL }, text, next);
+        free(text);
+}
+
+void controller_fail_as(struct call *call, enum grpc_code code, const struct outcome *outcome)
+{
+        call_fail(call, code, "%s", outcome->message);
+}
+
+bool controller_failed(struct call *call, const struct outcome *outcome)
+{
+        if (outcome->status == 0 && strcmp(outcome->state, "Success") == 0)
+                return false;
+        /* A program that was killed, or does not say why, may have done it, or in part: the same call again ends it. */
+        controller_fail_as(call, outcome->status < 0 || outcome->error == 0 ? GRPC_ABORTED : csi_code(outcome->error),
+                           outcome);
+        return true;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "capability.h"
+#include "controller.h"
+#include "node.h"
+
+#define POD_PREFIX "csi.storage.k8s.io/"
+#define ARGUMENT_MAX ((size_t)64 * 1024) /* the kernel takes 128 KiB; longer ones are read from standard input */
+
+/*
+ * What a volume's context may say to a verb; the verb refuses what its kind of volume does not have. The rest of it is the
+ * provisioner's, or other drivers'.
+ */
+static const char *const known_keys[] = { "type",        "pool",           "profile", "size",        "image",
+                                          "preallocate", "usage",          "source",  "device",      "path",
+                                          "recursive",   "mode",           "inodes",  "volumegroup", "volumeID",
+                                          "eraseAfter",  "kataContainers", NULL };
+
+/* kubelet's information about the pod, as it calls it for FlexVolume. */
+#define NAMESPACE_KEY "pod.namespace"
+static const char *const pod_keys[] = { "pod.name", NAMESPACE_KEY, "pod.uid", "serviceAccount.name", NULL };
+
+/* Kinds of inline volumes that are nobody's but the pod's, or outlive it: nothing is made for it in a pool. */
+static const char *const plain_types[] = { "tmpfs", "nfs", "bind", NULL };
+
+static const char *find(const struct node_use *use, const char *key)
+{
+        return csi_map_find(use->context_count, use->context, key, /* any_case= */ false);
+}
+
+/* Keys of csi-driver-nfs may have any case. */
+static const char *find_of_nfs(const struct node_use *use, const char *key)
+{
+        const char *value = csi_map_find(use->context_count, use->context, key, /* any_case= */ true);
+
+        return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+bool node_is_inline(const struct node_use *use)
+{
+        return text_same(find(use, POD_PREFIX "ephemeral"), "true");
+}
+
+static bool is_nfs(const struct node_use *use)
+{
+        const char *type = find(use, "type");
+
+        return type != NULL ? strcmp(type, "nfs") == 0
+                            : find_of_nfs(use, "server") != NULL && find_of_nfs(use, "share") != NULL;
+}
+
+bool node_is_shared(const struct node_use *use)
+{
+        return is_nfs(use) || text_same(find(use, "type"), "bind");
+}
+
+static void set(json_t *options, const char *key, const char *value)
+{
+        (void)json_object_set_new(options, key, json_string(value));
+}
+
+/* The directory of a share that is the volume: "server" and "share" with "subDir", as csi-driver-nfs puts them together. */
+static const char *add_share(const struct node_use *use, json_t *options)
+{
+        const char *server = find_of_nfs(use, "server");
+        const char *share = find_of_nfs(use, "share");
+        const char *below = find_of_nfs(use, "subDir");
+        char path[4096];
+        size_t length;
+
+        if (server != NULL)
+                set(options, "server", server);
+        if (share == NULL)
+                return NULL; /* mount says what is missing */
+        if (below != NULL && text_climbs(below))
+                return "subDir must not have \"..\"";
+        if (below != NULL && strstr(below, "${") != NULL)
+                return "subDir must name a directory, without ${...}";
+        for (length = strlen(share); below != NULL && length > 0 && share[length - 1] == '/';)
+                length--;
+        while (below != NULL && *below == '/')
+                below++;
+        if (snprintf(path, sizeof path, "%.*s%s%s", (int)length, share, below != NULL ? "/" : "",
+                     below != NULL ? below : "") >= (int)sizeof path)
+                return "share and subDir are too long";
+        set(options, "share", path);
+        return NULL;
+}
+
+/*
+ * The namespace is for inline volumes alone, of which two could meet in a name. An id is one volume's in the whole cluster,
+ * whose PersistentVolume may be bound in another namespace when its claim is gone.
+ */
+static void add_pod(const struct node_use *use, json_t *options)
+{
+        for (size_t i = 0; pod_keys[i] != NULL; i++) {
+                char from[64];
+                char to[64];
+                const char *value;
+
+                (void)snprintf(from, sizeof from, POD_PREFIX "%s", pod_keys[i]);
+                (void)snprintf(to, sizeof to, "kubernetes.io/%s", pod_keys[i]);
+                if (strcmp(pod_keys[i], NAMESPACE_KEY) == 0 && !node_is_inline(use))
+                        continue;
+                if ((value = find(use, from)) != NULL)
+                        set(options, to, value);
+        }
+}
+
+static void add_flags(json_t *options, const Csi__V1__VolumeCapability *capability)
+{
+        char *flags = csi_capability_flags(capability);
+
+        if (flags != NULL && flags[0] != '\0')
+                set(options, "mountOptions", flags);
+        free(flags);
+}
+
+static void add_capability(const struct node_use *use, json_t *options)
+{
+        set(options, "accessMode", csi_capability_mode(use->capability));
+        set(options, "readOnly", use->read_only ? "true" : "false");
+        if (csi_capability_is_block(use->capability)) {
+                set(options, "targetType", "block");
+                return;
+        }
+        set(options, "fsType", csi_capability_fs_type(use->capability));
+        add_flags(options, use->capability);
+}
+
+json_t *node_options(const struct node_use *use, const char **ret_problem)
+{
+        json_t *options = json_object();
+        const char *problem = NULL;
+
+        for (size_t i = 0; known_keys[i] != NULL; i++)
+                if (find(use, known_keys[i]) != NULL)
+                        set(options, known_keys[i], find(use, known_keys[i]));
+        set(options, "kubernetes.io/pvOrVolumeName", use->name);
+        if (is_nfs(use)) {
+                set(options, "type", "nfs");
+                problem = add_share(use, options);
+        }
+        add_pod(use, options);
+        add_capability(use, options);
+        if (node_is_inline(use) && !text_among(json_string_value(json_object_get(options, "type")) ?: "", plain_types))
+                set(options, "ephemeral", "true");
+        if (problem != NULL || options == NULL) {
+                json_decref(options);
+                *ret_problem = problem != NULL ? problem : "there is no memory";
+                return NULL;
+        }
+        return options;
+}
+
+void node_run_options(struct call *call, const char *verb, const char *const arguments[], json_t *options,
+                      call_next *next)
+{
+        const char *all[5] = {};
+        char *text = json_text_make(options);
+        size_t count = 0;
+        bool aside;
+
+        while (arguments[count] != NULL) {
+                all[count] = arguments[count];
+                count++;
+        }
+        aside = text != NULL && (json_object_get(options, "mountOptions") != NULL || strlen(text) > ARGUMENT_MAX);
+        all[count] = aside ? "-" : text;
+        json_decref(options);
+        if (text == NULL)
+                call_fail(call, GRPC_RESOURCE_EXHAUSTED, "there is no memory");
+        else
+                call_run(call, verb, all, aside ? text : NULL, next);
+        free(text);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_stats.c - NodeGetVolumeStats and NodeExpandVolume. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "controller.h"
+#include "node.h"
+
+/* Runs a tool with a request, of which it takes the reference. */
+static void run_tool(struct call *call, const char *program, json_t *request, call_next *next)
+{
+        char *text = json_text_make(request);
+
+        json_decref(request);
+        if (text == NULL)
+                call_fail(call, GRPC_RESOURCE_EXHAUSTED, "there is no memory");
+        else
+                call_run(call, program, (const char *const[]){ text, NULL }, /* input= */ NULL, next);
+        free(text);
+}
+
+void node_look(struct call *call, call_next *next)
+{
+        const struct node_work *work = call_kept(call);
+
+        run_tool(call, "volume-list", json_pack("{s:s, s:s}", "name", work->name, "path", work->dir), next);
+}
+
+/* ---- NodeGetVolumeStats */
+
+static void fill(Csi__V1__VolumeUsage *usage, Csi__V1__VolumeUsage__Unit unit, int64_t total, int64_t used,
+                 int64_t available)
+{
+        csi__v1__volume_usage__init(usage);
+        usage->unit = unit;
+        usage->total = total;
+        usage->used = used;
+        usage->available = available;
+}
+
+static void answer_stats(struct call *call, const json_t *mounted)
+{
+        Csi__V1__NodeGetVolumeStatsResponse response = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
+        Csi__V1__VolumeCondition condition = CSI__V1__VOLUME_CONDITION__INIT;
+        Csi__V1__VolumeUsage usages[2];
+        Csi__V1__VolumeUsage *list[2] = { &usages[0], &usages[1] };
+        const char *health = reply_text(mounted, "health");
+        int64_t inodes = reply_bytes(mounted, "inodes");
+
+        response.usage = list;
+        if (json_object_get(mounted, "size") != NULL)
+                fill(&usages[response.n_usage++], CSI__V1__VOLUME_USAGE__UNIT__BYTES, reply_bytes(mounted, "size"),
+                     reply_bytes(mounted, "used"), reply_bytes(mounted, "free"));
+        if (inodes > 0)
+                fill(&usages[response.n_usage++], CSI__V1__VOLUME_USAGE__UNIT__INODES, inodes,
+                     inodes - reply_bytes(mounted, "inodesFree"), reply_bytes(mounted, "inodesFree"));
+        condition.abnormal = strcmp(health, "ok") != 0;
+        condition.message = csi_text(call, condition.abnormal ? reply_text(mounted, "problem") : "the volume is well");
+        response.volume_condition = &condition;
+        call_answer(call, &response.base);
+}
+
+static void measured(struct call *call, const struct outcome *outcome)
+{
+        if (node_done(outcome))
+                answer_stats(call, json_object_get(outcome->reply, "mounted"));
+        else if (outcome->error == EBUSY || outcome->error == ENODEV) /* something else is mounted there, or nothing */
+                call_fail(call, GRPC_NOT_FOUND, "%s", outcome->message);
+        else
+                node_fail(call, outcome);
+}
+
+void node_get_stats(struct call *call)
+{
+        const Csi__V1__NodeGetVolumeStatsRequest *request = (const void *)call_request(call);
+
+        if (node_begin(call, request->volume_id, request->volume_path, "volume_path") != NULL)
+                node_look(call, measured);
+}
+
+/* ---- NodeExpandVolume */
+
+static void expanded(struct call *call, const struct outcome *outcome)
+{
+        Csi__V1__NodeExpandVolumeResponse response = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
+
+        if (!node_done(outcome)) {
+                node_fail(call, outcome);
+                return;
+        }
+        response.capacity_bytes = reply_bytes(json_object_get(outcome->reply, "volume"), "size");
+        call_answer(call, &response.base);
+}
+
+/* It never shrinks; where it is as large already, the filesystem gets what the device has. */
+static void found(struct call *call, const struct outcome *outcome)
+{
+        const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
+        const struct node_work *work = call_kept(call);
+        const json_t *volume = node_done(outcome) ? controller_find(outcome, work->name, /* snapshot= */ false) : NULL;
+        int64_t size = request->capacity_range != NULL ? request->capacity_range->required_bytes : 0;
+
+        if (!node_done(outcome)) {
+                node_fail(call, outcome);
+                return;
+        }
+        if (volume == NULL) {
+                call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
+                return;
+        }
+        if (size < reply_bytes(volume, "size"))
+                size = reply_bytes(volume, "size");
+        run_tool(call, "volume-expand", json_pack("{s:s, s:I}", "name", work->name, "size", (json_int_t)size),
+                 expanded);
+}
+
+void node_expand(struct call *call)
+{
+        const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
+        const struct node_work *work = node_begin(call, request->volume_id, request->volume_path, "volume_path");
+        const char *problem;
+
+        if (work == NULL) /* answered: the request is gone */
+                return;
+        problem = csi_range_problem(request->capacity_range);
+        if (problem != NULL)
+                call_fail(call, GRPC_OUT_OF_RANGE, "%s", problem);
+        else
+                run_tool(call, "volume-list", json_pack("{s:s}", "name", work->name), found);
+}

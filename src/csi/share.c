@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "share.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "names.h"
+
+#define PARTS 5
+
+/* Without the slashes around it. */
+static bool put_trimmed(char *ret_part, const char *text, size_t length)
+{
+        for (; length > 0 && text[0] == '/'; text++)
+                length--;
+        while (length > 0 && text[length - 1] == '/')
+                length--;
+        if (length >= CSI_SHARE_SIZE)
+                return false;
+        (void)memcpy(ret_part, text, length);
+        ret_part[length] = '\0';
+        return true;
+}
+
+bool csi_share_read(const char *id, struct csi_share *ret_share)
+{
+        char *const parts[PARTS] = { ret_share->server, ret_share->share + 1, ret_share->directory, ret_share->name,
+                                     ret_share->on_delete };
+
+        *ret_share = (struct csi_share){ .share = "/" };
+        if (text_count(id, '#') != PARTS - 1)
+                return false;
+        for (size_t i = 0; i < PARTS; i++) {
+                size_t length = strcspn(id, "#");
+
+                /* one byte less for the slash before the share */
+                if (length + 1 >= CSI_SHARE_SIZE || !put_trimmed(parts[i], id, length))
+                        return false;
+                id += length + 1;
+        }
+        return ret_share->server[0] != '\0' && ret_share->directory[0] != '\0';
+}
+
+bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
+{
+        const json_t *parameters = json_object_get(volume, "parameters");
+        const char *server = json_string_value(json_object_get(parameters, "server"));
+        const char *share = json_string_value(json_object_get(parameters, "share"));
+        const char *directory = json_string_value(json_object_get(volume, "id"));
+        const char *name = json_string_value(json_object_get(volume, "name"));
+        const char *on_delete = json_string_value(json_object_get(parameters, "onDelete"));
+
+        *ret_share = (struct csi_share){ .share = "/" };
+        if (server == NULL || share == NULL || directory == NULL || name == NULL || strlen(share) >= CSI_SHARE_SIZE)
+                return false;
+        if (on_delete == NULL || strcmp(on_delete, "delete") == 0)
+                on_delete = "";
+        return text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
+               put_trimmed(ret_share->share + 1, share, strlen(share)) &&
+               text_copy(ret_share->directory, CSI_SHARE_SIZE, directory) &&
+               text_copy(ret_share->name, CSI_SHARE_SIZE, name) &&
+               text_copy(ret_share->on_delete, CSI_SHARE_SIZE, on_delete);
+}
+
+void csi_share_id(const struct csi_share *share, char *ret_id)
+{
+        (void)snprintf(ret_id, CSI_SHARE_ID_SIZE, "%s#%s#%s#%s#%s", share->server, share->share + 1, share->directory,
+                       share->name, share->on_delete);
+}
+
+void csi_id_name(const char *id, char *ret_name)
+{
+        struct csi_share share;
+
+        csi_volume_name(csi_share_read(id, &share) && share.name[0] != '\0' ? share.name : id, ret_name);
+}

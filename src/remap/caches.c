@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "caches.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "answer.h"
+#include "nodes.h"
+
+/* Who was told a node's attributes, if it is not one thread. */
+#define NOBODY 0
+#define SEVERAL (-1) /* not all the same */
+#define ALL (-2)     /* several, the same */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static pthread_mutex_t at_work = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* of what the nodes' files have been told */
+static struct caches_job *first;
+static struct caches_job **last = &first;
+
+int64_t caches_nanoseconds(const struct timespec *time)
+{
+        /* only compared: a container may set a time that is too large, which wraps */
+        return (int64_t)((uint64_t)time->tv_sec * 1000000000U + (uint64_t)time->tv_nsec);
+}
+
+struct file_state caches_state(const struct stat *st)
+{
+        return (struct file_state){ .size = st->st_size,
+                                    .mtime_ns = caches_nanoseconds(&st->st_mtim),
+                                    .ctime_ns = caches_nanoseconds(&st->st_ctim) };
+}
+
+bool caches_same(const struct file_state *one, const struct file_state *other)
+{
+        return one->size == other->size && one->mtime_ns == other->mtime_ns && one->ctime_ns == other->ctime_ns;
+}
+
+void caches_drop_attributes(struct node *node)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->told_to = NOBODY; /* first: whoever is told from now on is counted */
+        (void)pthread_mutex_unlock(&telling);
+        answer_invalidate(nodes_number(node), /* pages= */ false);
+}
+
+/*
+ * The kernel applies an answer when the thread that waited for it runs, and ignores one whose request began before
+ * another was applied, or before the attributes were dropped. So the attributes that it has, unless it knows that they
+ * are not valid, are for certain:
+ * - for the thread that alone was told them: what it was told last. It has applied each answer before it asks again;
+ * - what several were told, if that was the same.
+ * It also ignores one whose request began before a write was answered: while the file is open for writing nothing is for
+ * certain, and after that not before the attributes were dropped once more.
+ */
+void caches_tell(struct node *node, pid_t thread, const struct stat *st)
+{
+        const struct file_state state = caches_state(st);
+        bool same;
+
+        if (shared->network)
+                return;
+        (void)pthread_mutex_lock(&telling);
+        same = caches_same(&node->told, &state);
+        if (node->told_to == NOBODY && thread > 0) {
+                node->told_to = thread;
+                node->told_varied = false;
+        } else if (node->told_to == thread)
+                node->told_varied = node->told_varied || !same;
+        else
+                node->told_to = same && !node->told_varied && node->told_to != SEVERAL && thread > 0 ? ALL : SEVERAL;
+        node->told = state;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+void caches_begin_writing(struct node *node)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->writers++;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+void caches_end_writing(struct node *node)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->writers--;
+        node->told_to = SEVERAL;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+bool caches_have_attributes(const struct node *node, pid_t thread, const struct stat *st)
+{
+        const struct file_state state = caches_state(st);
+        bool have;
+
+        (void)pthread_mutex_lock(&telling);
+        have = thread > 0 && node->writers == 0 && (node->told_to == thread || node->told_to == ALL) &&
+               caches_same(&node->told, &state);
+        (void)pthread_mutex_unlock(&telling);
+        return have;
+}
+
+bool caches_have_pages(const struct node *node)
+{
+        return node->backing == 0;
+}
+
+void caches_drop(struct caches_job *job)
+{
+        job->next = NULL;
+        (void)pthread_mutex_lock(&mutex);
+        *last = job;
+        last = &job->next;
+        (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+static struct caches_job *take_job(void)
+{
+        struct caches_job *job;
+
+        (void)pthread_mutex_lock(&mutex);
+        while (first == NULL)
+                (void)pthread_cond_wait(&changed, &mutex);
+        job = first;
+        first = job->next;
+        if (first == NULL)
+                last = &first;
+        (void)pthread_mutex_unlock(&mutex);
+        return job;
+}
+
+static void *work(void *ignored)
+{
+        (void)ignored;
+        for (;;) {
+                struct caches_job *job = take_job();
+
+                answer_invalidate(job->node, /* pages= */ true);
+                (void)pthread_mutex_lock(&at_work);
+                job->then(job);
+                (void)pthread_mutex_unlock(&at_work);
+        }
+        return NULL;
+}
+
+int caches_begin(void)
+{
+        pthread_t thread;
+
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        at_work = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        telling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        first = NULL;
+        last = &first;
+        return -pthread_create(&thread, NULL, work, NULL);
+}
+
+void caches_rest(void (*function)(void))
+{
+        (void)pthread_mutex_lock(&at_work);
+        function();
+        (void)pthread_mutex_unlock(&at_work);
+}

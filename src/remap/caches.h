@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * caches.h - what the container's kernel remembers of a file: its attributes and its pages.
+ *
+ * A process that opens a file must see what others wrote before they closed it, and one that gets a lock what they
+ * wrote before they released theirs (as on NFS). So both are dropped at these moments. A time and a size do not tell
+ * whether they are still right: a file can change twice within one tick of its filesystem's clock.
+ */
+#ifndef FLEXGRAFT_REMAP_CACHES_H
+#define FLEXGRAFT_REMAP_CACHES_H
+
+#include <sys/stat.h>
+
+#include "shared.h"
+
+/* caches_begin() - start the thread that drops pages. Returns 0 or negative errno. */
+int caches_begin(void);
+
+/* caches_rest() - run function() while that thread holds no mutex. */
+void caches_rest(void (*function)(void));
+
+/* caches_state() - what a file's attributes tell of its content; caches_same() - whether that is the same. */
+struct file_state caches_state(const struct stat *st);
+bool caches_same(const struct file_state *one, const struct file_state *other);
+
+/* caches_nanoseconds() - a time, as the struct has it. */
+int64_t caches_nanoseconds(const struct timespec *time);
+
+/* caches_drop_attributes() - at once. */
+void caches_drop_attributes(struct node *node);
+
+/* caches_tell() - note that this answer tells a thread in the container the attributes of a file. */
+void caches_tell(struct node *node, pid_t thread, const struct stat *st);
+
+/*
+ * caches_begin_writing() - note that the container has the file open for writing. caches_end_writing() - no more. When a
+ * thread there writes, the kernel ignores what others were told meanwhile.
+ */
+void caches_begin_writing(struct node *node);
+void caches_end_writing(struct node *node);
+
+/* caches_have_attributes() - whether the kernel has these size and times already, when that thread asks. */
+bool caches_have_attributes(const struct node *node, pid_t thread, const struct stat *st);
+
+/* caches_have_pages() - whether the kernel may have pages of its own: not while it uses the source's (passthrough). */
+bool caches_have_pages(const struct node *node);
+
+/* What to do when the pages are dropped. The caller allocates it; then() frees it. */
+struct caches_job {
+        struct caches_job *next;
+        uint64_t node;
+        void (*then)(struct caches_job *job);
+};
+
+/*
+ * caches_drop() - write mapped pages back, drop all pages and the attributes of job->node, then call job->then().
+ *
+ * Another thread does so: the kernel waits until the reads and writes of these pages are answered, which needs threads.
+ */
+void caches_drop(struct caches_job *job);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "descriptors.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "caller.h"
+
+#define PIDS ((uint32_t)1 << 22)  /* the kernel's PID_MAX_LIMIT */
+#define OF_USER 3                 /* all processes of a user may have so many times what one may have */
+#define USERS ((uint32_t)1 << 17) /* users whose ids differ by a multiple of this share */
+
+/* How many each has. Process 0: those that are not known. */
+static uint32_t of_process[PIDS] __attribute__((aligned(4096)));
+static uint32_t of_user[USERS] __attribute__((aligned(4096)));
+static __thread struct opener opener; /* of this thread's request */
+
+static bool is_open_file(int use)
+{
+        return use == USE_OPEN || use == USE_LOCK;
+}
+
+static void count(const struct opener *by, uint32_t one)
+{
+        (void)__atomic_add_fetch(&shared->open_descriptors, one, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(&of_process[by->process % PIDS], one, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(&of_user[by->user % USERS], one, __ATOMIC_RELAXED);
+}
+
+void descriptor_use(int fd, enum descriptor_use use)
+{
+        if ((uint32_t)fd >= DESCRIPTORS_MAX)
+                return;
+        if (is_open_file(use) && !is_open_file(shared->uses[fd])) {
+                shared->openers[fd] = opener;
+                count(&opener, 1);
+        } else if (!is_open_file(use) && is_open_file(shared->uses[fd]))
+                count(&shared->openers[fd], (uint32_t)-1);
+        shared->uses[fd] = (uint8_t)use;
+}
+
+int descriptors_begin(void)
+{
+        const bool first = shared->descriptors == 0;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return -errno;
+        shared->descriptors = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX);
+        shared->open_descriptors = 0;
+        /* this memory may be a copy of the last daemon's; so it is zero again, and takes no space */
+        if (madvise(of_process, sizeof of_process, MADV_DONTNEED) < 0 ||
+            madvise(of_user, sizeof of_user, MADV_DONTNEED) < 0)
+                return -errno;
+        /* the first daemon has none, and looking would take memory for the whole table */
+        for (uint32_t i = 0; !first && i < shared->descriptors; i++)
+                if (is_open_file(shared->uses[i]))
+                        count(&shared->openers[i], 1);
+        return 0;
+}
+
+/* Reading whose thread it is takes time: while there are plenty, they count for no process. */
+int descriptors_check(pid_t thread, uid_t uid)
+{
+        const uint32_t most = shared->descriptors / 2 > SPARE ? shared->descriptors / 2 - SPARE : 0;
+        const uint32_t open = shared->open_descriptors;
+        const uint32_t left = open < most ? most - open : 0;
+
+        opener = (struct opener){ .user = uid };
+        if (left > most - most / 8)
+                return 0;
+        opener.process = (uint32_t)caller_process(thread);
+        return of_process[opener.process % PIDS] < left && of_user[opener.user % USERS] / OF_USER < left ? 0 : -EMFILE;
+}
+
+void descriptor_end(int fd)
+{
+        descriptor_use(fd, USE_NONE);
+        (void)close(fd); /* flush has reported the errors of writing */
+}

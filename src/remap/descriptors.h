@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * descriptors.h - the daemon's descriptors: what each is for, and which process in the container had it opened.
+ *
+ * All processes of a container use them. So that none can use them up, a process may have as many as are left free, and
+ * the processes of one user three times as many.
+ */
+#ifndef FLEXGRAFT_REMAP_DESCRIPTORS_H
+#define FLEXGRAFT_REMAP_DESCRIPTORS_H
+
+#include <sys/types.h>
+
+#include "shared.h"
+
+#define SPARE 256 /* descriptors that are not for open files */
+
+/* descriptors_begin() - count those of the last daemon. Returns 0 or negative errno. */
+int descriptors_begin(void);
+
+/*
+ * descriptors_check() - whether that process, a thread of the node, may open a file.
+ *
+ * Returns: 0; -EMFILE: it has its share, or its user has. The next descriptor_use() of this thread counts for it.
+ */
+int descriptors_check(pid_t thread, uid_t uid);
+
+/* descriptor_use() - record the purpose of a descriptor. The next daemon closes those without one. */
+void descriptor_use(int fd, enum descriptor_use use);
+
+/* descriptor_end() - close it, and record that. */
+void descriptor_end(int fd);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "waiters.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "request.h"
+
+#define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct waiter *waiting; /* for a lock */
+static struct waiter *granted; /* it has its lock */
+
+static bool among(const struct waiter *list, int fd)
+{
+        while (list != NULL && list->fd != fd)
+                list = list->next;
+        return list != NULL;
+}
+
+bool waiters_have(int fd)
+{
+        bool found;
+
+        (void)pthread_mutex_lock(&mutex);
+        found = among(waiting, fd) || among(granted, fd);
+        (void)pthread_mutex_unlock(&mutex);
+        return found;
+}
+
+void waiters_unlock(int fd, const struct flock *lock)
+{
+        struct flock none = *lock;
+
+        none.l_type = F_UNLCK;
+        (void)fcntl(fd, F_OFD_SETLK, &none); /* a refusal by a server cannot be reported */
+}
+
+void waiters_end(struct waiter *waiter, int r)
+{
+        fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
+        if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0 &&
+            waiter->lock.l_type != F_UNLCK) /* the caller does not know of the lock, and will not release it */
+                waiters_unlock(waiter->fd, &waiter->lock);
+        if (waiter->slot >= 0) /* the next daemon does not retry it any more */
+                (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
+        free(waiter);
+}
+
+static void end_granted(struct caches_job *job)
+{
+        struct waiter *waiter = (void *)job;
+        struct waiter **link = &granted;
+
+        (void)pthread_mutex_lock(&mutex);
+        while (*link != waiter)
+                link = &(*link)->next;
+        *link = waiter->next;
+        waiters_end(waiter, 0);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+/* With the mutex held. */
+static void grant(struct waiter *waiter)
+{
+        waiter->next = granted;
+        granted = waiter;
+        waiter->job.then = end_granted;
+        caches_drop(&waiter->job);
+}
+
+void waiters_grant(struct waiter *waiter)
+{
+        (void)pthread_mutex_lock(&mutex);
+        grant(waiter);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+static int try_lock(const struct waiter *waiter)
+{
+        struct flock lock = waiter->lock;
+
+        if (waiter->operation != 0)
+                return flock(waiter->fd, waiter->operation | LOCK_NB) < 0 ? -errno : 0;
+        return fcntl(waiter->fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+bool waiters_would_wait(int r)
+{
+        return r == -EAGAIN || r == -EACCES;
+}
+
+static void *retry(void *ignored)
+{
+        (void)ignored;
+        (void)pthread_mutex_lock(&mutex);
+        for (;;) {
+                struct waiter **link = &waiting;
+                struct timespec until;
+
+                while (*link != NULL) {
+                        struct waiter *waiter = *link;
+                        int r;
+
+                        /* only this thread removes from the list; a server may be slow to answer */
+                        (void)pthread_mutex_unlock(&mutex);
+                        r = waiter->interrupted ? -EINTR : try_lock(waiter);
+                        (void)pthread_mutex_lock(&mutex);
+
+                        if (waiters_would_wait(r)) {
+                                link = &waiter->next;
+                                continue;
+                        }
+                        for (link = &waiting; *link != waiter;) /* others may have been inserted before it */
+                                link = &(*link)->next;
+                        *link = waiter->next;
+                        if (r == 0)
+                                grant(waiter);
+                        else
+                                waiters_end(waiter, r);
+                }
+                if (waiting == NULL) {
+                        (void)pthread_cond_wait(&changed, &mutex);
+                        continue;
+                }
+                (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+                until.tv_sec += shared->network ? 1 : 0;
+                until.tv_nsec += AGAIN_MS * 1000000L;
+                if (until.tv_nsec >= 1000000000L) {
+                        until.tv_nsec -= 1000000000L;
+                        until.tv_sec++;
+                }
+                (void)pthread_cond_timedwait(&changed, &mutex, &until);
+        }
+        return NULL;
+}
+
+int waiters_begin(void)
+{
+        pthread_t thread;
+
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        waiting = granted = NULL;
+        return -pthread_create(&thread, NULL, retry, NULL);
+}
+
+void waiters_rest(void (*function)(void))
+{
+        (void)pthread_mutex_lock(&mutex);
+        function();
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+void waiters_retry(void)
+{
+        (void)pthread_mutex_lock(&mutex);
+        if (waiting != NULL)
+                (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock)
+{
+        struct waiter *waiter = calloc(1, sizeof *waiter);
+
+        if (waiter == NULL)
+                return NULL;
+        *waiter = (struct waiter){ .request = request, .fd = fd, .operation = operation, .slot = -1 };
+        waiter->job.node = node;
+        if (lock != NULL)
+                waiter->lock = *lock;
+        (void)pthread_mutex_lock(&mutex);
+        for (int i = 0; waiter->slot < 0 && i < WAITERS_MAX; i++) {
+                uint32_t used;
+
+                (void)memcpy(&used, shared->waiters[i], sizeof used);
+                if (used == 0 && request_keep(shared->waiters[i]))
+                        waiter->slot = i;
+        }
+        (void)pthread_mutex_unlock(&mutex);
+        return waiter;
+}
+
+/* libfuse holds the request's lock: only set a flag. */
+static void interrupt(fuse_req_t request, void *data)
+{
+        struct waiter *waiter = data;
+
+        (void)request;
+        __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
+        (void)pthread_cond_signal(&changed);
+}
+
+void waiters_wait(struct waiter *waiter)
+{
+        (void)pthread_mutex_lock(&mutex);
+        fuse_req_interrupt_func(waiter->request, interrupt, waiter); /* before another thread can end it */
+        waiter->next = waiting;
+        waiting = waiter;
+        (void)pthread_cond_signal(&changed);
+        (void)pthread_mutex_unlock(&mutex);
+}

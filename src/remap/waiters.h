@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waiters.h - lock requests that are answered later: when their lock can be had, and when what the container's kernel
+ * remembers of the file is dropped. Each is kept in shared memory, for the next daemon.
+ */
+#ifndef FLEXGRAFT_REMAP_WAITERS_H
+#define FLEXGRAFT_REMAP_WAITERS_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+
+#include "caches.h"
+#include "fuse_library.h"
+
+struct waiter {
+        struct caches_job job; /* first: the job is the waiter */
+        fuse_req_t request;
+        int slot; /* in shared->waiters, which has a copy of the request for the next daemon; -1: the table was full */
+        int fd;
+        int operation;     /* of flock(2); 0: a POSIX lock */
+        struct flock lock; /* the POSIX lock */
+        uint64_t owner;    /* of it */
+        bool interrupted;
+        struct waiter *next;
+};
+
+/* waiters_begin() - start the thread that retries. Returns 0 or negative errno. */
+int waiters_begin(void);
+
+/* waiters_rest() - run function() while that thread holds no mutex. */
+void waiters_rest(void (*function)(void));
+
+/* waiters_make() - this thread's request. lock: NULL for flock(2). Returns NULL without memory. */
+struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock);
+
+/* waiters_wait() - retry it until it has its lock; then as waiters_grant(). */
+void waiters_wait(struct waiter *waiter);
+
+/* waiters_grant() - it has its lock: answer when what the last holder wrote will be read anew. */
+void waiters_grant(struct waiter *waiter);
+
+/* waiters_end() - answer it, and free it. */
+void waiters_end(struct waiter *waiter, int r);
+
+/* waiters_have() - whether one waits for a lock on that descriptor, or has been granted it and is not answered yet. */
+bool waiters_have(int fd);
+
+/* waiters_retry() - a lock was released. */
+void waiters_retry(void);
+
+/* waiters_would_wait() - whether that result means that another holds the lock. */
+bool waiters_would_wait(int r);
+
+/* waiters_unlock() - release a POSIX lock. */
+void waiters_unlock(int fd, const struct flock *lock);
+
+#endif

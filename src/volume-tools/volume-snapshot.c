@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* volume-snapshot REQUEST - take a snapshot of a volume, or go back to one. */
+#include "privileges/volume-snapshot.h"
+#include "base/reply.h"
+#include "process/program.h"
+#include "provision/reply.h"
+#include "provision/schema.h"
+#include "volume/exec_helpers.h"
+#include "volume/snapshot_named.h"
+
+static const struct program program = {
+        .usage = { .name = "volume-snapshot",
+                   .about = "Take a snapshot of a volume, also while it is mounted, or put the content of a snapshot "
+                            "back while nobody has the volume. volume-list lists snapshots, volume-delete deletes "
+                            "them, and volume-create makes volumes of them (from).",
+                   .options = usage_of_long,
+                   .schema = &provision_schemas[PROVISION_SNAPSHOT],
+                   .examples = "Example: volume-snapshot '{\"name\": \"db\", \"snapshot\": \"db-monday\"}'\n"
+                               "         volume-snapshot '{\"name\": \"db\", \"restore\": \"db-monday\"}'\n" },
+        .privileges = &PRIVILEGES,
+        .before_drop = volume_exec_helpers_begin,
+};
+
+int main(int argc, char **argv)
+{
+        cleanup_provision_request struct provision_request request = { .verb = PROVISION_SNAPSHOT };
+        json_t *reply;
+        static struct error error;
+
+        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
+            provision_request_parse(&request, PROVISION_SNAPSHOT, argc, argv, &error) < 0 ||
+            volume_snapshot_named(&request, &reply, &error) < 0)
+                return provision_reply_failure(&request, &error);
+        return reply_say(reply, EXIT_DONE);
+}

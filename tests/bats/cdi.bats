@@ -1,0 +1,264 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Volumes as devices of container engines (CDI): the files, mount-hook as they call it, and Podman.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load named_helpers
+load hook_helpers
+load podman_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        hook_setup
+        driver_setup
+        volume_setup
+        needs mount-hook mount-volume volume-create
+        policy '{"kinds": ["volume", "tmpfs"], "volumeNames": ["web-*"], "pools": ["default"]}'
+        CDI=$BATS_TEST_TMPDIR/cdi
+        use_cdi_dir "$CDI"
+}
+
+teardown() {
+        podman_teardown
+        driver_teardown
+}
+
+use_cdi_dir() {
+        jq -c --arg dir "$1" '.cdiDir = $dir' "$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new"
+        mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
+}
+
+written() {
+        helper mount-hook --cdi
+        assert_success
+}
+
+# devices: the names in the file.
+devices() {
+        jq -r '[.devices[].name] | join(" ")' "$CDI/flexgraft.json"
+}
+
+deleted() {
+        helper volume-delete "{\"name\": \"$1\"}"
+        assert_success
+}
+
+# of_device NAME STAGE: the arguments of its hook, without the program's name.
+of_device() {
+        jq -r --arg name "$1" --arg stage "$2" '.devices[] | select(.name == $name) | .containerEdits.hooks[] | select(.hookName == $stage) | .args[1:][]' \
+                "$CDI/flexgraft.json"
+}
+
+# device_hook NAME STAGE: mount-hook as an engine calls it for the device.
+device_hook() {
+        local arguments
+        mapfile -t arguments < <(of_device "$1" "$2")
+        helper mount-hook "${arguments[@]}" <"$HOOK_STATE"
+}
+
+@test "mount-hook --cdi writes a device for each volume, and one for annotations" {
+        made web-2
+        made web-1 '"target": "/srv/data"'
+        made raw '"targetType": "block"'
+        written
+        assert_field .devices 2
+        is "$(jq -r '.kind, .cdiVersion' "$CDI/flexgraft.json")" $'flexgraft.io/volume\n0.5.0'
+        is "$(devices)" "web-1 web-2"
+        is "$(of_device web-1 createRuntime | paste -sd' ')" "createRuntime --volume web-1 --target /srv/data"
+        is "$(of_device web-2 poststop | paste -sd' ')" "poststop --volume web-2 --target /volumes/web-2"
+        is "$(jq -r '.devices[0].containerEdits.hooks[0].path' "$CDI/flexgraft.json")" "$(program mount-hook)"
+        is "$(jq -c '[.kind, .devices[].name, .devices[0].containerEdits.hooks[0].args]' "$CDI/flexgraft-storage.json")" \
+                '["flexgraft.io/storage","annotated",["mount-hook","createRuntime"]]'
+        is "$(stat -c %a "$CDI/flexgraft.json" "$CDI/flexgraft-storage.json")" $'644\n644'
+}
+
+@test "volumes that are made and deleted come and go in the file, and without one there is none" {
+        made web-1
+        [[ ! -e $CDI ]]
+        written
+        made web-2
+        is "$(devices)" "web-1 web-2"
+        deleted web-1
+        is "$(devices)" "web-2"
+        deleted web-2
+        is "$(devices)" ""
+        rm -r "$CDI"
+        made web-1
+        [[ ! -e $CDI ]]
+}
+
+@test "a repeated volume-create leaves the file alone" {
+        made web-1
+        written
+        rm "$CDI/flexgraft.json"
+        made web-1
+        [[ ! -e $CDI/flexgraft.json ]]
+        written
+        is "$(devices)" web-1
+        is "$(compgen -G "$STATE_DIR/provisioned/.cdi*" || :)" ""
+}
+
+@test "a volume whose name is none for a device is left out, and told" {
+        made web-1
+        made 'web 2'
+        written
+        is "$(jq -c .leftOut <<<"$output")" '["web 2"]'
+        is "$(devices)" web-1
+}
+
+@test "a volume's target is a path, and another one of a repeated request is refused" {
+        made web-1 '"target": "/data"'
+        helper volume-create '{"name": "web-1", "size": "8Mi", "target": "/other"}'
+        assert_failure EEXIST
+        helper volume-create '{"name": "web-2", "size": "8Mi", "target": "data"}'
+        is "$status" 2
+}
+
+# agrees_after PROGRAM REQUEST DEVICES OTHER UNDO: wherever it is killed (every 25th call), the same call again leaves a file that says what is there.
+agrees_after() {
+        local n=$((RANDOM % 25))
+        while (((n += 25) < 5000)); do
+                at_syscall --at "$n" --kill "$(program "$1")" "$2"
+                ((AT_REACHED)) || break
+                helper "$1" "$2"
+                assert_success || return 1
+                is "$(devices)" "$3" "devices after call $n of $1" || return 1
+                helper "$4" "$5"
+                assert_success || return 1
+        done
+        ((n > 50 && n < 5000))
+}
+
+@test "wherever volume-create and volume-delete are killed, the same request again makes the file right" {
+        local create='{"name": "web-2", "size": "1m"}' delete='{"name": "web-2"}'
+        made web-1
+        written
+        agrees_after volume-create "$create" "web-1 web-2" volume-delete "$delete"
+        helper volume-create "$create"
+        agrees_after volume-delete "$delete" web-1 volume-create "$create"
+}
+
+@test "a volume that mount-volume makes is a device, and those that kubelet has made are none" {
+        written
+        start_container plain
+        mount_volume web-1 /data '"create": {"size": "8m"}'
+        assert_success
+        is "$(devices)" web-1
+        lifecycle_up data type=loop size=8Mi
+        lifecycle_down data
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"volume\", \"volume\": \"web-2\", \"target\": \"/two\", \"create\": {\"size\": \"8m\"}}]}"
+        assert_success
+        is "$(devices)" "web-1 web-2"
+        remove_mount /two
+        remove_mount /data
+}
+
+@test "only mount-hook --cdi says how engines call the hook, not who makes a volume later, nor one of another state directory" {
+        local before
+        FLEXGRAFT_POLICY=policy.json helper mount-hook --cdi
+        assert_complaint 1 FLEXGRAFT_POLICY
+        written
+        before=$(jq -c .devices "$CDI/flexgraft-storage.json")
+        FLEXGRAFT_POLICY=/etc/other.json helper volume-create '{"name": "web-1", "size": "1m"}'
+        is "$(devices)" web-1
+        is "$(jq -c .devices "$CDI/flexgraft-storage.json")" "$before"
+        is "$(grep -c other "$CDI/flexgraft.json" || :)" 0
+        jq -c '.stateDir = "/tmp/of-others"' "$FLEXGRAFT_CONFIG" | sed "s,/tmp/of-others,$BATS_TEST_TMPDIR/other-state," >"$BATS_TEST_TMPDIR/other.json"
+        FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/other.json helper volume-create '{"name": "alien", "size": "1m"}'
+        assert_success
+        is "$(devices)" web-1
+}
+
+@test "a file of devices that a killed process left unreadable for others is made readable" {
+        made web-1
+        written
+        chmod 0600 "$CDI/flexgraft.json"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(stat -c %a "$CDI/flexgraft.json")" 644
+}
+
+@test "volume-reconcile makes the file right" {
+        made web-1
+        written
+        printf '{"kind": "flexgraft.io/volume", "devices": []}\n' >"$CDI/flexgraft.json"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(devices)" web-1
+}
+
+@test "volumes that are made and deleted at a time are all in the file, or not" {
+        local n
+        written
+        for n in 1 2 3 4 5 6; do
+                background "$(program volume-create)" "{\"name\": \"web-$n\", \"size\": \"1m\"}" >/dev/null
+        done
+        wait
+        for n in 2 4 6; do
+                background "$(program volume-delete)" "{\"name\": \"web-$n\"}" >/dev/null
+        done
+        wait
+        is "$(devices)" "web-1 web-3 web-5"
+}
+
+@test "the hook of a device mounts the volume on its target, whatever the annotations say, and poststop detaches it" {
+        made web-1
+        written
+        start_container plain-created
+        put_state "$(annotation '[{"type": "tmpfs", "target": "/other"}]')"
+        device_hook web-1 createRuntime
+        assert_silent
+        assert_created_mounts_at /volumes/web-1 1
+        assert_created_mounts_at /other 0
+        stop_container
+        device_hook web-1 poststop
+        assert_silent
+        is_away web-1
+}
+
+@test "the hook of a device is refused what the policy does not allow" {
+        made other
+        written
+        start_container plain-created
+        put_state '{}'
+        device_hook other createRuntime
+        assert_complaint 1 volumeNames
+        is_away other
+}
+
+@test "arguments that are no device's are refused with the usage" {
+        local arguments
+        for arguments in "--volume a" "--target /a" "--volume a --target" "--volume a --volume b" "--other a" "a"; do
+                # shellcheck disable=SC2086 # words
+                helper mount-hook createRuntime $arguments </dev/null
+                is "$status" 2 "exit status with $arguments"
+        done
+}
+
+sees_device() {
+        podman_setup "$1"
+        use_cdi_dir /run/cdi
+        made web-1
+        made web-2 '"target": "/data"'
+        written
+        podman_run --rm --device flexgraft.io/volume=web-1 --device flexgraft.io/volume=web-2 --rootfs "$ROOTFS_DIR" \
+                sh -c 'echo text >/data/file && cat /data/file && stat -c %u:%g /data/file && grep -c " /volumes/web-1 ext4 " /proc/mounts'
+        is "$status" 0 "exit status: $stderr"
+        is "$output" $'text\n0:0\n1\n' "what the first instruction saw"
+        wait_until 20 is_away web-2 >/dev/null || is_away web-2
+        podman_run --rm --device flexgraft.io/storage=annotated --annotation "$(podman_annotation '{"type": "volume", "volume": "web-2", "target": "/again"}')" \
+                --rootfs "$ROOTFS_DIR" cat /again/file
+        is "$output" $'text\n'
+        wait_until 20 is_away web-2 >/dev/null || is_away web-2
+        rm -r /run/cdi
+}
+
+@test "Podman with crun: a volume that is asked for as a device is there before the first instruction" {
+        sees_device crun
+}
+
+@test "Podman with runc: a volume that is asked for as a device is there before the first instruction" {
+        sees_device runc
+}

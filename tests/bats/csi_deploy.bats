@@ -1,0 +1,436 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# deploy/csi/ and the units of the CSI driver: manifests that Kubernetes takes and that fit together, units that systemd reads, and the
+# driver as they start it; and PersistentVolumes on their way from FlexVolume to CSI.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        DEPLOY=$FLEXGRAFT_REPO/deploy
+        CHECK=$FLEXGRAFT_REPO/tests/tools/check-csi-manifests.py
+        MANIFESTS=("$DEPLOY"/csi/*.yaml "$DEPLOY"/csi/examples/*.yaml)
+        UNITS=(flexgraft-csi.socket flexgraft-csi-registration.socket flexgraft-csi.service)
+        MOVE=$FLEXGRAFT_REPO/scripts/pv-to-csi
+}
+
+teardown() {
+        bed_teardown
+        [[ -z ${NODE:-} ]] || rm -rf "$NODE"
+}
+
+# ---- manifests
+
+# check_manifests FILE...: what is wrong with them in output.
+check_manifests() {
+        bed_command="check-csi-manifests $*"
+        status=0
+        output=$(/usr/bin/python3 "$CHECK" "$@" 2>&1) || status=$?
+}
+
+# documents FILE [JQ]: its documents, each on a line as JSON.
+documents() {
+        /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-manifests.py" --json "$1" | jq -c ".[] | ${2:-.}"
+}
+
+# mutated NAME SED TEXT: with that change to the manifest NAME.yaml, the complaint is TEXT.
+mutated() {
+        local name=$1 change=$2 text=$3 dir=$BATS_TEST_TMPDIR/mutated
+        rm -rf "$dir"
+        mkdir "$dir"
+        cp "${MANIFESTS[@]}" "$dir/"
+        cp "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before"
+        sed -i "$change" "$dir/$name.yaml"
+        ! cmp -s "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before" || { echo "no change: $change"; return 1; }
+        check_manifests "$dir"/*.yaml
+        [[ $status == 1 && $output == *"$text"* ]] && return
+        echo "expected for $change: $text"
+        show_last
+        return 1
+}
+
+@test "every manifest of CSI is one that Kubernetes takes, and all of them fit together" {
+        check_manifests "${MANIFESTS[@]}"
+        is "$status:$output" "0:"
+        is "$(for file in "${MANIFESTS[@]}"; do documents "$file" .kind; done | sort | uniq -c | tr -s ' \n' ' ' | tr -d '"')" \
+                ' 1 CSIDriver 1 ClusterRole 1 ClusterRoleBinding 2 DaemonSet 1 Kustomization 1 Namespace 1 PersistentVolume 5 PersistentVolumeClaim '$(
+                )'4 Pod 1 Role 1 RoleBinding 2 ServiceAccount 3 StorageClass 1 VolumeSnapshot 1 VolumeSnapshotClass '
+}
+
+@test "a manifest of CSI that Kubernetes would not take, or not as it is meant, is noticed" {
+        mutated csidriver 's/attachRequired/attachrequired/' "'attachRequired' is a required property"
+        mutated csidriver 's/podInfoOnMount: true/podInfoOnMount: "true"/' "is not of type 'boolean'"
+        mutated csidriver 's/fsGroupPolicy: .*/fsGroupPolicy: Files/' "is not one of"
+        mutated csidriver 's/name: csi.flexgraft.io/name: csi.flexgraft/' "there is no CSIDriver csi.flexgraft.io"
+        mutated storageclass 's/^provisioner: .*/provisioner: flexgraft.io/' "there is no CSIDriver flexgraft.io"
+        mutated storageclass 's/^volumeBindingMode: .*/volumeBindingMode: Late/' "is not one of"
+        mutated storageclass 's/^  name: .*/  name: other/' "there is no storage class flexgraft"
+        mutated volumesnapshotclass 's/^driver: .*/driver: flexgraft.io/' "there is no CSIDriver flexgraft.io"
+        mutated volumesnapshotclass 's/^  name: .*/  name: other/' "there is no snapshot class flexgraft"
+        mutated rbac 's/kind: ServiceAccount/kind: ServiceAccounts/' "no such kind"
+        mutated rbac '0,/name: csi-sidecars/s//name: sidecars/' "there is no service account"
+        mutated rbac 's/^  kind: ClusterRole$/  kind: Role/' "there is no Role flexgraft-csi-sidecars"
+        mutated rbac 's/"delete"/"remove"/' "is not one of"
+        mutated rbac 's/^  namespace: .*/  namespace: other/' "there is no namespace other"
+        mutated sidecars 's/serviceAccountName: .*/serviceAccountName: other/' "there is no service account other"
+        mutated sidecars '0,/name: NODE_NAME/s//name: NODE/' "needs NODE_NAME"
+        mutated sidecars 's/name: POD_NAME/name: POD/' "needs NAMESPACE and POD_NAME"
+        mutated sidecars 's/leader-election-namespace=$(NAMESPACE)/leader-election-namespace=$(SPACE)/' "has no variable for"
+        mutated sidecars 's/plugins.csi.flexgraft.io$/plugins\/flexgraft/' "is not the driver's socket"
+        mutated sidecars '0,/csi-address=.csi/s//csi-address=\/run/' "nothing is mounted where"
+        mutated sidecars '0,/- name: socket/s//- name: sockets/' "there is no volume sockets"
+        mutated sidecars '0,/  app.kubernetes.io.name: flexgraft-csi-sidecars/! s/^        app.kubernetes.io/        other/' "does not match the template"
+        mutated container 's/"$(NODE_NAME)"/"$(NODENAME)"/' "has no variable for"
+        mutated container 's/mountPropagation: .*/mountPropagation: Host/' "is not one of"
+        mutated kustomization 's/rbac.yaml/roles.yaml/' "there is no roles.yaml"
+        mutated claim 's/claimName: .*/claimName: other/' "there is no claim other"
+        mutated claim 's/    name: data-monday/    name: data-sunday/' "there is no VolumeSnapshot data-sunday"
+        mutated block 's/volumeDevices:/volumeMounts:/; s/devicePath/mountPath/' "the claim disk is no filesystem"
+        mutated ephemeral 's/size: 64Mi/size: 64/' "is not of type 'string'"
+        mutated nfs 's/volumeHandle: .*/volumehandle: web/' "'volumeHandle' is a required property"
+        mutated nfs 's/storage: 100Gi/storage: 100GiB/' "does not match"
+        mutated nfs 's/^  name: shared/&\n  name: twice/' "name is repeated"
+}
+
+@test "kustomize makes of them what the cluster needs, without the container and the examples" {
+        command -v kubectl >/dev/null || skip "no kubectl"
+        kubectl kustomize "$DEPLOY/csi" >"$BATS_TEST_TMPDIR/all.yaml" 2>"$BATS_TEST_TMPDIR/stderr" || skip "$(<"$BATS_TEST_TMPDIR/stderr")"
+        check_manifests "$BATS_TEST_TMPDIR/all.yaml"
+        is "$status:$output" "0:"
+        is "$(documents "$BATS_TEST_TMPDIR/all.yaml" '"\(.kind) \(.metadata.name)"' | tr -d '"' | sort)" "$(printf '%s\n' 'CSIDriver csi.flexgraft.io' \
+                'ClusterRole flexgraft-csi-sidecars' 'ClusterRoleBinding flexgraft-csi-sidecars' 'DaemonSet csi-sidecars' \
+                'Namespace flexgraft-csi' 'Role csi-sidecars' 'RoleBinding csi-sidecars' 'ServiceAccount csi-sidecars' 'StorageClass flexgraft' \
+                'VolumeSnapshotClass flexgraft')"
+}
+
+@test "the CSIDriver says what the driver is built for" {
+        json=$(documents "$DEPLOY/csi/csidriver.yaml" .spec)
+        assert_field '[.attachRequired, .podInfoOnMount, .storageCapacity] | tojson' '[false,true,true]'
+        assert_field '.volumeLifecycleModes | tojson' '["Persistent","Ephemeral"]'
+        # ReadWriteOnceWithFSType with inline volumes makes kubelet 1.20 crash
+        assert_field .fsGroupPolicy File
+}
+
+@test "the sidecars are upstream's alone, each with no privilege but the socket, and see nothing of the node" {
+        json=$(documents "$DEPLOY/csi/sidecars.yaml" .spec.template.spec)
+        assert_field '[.containers[].name] | tojson' '["csi-provisioner","csi-resizer","csi-snapshotter"]'
+        assert_field '[.containers[].image | startswith("registry.k8s.io/sig-storage/csi-")] | all' true
+        assert_field '[.containers[].securityContext | (.privileged or .allowPrivilegeEscalation | not) and .readOnlyRootFilesystem
+                and .runAsUser == 0 and .capabilities == {"drop": ["ALL"]} and .seccompProfile.type == "RuntimeDefault"] | all' true
+        assert_field '[.containers[].resources | .requests.cpu, .requests.memory, .limits.memory | . != null] | all' true
+        assert_field '[.volumes[].hostPath.path] | tojson' '["/var/lib/kubelet/plugins/csi.flexgraft.io"]'
+        assert_field '[.hostPID, .hostIPC, .hostNetwork] | any' false
+        # each for its own node, but the resizer, which has no such way: one for the cluster
+        assert_field '[.containers[] | select(.args | index("--node-deployment=true")) | .name] | tojson' '["csi-provisioner","csi-snapshotter"]'
+        assert_field '[.containers[] | select(.args | index("--leader-election=true")) | .name] | tojson' '["csi-resizer"]'
+        assert_field '.containers[0].args | contains(["--enable-capacity=true", "--feature-gates=Topology=true"])' true
+}
+
+@test "the container's command is one that install-csi takes, in the image that the Dockerfile makes" {
+        local words node=$BATS_TEST_TMPDIR/node from=$BATS_TEST_TMPDIR/from name
+        mapfile -t words < <(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[0].command[]' | jq -r .)
+        is "${words[0]}" /usr/local/sbin/install-csi
+        is "${words[*]:1}" '--root /host --run --node $(NODE_NAME)'
+        mkdir -p "$node"/{usr/local/libexec,proc,etc} "$from/verbs"
+        for name in csi-driver volume-{create,delete,expand,snapshot,list,capacity,reconcile} host-check remap-daemon verbs/mount; do
+                printf '#!/bin/sh\necho 1\n' >"$from/$name"
+                chmod +x "$from/$name"
+        done
+        run --separate-stderr "$FLEXGRAFT_REPO/scripts/install-csi" --from "$from" --dry-run --root "$node" "${words[@]:3:2}" node-1
+        is "$status:$stderr" "0:"
+        [[ $output == *"/usr/local/libexec/flexgraft-csi: would be installed" ]]
+        is "$(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[0].image')" \
+                '"flexgraft:'"$(sed -n 's/^VERSION := //p' "$FLEXGRAFT_REPO/Makefile")"'"'
+}
+
+# ---- units
+
+# unit_value UNIT KEY: its values, one on a line.
+unit_value() {
+        sed -n "s/^$2=//p" "$DEPLOY/systemd/$1.in"
+}
+
+@test "the units, the manifests and the driver agree on names and sockets" {
+        local driver
+        driver=$(documents "$DEPLOY/csi/csidriver.yaml" .metadata.name | jq -r .)
+        is "$(sed -n 's/^#define NAME_DEFAULT "\(.*\)"/\1/p' "$FLEXGRAFT_REPO/src/csi/options.c")" "$driver"
+        is "$(unit_value flexgraft-csi.socket ListenStream)" "/var/lib/kubelet/plugins/$driver/csi.sock"
+        is "$(unit_value flexgraft-csi-registration.socket ListenStream)" "/var/lib/kubelet/plugins_registry/$driver-reg.sock"
+        is "$(unit_value flexgraft-csi.socket FileDescriptorName):$(unit_value flexgraft-csi-registration.socket FileDescriptorName)" csi:registration
+        is "$(unit_value flexgraft-csi.service ExecStart)" \
+                "@sbindir@/csi-driver --endpoint $(unit_value flexgraft-csi.socket ListenStream) --registry /var/lib/kubelet/plugins_registry"
+        is "$(unit_value flexgraft-csi.service Sockets)" "${UNITS[0]} ${UNITS[1]}"
+        local unit
+        for unit in "${UNITS[@]:0:2}"; do
+                is "$(unit_value "$unit" Service):$(unit_value "$unit" SocketMode)" flexgraft-csi.service:0600
+        done
+        # kubelet asks as soon as there is a registration socket
+        is "$(unit_value flexgraft-csi-registration.socket After):$(unit_value flexgraft-csi-registration.socket Requires)" \
+                flexgraft-csi.socket:flexgraft-csi.socket
+}
+
+@test "systemd reads the units of CSI without a word" {
+        command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+        local unit dir=$BATS_TEST_TMPDIR/units
+        mkdir "$dir" "$BATS_TEST_TMPDIR/sbin"
+        cp /bin/true "$BATS_TEST_TMPDIR/sbin/csi-driver"
+        for unit in "${UNITS[@]}"; do
+                sed "s|@sbindir@|$BATS_TEST_TMPDIR/sbin|" "$DEPLOY/systemd/$unit.in" >"$dir/$unit"
+        done
+        run systemd-analyze verify --man=no "${UNITS[@]/#/$dir/}"
+        is "$status:$(grep flexgraft-csi <<<"$output")" "0:"
+        sed -i 's/^FileDescriptorName=/XName=/' "$dir/flexgraft-csi.socket"
+        run systemd-analyze verify --man=no "${UNITS[@]/#/$dir/}"
+        [[ $output == *"Unknown key"*"'XName'"* ]]
+}
+
+@test "no setting of the service keeps mounts from pods, or what it has started from outliving it" {
+        local setting
+        for setting in BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionImages InaccessiblePaths MountAPIVFS MountFlags MountImages \
+                NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateNetwork PrivateTmp PrivateUsers ProcSubset ProtectClock \
+                ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
+                ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem RestrictSUIDSGID \
+                RestrictNamespaces; do
+                is "$(unit_value flexgraft-csi.service "$setting")" "" "$setting"
+        done
+        is "$(unit_value flexgraft-csi.service KillMode):$(unit_value flexgraft-csi.service StartLimitIntervalSec)" process:0
+        is "$(unit_value flexgraft-csi.service NoNewPrivileges):$(unit_value flexgraft-csi.service LimitCORE)" yes:0
+}
+
+@test "the service has the capabilities of the programs that it runs, and no others" {
+        local program needed=() names
+        # by number; of chown, which is 0, too
+        for program in csi-driver init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount expandvolume \
+                expandfs volume-create volume-delete volume-expand volume-snapshot volume-list volume-capacity volume-reconcile host-check \
+                remap-daemon remap-runner parser tools lvm pmem versions; do
+                [[ -e $FLEXGRAFT_REPO/build/privileges/$program.h ]] || continue
+                mapfile -t -O "${#needed[@]}" needed < <(sed -n 's/^static const int privileges_capabilities\[\] = {\(.*\)};/\1/p' \
+                        "$FLEXGRAFT_REPO/build/privileges/$program.h" | tr -d ' ' | tr ',' '\n' | grep .)
+        done
+        ((${#needed[@]} > 20)) || skip "the filters are not built"
+        mapfile -t names < <(printf '%s\n' "${needed[@]}" 8 | sort -un | while read -r program; do
+                sed -n "s/^#define \(CAP_[A-Z_]*\)[[:space:]]*$program\$/\1/p" /usr/include/linux/capability.h
+        done | sort)    # 8, CAP_SETPCAP: to drop the others for good
+        is "$(unit_value flexgraft-csi.service CapabilityBoundingSet | tr ' ' '\n' | sort)" "$(printf '%s\n' "${names[@]}")"
+}
+
+# ---- the driver, as the units start it
+
+# node: install-csi with a systemctl that knows one thing, to end the service; sets NODE, SYSTEM, PIDFILE.
+node() {
+        needs csi-driver
+        NODE=$(mktemp -d /tmp/csi.XXXXXX) # short: a socket's path has at most 107 bytes, wherever the tests run
+        SYSTEM=$NODE/etc/systemd/system PIDFILE=$BATS_TEST_TMPDIR/pid
+        SOCKET=$NODE/k/plugins/csi.flexgraft.io/csi.sock REGISTRATION=$NODE/k/plugins_registry/csi.flexgraft.io-reg.sock
+        mkdir -p "$NODE"/{usr/local/libexec,usr/lib/systemd,etc,proc,run/systemd/system,var/lib} "$BATS_TEST_TMPDIR/path"
+        printf '#!/bin/sh\n' >"$NODE/usr/lib/systemd/systemd"
+        cat >"$BATS_TEST_TMPDIR/path/chroot" <<END
+#!/bin/sh
+case \$* in
+*try-restart*) kill -TERM "\$(cat "$PIDFILE")" 2>/dev/null ;;
+esac
+exit 0
+END
+        chmod +x "$BATS_TEST_TMPDIR/path/chroot" "$NODE/usr/lib/systemd/systemd"
+        PATH=$BATS_TEST_TMPDIR/path:$PATH
+        install_there "$FLEXGRAFT_BIN"
+}
+
+install_there() {
+        "$FLEXGRAFT_REPO/scripts/install-csi" --root "$NODE" --kubelet-dir /k --node node-1 --from "$1" >"$BATS_TEST_TMPDIR/said" 2>&1 3>&- || {
+                cat "$BATS_TEST_TMPDIR/said"
+                return 1
+        }
+}
+
+# hold_sockets: the units' sockets are there, and start the service.
+hold_sockets() {
+        ROOT=$NODE background_ready "$FLEXGRAFT_REPO/tests/tools/socket-units.py" "$PIDFILE" "$SYSTEM/flexgraft-csi.service" \
+                "$SYSTEM/flexgraft-csi.socket" "$SYSTEM/flexgraft-csi-registration.socket"
+        HOLDER=$BACKGROUND_PID
+}
+
+end_driver() {
+        end_process "$HOLDER"
+        [[ ! -e $PIDFILE ]] || kill "$(<"$PIDFILE")" 2>/dev/null || :
+        [[ ! -e $PIDFILE ]] || wait_until 10 process_is_gone "$(<"$PIDFILE")"
+}
+
+# call METHOD SOCKET: the reply's bytes, as text.
+call() {
+        timeout 200 /usr/bin/python3 - "$1" "$2" <<'END'
+import sys
+import grpc
+with grpc.insecure_channel("unix:" + sys.argv[2]) as channel:
+    reply = channel.unary_unary(sys.argv[1], lambda x: x, lambda x: x)(b"", timeout=100)
+print("".join(chr(c) if 32 <= c < 127 else " " for c in reply))
+END
+}
+
+@test "the installed units start the installed driver, which answers on both sockets and leaves them where they are" {
+        /usr/bin/python3 -c 'import grpc' 2>/dev/null || skip "no python3-grpcio"
+        node
+        hold_sockets
+        [[ ! -e $PIDFILE ]]
+        is "$(stat -c %a "$SOCKET")" 600
+        [[ $(call /csi.v1.Identity/GetPluginInfo "$SOCKET") == *csi.flexgraft.io*0.1.0* ]]
+        is "$(readlink "/proc/$(<"$PIDFILE")/exe")" "$NODE/usr/local/libexec/flexgraft-csi/csi-driver"
+        kill -TERM "$(<"$PIDFILE")"
+        wait_until 10 process_is_gone "$(<"$PIDFILE")"
+        [[ -S $SOCKET && -S $REGISTRATION ]]
+        [[ $(call /pluginregistration.Registration/GetInfo "$REGISTRATION") == \
+                *CSIPlugin*csi.flexgraft.io*"$SOCKET"*1.0.0* ]]
+        end_driver
+}
+
+# call_for_ever SOCKET FILE: calls without a pause, each on a connection of its own, as kubelet does.
+call_for_ever() {
+        exec /usr/bin/python3 - "$1" "$2" <<'END'
+import sys
+import grpc
+with open(sys.argv[2], "w", buffering=1) as log:
+    while True:
+        with grpc.insecure_channel("unix:" + sys.argv[1], options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+            try:
+                channel.unary_unary("/csi.v1.Identity/GetPluginInfo", lambda x: x, lambda x: x)(b"", timeout=100)
+                log.write("ok\n")
+            except grpc.RpcError as error:
+                log.write(f"{error.code()} {error.details()}\n")
+END
+}
+
+calls_are_more() { # than that
+        (($(wc -l <"$BATS_TEST_TMPDIR/calls") > $1))
+}
+
+@test "no call fails while the driver is upgraded again and again" {
+        /usr/bin/python3 -c 'import grpc' 2>/dev/null || skip "no python3-grpcio"
+        local round before second=$BATS_TEST_TMPDIR/second pids=()
+        node
+        cp -r "$FLEXGRAFT_BIN" "$second"
+        printf ' ' >>"$second/csi-driver"       # another file, which does the same
+        hold_sockets
+        background call_for_ever "$SOCKET" "$BATS_TEST_TMPDIR/calls"
+        wait_until 20 test -s "$BATS_TEST_TMPDIR/calls"
+        for round in 1 2 3 4; do
+                before=$(wc -l <"$BATS_TEST_TMPDIR/calls")
+                pids+=("$(<"$PIDFILE")")
+                if ((round % 2)); then
+                        install_there "$second"
+                else
+                        install_there "$FLEXGRAFT_BIN"
+                fi
+                wait_until 20 process_is_gone "${pids[-1]}"
+                wait_until 20 calls_are_more $((before + 5))
+        done
+        is "$(sort "$BATS_TEST_TMPDIR/calls" | uniq -c | grep -vc ' ok$' || :)" 0 "kinds of failure, of $(wc -l <"$BATS_TEST_TMPDIR/calls") calls" || {
+                grep -v '^ok$' "$BATS_TEST_TMPDIR/calls" | sort | uniq -c
+                false
+        }
+        is "$(printf '%s\n' "${pids[@]}" | sort -u | wc -l)" 4 "drivers"
+        end_driver
+}
+
+# ---- from FlexVolume to CSI
+
+# flex_pv FILE: the PersistentVolume of an example of FlexVolume, as kubectl shows it.
+flex_pv() {
+        documents "$DEPLOY/examples/$1.yaml" 'select(.kind == "PersistentVolume")
+                | .metadata += {uid: "u", resourceVersion: "7", creationTimestamp: "t", finalizers: ["kubernetes.io/pv-protection"],
+                        annotations: {"pv.kubernetes.io/provisioned-by": "x", "pv.kubernetes.io/bound-by-controller": "yes"}}
+                | .spec.claimRef = {apiVersion: "v1", kind: "PersistentVolumeClaim", name: "c", namespace: "default", uid: "cu", resourceVersion: "8"}
+                | .status = {phase: "Bound"}'
+}
+
+# move JSON [ARG...]: pv-to-csi; sets status, json, stderr.
+move() {
+        bed_command="pv-to-csi ${*:2}"
+        status=0
+        json=$("$MOVE" "${@:2}" <<<"$1" 2>"$BATS_TEST_TMPDIR/stderr") || status=$?
+        stderr=$(<"$BATS_TEST_TMPDIR/stderr") output=$json
+}
+
+# not_moved JQ TEXT: the example of loop with that change is refused.
+not_moved() {
+        move "$(flex_pv loop | jq "$1")"
+        [[ $status == 1 && -z $json && $stderr == "pv-to-csi: "*"$2"* ]] && return
+        echo "expected for $1: $2"
+        show_last
+        return 1
+}
+
+@test "every example of a FlexVolume PersistentVolume becomes one of CSI that Kubernetes takes" {
+        local name
+        for name in loop block nfs user-namespace; do
+                move "$(flex_pv "$name")"
+                is "$status:$stderr" "0:"
+                jq . <<<"$json" >"$BATS_TEST_TMPDIR/$name.yaml"
+                is "$(jq -r '.metadata | keys | tojson' <<<"$json")" '["annotations","name"]'
+                is "$(jq -c .metadata.annotations <<<"$json")" '{"pv.kubernetes.io/bound-by-controller":"yes"}'
+                # all that is not the source, as it was: the same claim, room and node
+                is "$(jq -cS '.spec | del(.csi, .mountOptions)' <<<"$json")" \
+                        "$(flex_pv "$name" | jq -cS '.spec | del(.flexVolume, .claimRef.resourceVersion)')"
+        done
+        check_manifests "$DEPLOY/csi/csidriver.yaml" "$BATS_TEST_TMPDIR"/*.yaml
+        is "$status:$output" "0:"
+        is "$(jq -c .spec.csi "$BATS_TEST_TMPDIR/user-namespace.yaml")" '{"driver":"csi.flexgraft.io","volumeHandle":"flexgraft-user-namespace",'$(
+                )'"fsType":"xfs","volumeAttributes":{"type":"loop","pool":"fast","image":"user-namespace.img","size":"512Mi","preallocate":"true"}}'
+        is "$(jq -c '[.spec.mountOptions, .spec.csi.volumeAttributes]' "$BATS_TEST_TMPDIR/nfs.yaml")" \
+                '[["hard","noatime"],{"type":"nfs","server":"nas.example.org","share":"/export/web"}]'
+}
+
+@test "a read-only volume stays read-only, and the mode that kubelet asks for is one that a node has" {
+        move "$(flex_pv loop | jq '.spec.flexVolume.readOnly = true | .spec.accessModes = ["ReadWriteMany", "ReadWriteOnce"]')" --name my.csi
+        is "$status:$stderr" "0:"
+        assert_field '.spec | [.mountOptions, .accessModes, .csi.driver] | tojson' '[["ro"],["ReadWriteOnce","ReadWriteMany"],"my.csi"]'
+        move "$(flex_pv loop | jq '.spec.flexVolume.secretRef = {name: "s"}')"
+        is "$status:$stderr" "0:pv-to-csi: its secret is left out: the driver uses none"
+        is "$(grep -c secret <<<"$json" || :)" 0
+}
+
+@test "a PersistentVolume that would lose data or an option on its way to CSI is refused" {
+        not_moved '.spec.persistentVolumeReclaimPolicy = "Delete"' "must be Retain"
+        not_moved 'del(.spec.persistentVolumeReclaimPolicy)' "must be Retain"
+        not_moved '.spec.flexVolume.options.sizes = "1Gi"' "does not know: sizes"
+        not_moved '.spec.flexVolume.options.type = "ephemeral"' "volumes of type ephemeral"
+        not_moved '.spec.flexVolume.driver = "example.org/cifs"' "use --type"
+        not_moved '.spec.accessModes = ["ReadWriteMany"]' "has not the access mode ReadWriteOnce"
+        not_moved 'del(.spec.flexVolume)' "not of a FlexVolume driver"
+        not_moved '.kind = "List"' "no PersistentVolume"
+        not_moved '.spec.flexVolume.options = 7' "no PersistentVolume"
+        move '{"kind"'
+        is "$status:$stderr" "1:pv-to-csi: - is not one JSON object"
+        move '{}' --what
+        is "$status" 2
+        move "$(flex_pv loop | jq '.spec.flexVolume.driver = "example.org/disks"')" --type loop
+        is "$status" 0
+}
+
+@test "what the FlexVolume driver wrote is there when the verbs mount the volume with the options of the new object" {
+        needs flexdriver
+        local options device dir=$BATS_TEST_TMPDIR/mnt pv
+        mkdir "$dir"
+        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools.d
+        "$FLEXGRAFT_REPO/scripts/install-flexvolume" --from "$FLEXGRAFT_BIN" --plugin-dir "$BATS_TEST_TMPDIR/exec" --name flexgraft~loop >/dev/null
+        pv=$(flex_pv loop | jq -c '.spec.flexVolume.options.size = "16Mi"')
+        options=$(jq -c '.spec.flexVolume.options + {"kubernetes.io/pvOrVolumeName": .metadata.name, "kubernetes.io/fsType": "ext4"}' <<<"$pv")
+        flex() {
+                "$BATS_TEST_TMPDIR/exec/flexgraft~loop/loop" "$@"
+        }
+        device=$(flex attach "$options" "$(hostname)" | jq -r .device)
+        bed_loops+=("$device")
+        flex mountdevice "$dir" "$device" "$options"
+        echo "a word" >"$dir/file"
+        flex unmountdevice "$dir"
+        flex detach flexgraft-loop "$(hostname)"
+        move "$pv"
+        # as the Node service calls them
+        options=$(jq -c '.spec.csi | .volumeAttributes + {"kubernetes.io/pvOrVolumeName": .volumeHandle, fsType}' <<<"$json")
+        device=$("$FLEXGRAFT_BIN/verbs/attach" "$options" "$(hostname)" | jq -r .device)
+        bed_loops+=("$device")
+        "$FLEXGRAFT_BIN/verbs/mountdevice" "$dir" "$device" "$options"
+        is "$(cat "$dir/file")" "a word"
+        "$FLEXGRAFT_BIN/verbs/unmountdevice" "$dir"
+        "$FLEXGRAFT_BIN/verbs/detach" flexgraft-loop "$(hostname)"
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# csi-driver and clients that mean harm: whatever they send takes bounded memory and time, and others are answered.
+
+load helpers
+load csi_core_helpers
+bats_require_minimum_version 1.5.0
+
+MEMORY_KB=6144 # resident at most, where requests are small
+TIME_MS=3000   # of the processor
+
+setup() {
+        bed_setup
+        core_setup
+        core_start
+}
+
+teardown() {
+        core_teardown
+        bed_teardown
+}
+
+# bounded [MEMORY]: the driver lives, has not taken much, and answers.
+bounded() {
+        at_most "$(peak_memory)" "${1:-$MEMORY_KB}" "resident memory in KiB"
+        at_most "$(processor_ms)" "$TIME_MS" "processor time in ms"
+        still_answers
+}
+
+@test "bytes that are no HTTP/2 end their connection" {
+        raw garbage
+        [[ $output == *closed || $output == goaway* ]] || is "$output" closed
+        bounded
+}
+
+@test "a client that says nothing is hung up on after ten seconds" {
+        raw nothing
+        is "$output" closed
+        bounded
+}
+
+@test "a flood of settings is ended" {
+        raw flood settings
+        [[ $output == closed || $output == held ]] || is "$output" "closed or held"
+        bounded
+}
+
+@test "a flood of pings is ended" {
+        raw flood ping
+        [[ $output == closed || $output == held ]] || is "$output" "closed or held"
+        bounded
+}
+
+@test "streams that are begun and reset without an end are ended with GOAWAY" {
+        raw rapid_reset
+        [[ $output == goaway* || $output == closed ]] || is "$output" goaway
+        bounded
+}
+
+@test "calls that are begun and reset without an end start few programs" {
+        hold
+        raw rapid_calls "$DELETE"
+        [[ $output == goaway* || $output == closed || $output == *ping* ]] || is "$output" goaway
+        at_most "$(wc -l <"$CORE/began")" 16 "programs at one time"
+        let_go
+        wait_until 30 has_ended 16
+        still_answers
+        is "$(wc -l <"$CORE/began")" 16 "programs of calls that nobody waits for"
+        bounded 65536
+}
+
+@test "deletions that do not end delay no call of a node" {
+        make_program unmount '{"status": "Success"}'
+        mv "$CORE/bin/unmount" "$CORE/bin/verbs"
+        hold
+        local i waiting=()
+        "$WIRE" "$CSI_SOCKET" many "$DELETE" 100 different >"$CORE/many.1" &
+        waiting+=("$!")
+        "$WIRE" "$CSI_SOCKET" many /csi.v1.Controller/ControllerGetVolume 100 different >"$CORE/many.2" &
+        waiting+=("$!")
+        wait_until 20 grep -q "192 calls are under way" "$CORE/err"
+        for i in 1 2 3 4; do
+                "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume "0a02773${i}12062f746573743${i}" >"$CORE/node.$i" &
+                waiting+=("$!")
+        done
+        wait_until 20 has_begun 20
+        is "$(grep -c '^unmount' "$CORE/began")" 4 "programs of the node"
+        let_go
+        wait "${waiting[@]}"
+        is "$(cat "$CORE"/many.* | grep -c '^RESOURCE_EXHAUSTED 192 calls are under way')" 8 "calls that were refused"
+        is "$(cat "$CORE"/node.*)" $'OK\nOK\nOK\nOK'
+        bounded 65536
+}
+
+@test "calls that wait for others are not begun when their deadline has passed, or their client has gone" {
+        hold
+        "$WIRE" "$CSI_SOCKET" many "$DELETE" 16 different >"$CORE/sixteen" &
+        local sixteen=$!
+        wait_until 20 has_begun 16
+        wire one "$DELETE" 0a036c6174 0.3
+        [[ $output == DEADLINE_EXCEEDED* ]] || is "$output" DEADLINE_EXCEEDED
+        wire cancel "$DELETE" 0a03676f6e
+        is "$output" CANCELLED
+        raw vanish "$DELETE"
+        let_go
+        wait "$sixteen"
+        wire one "$DELETE" "$VOLUME_V"
+        is "$output" OK
+        is "$(wc -l <"$CORE/began")" 17 "programs"
+}
+
+@test "more calls than can be under way are answered RESOURCE_EXHAUSTED" {
+        hold
+        local i waiting=()
+        for i in 1 2 3; do
+                "$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/Probe 100 >"$CORE/many.$i" &
+                waiting+=("$!")
+        done
+        wait_until 20 grep -q "256 calls are under way" "$CORE/err"
+        wait_until 20 all_are_refused
+        let_go
+        wait "${waiting[@]}"
+        is "$(cat "$CORE"/many.* | sort | uniq -c | tr -s ' ')" $' 256 OK\n 44 RESOURCE_EXHAUSTED 256 calls are under way'
+        bounded 65536
+}
+
+all_are_refused() {
+        (($(grep -c "256 calls are under way" "$CORE/err") == 44))
+}
+
+@test "a block of headers that does not end ends its connection" {
+        raw continuation
+        [[ $output == closed || $output == goaway* ]] || is "$output" closed
+        bounded
+}
+
+# client LINES: the other client's Python, with csi_raw's names; what it prints, in output.
+client() {
+        bed_command="client" status=0 stderr=''
+        output=$(PYTHONPATH=$BATS_TEST_DIRNAME/../tools PYTHONDONTWRITEBYTECODE=1 timeout 60 /usr/bin/python3 -c "from csi_raw import *
+import sys
+client = Client(sys.argv[1])
+client.socket.settimeout(45)
+$1" "$CSI_SOCKET" 2>&1) || status=$?
+}
+
+@test "a client whose headers do not end is hung up on after ten seconds" {
+        client 'client.send(client.headers(1, flags=0)); client.tell([])'
+        is "$output" closed
+        bounded
+}
+
+@test "an answer that the client's window has no room for is given up after 20 seconds" {
+        client 'client.send(frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0)) + client.headers(1) + frame(DATA, END_STREAM, 1, message()))
+client.tell(["reset", "status"])'
+        is "$(tail -n 1 <<<"$output")" "reset 8"
+        bounded
+}
+
+@test "a driver that may open no more files does not spin, and serves again when it may" {
+        prlimit --pid "$CSI_PID" --nofile=8:
+        client 'import time
+more = [Client(sys.argv[1]) for _ in range(20)]
+time.sleep(3)'
+        at_most "$(processor_ms)" 700 "processor time in ms"
+        prlimit --pid "$CSI_PID" --nofile=1024:
+        bounded
+}
+
+@test "headers that unpack to hundreds of megabytes take no memory" {
+        raw bomb
+        [[ $output =~ ^(status 8|goaway|reset|closed) ]] || is "$output" "status 8"
+        bounded
+}
+
+@test "more streams than are allowed at one time are refused" {
+        raw streams
+        is "$output" "reset 7"
+        bounded
+}
+
+@test "requests that never end are answered after 30 seconds, and hold only what they have sent" {
+        raw half 100
+        is "$(head -n 1 <<<"$output")" "status 4"
+        bounded
+}
+
+@test "a message of two million parts is answered RESOURCE_EXHAUSTED" {
+        wire parts 2000000
+        is "$output" "RESOURCE_EXHAUSTED the message has too many parts"
+        bounded 131072
+}
+
+@test "a client that does not read large answers is hung up on" {
+        /usr/bin/python3 -c 'import json; print(json.dumps({"status": "Success", "volumes": [
+            {"name": f"v{i:06}", "type": "loop", "size": 1, "state": "created", "targetType": "mount"} for i in range(3000)]}))' \
+                >"$CORE/volume-list.reply"
+        raw slow /csi.v1.Controller/ListVolumes
+        is "$output" closed
+        at_most "$(peak_memory)" 131072 "resident memory in KiB"
+        still_answers
+}
+
+@test "clients that stay and ask nothing do not keep others out" {
+        raw crowd 70
+        is "$output" "status 0"
+        bounded
+        at_most "$(find "/proc/$CSI_PID/fd" -mindepth 1 | wc -l)" 80 "open files"
+}

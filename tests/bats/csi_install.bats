@@ -1,0 +1,467 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/install-csi: the CSI driver is a service of the node, its sockets are where kubelet looks, and stay there whatever happens.
+
+load helpers
+load sweep_helpers
+load install_helpers
+bats_require_minimum_version 1.5.0
+
+UNITS=(flexgraft-csi.socket flexgraft-csi-registration.socket flexgraft-csi.service)
+
+setup() {
+        bed_setup
+        INSTALL=$FLEXGRAFT_REPO/scripts/install-csi
+        NODE=$BATS_TEST_TMPDIR/node             # a node's root directory
+        PROGRAMS=$NODE/usr/local/libexec/flexgraft-csi
+        SYSTEM=$NODE/etc/systemd/system
+        FIRST=$BATS_TEST_TMPDIR/first SECOND=$BATS_TEST_TMPDIR/second   # two versions of the programs
+        make_version "$FIRST" 1 mount gone
+        make_version "$SECOND" 2 mount new
+        mkdir -p "$NODE"/{usr/local/libexec,usr/lib/systemd,etc,proc,run/systemd/system,var/lib/kubelet} "$BATS_TEST_TMPDIR/path"
+        printf '#!/bin/sh\n' >"$NODE/usr/lib/systemd/systemd"
+        # the node's systemctl, which notes its calls, and the state of the units at that moment
+        printf '#!/bin/sh\nshift 2\necho "$*" >>"%s"\n' "$BATS_TEST_TMPDIR/systemctl" >"$BATS_TEST_TMPDIR/path/chroot"
+        chmod +x "$BATS_TEST_TMPDIR/path/chroot" "$NODE/usr/lib/systemd/systemd"
+        PATH=$BATS_TEST_TMPDIR/path:$PATH
+}
+
+teardown() {
+        bed_teardown
+}
+
+# make_version DIR WORD VERB...: programs that say WORD as their version.
+make_version() {
+        local dir=$1 word=$2 name
+        mkdir -p "$dir/verbs"
+        for name in csi-driver volume-{create,delete,expand,snapshot,list,capacity,reconcile} host-check remap-daemon "${@:3}"; do
+                [[ $name == *-* ]] || name=verbs/$name
+                printf '#!/bin/sh\necho "%s (flexgraft) %s"\n' "${name##*/}" "$word" >"$dir/$name"
+                chmod 0755 "$dir/$name"
+        done
+}
+
+# install ARG...: the script on the node; sets status, output, stderr, and calls, what systemctl was told.
+install() {
+        calls=''
+        rm -f "$BATS_TEST_TMPDIR/systemctl"
+        run_install --root "$NODE" "$@"
+        [[ ! -e $BATS_TEST_TMPDIR/systemctl ]] || calls=$(sed 's/^--quiet //' "$BATS_TEST_TMPDIR/systemctl")
+}
+
+installed() {
+        install "$@"
+        is "$status:$stderr" "0:"
+}
+
+# holds VERSION: the node has the programs of that version, and no others.
+holds() {
+        is "$(cd "$PROGRAMS" && find . -type f ! -name '.*' | sort)" "$(cd "$1" && find . -type f | sort)" "programs" || return
+        diff -r --exclude='.*' "$1" "$PROGRAMS"
+        is "$(find "$PROGRAMS" -name '.*' -printf '%P\n')" .flexgraft
+}
+
+# unit_value UNIT KEY: its values as installed.
+unit_value() {
+        sed -n "s/^$2=//p" "$SYSTEM/$1"
+}
+
+# make_kubelet WORD...: a process on the node.
+make_kubelet() {
+        mkdir -p "$NODE/proc/100"
+        printf '%s\0' "$@" >"$NODE/proc/100/cmdline"
+        printf 'Name:\tkubelet\nNSpid:\t100\n' >"$NODE/proc/100/status"
+}
+
+START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
+
+# ---- installing
+
+@test "a fresh install leaves programs and units, and starts first the socket of calls, then that of the registration" {
+        installed --from "$FIRST"
+        holds "$FIRST"
+        is "$(find "$SYSTEM" ! -type d -printf '%P\n' | sort)" "$(printf '%s\n' "${UNITS[@]}" sockets.target.wants/"${UNITS[0]}" \
+                sockets.target.wants/"${UNITS[1]}" | sort)"
+        is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
+        is "$(unit_value flexgraft-csi.socket ListenStream)" /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock
+        is "$(unit_value flexgraft-csi-registration.socket ListenStream)" /var/lib/kubelet/plugins_registry/csi.flexgraft.io-reg.sock
+        is "$(unit_value flexgraft-csi.service ExecStart)" "/usr/local/libexec/flexgraft-csi/csi-driver --endpoint $(
+                unit_value flexgraft-csi.socket ListenStream) --registry /var/lib/kubelet/plugins_registry"
+        is "$(readlink -e "$SYSTEM/sockets.target.wants/flexgraft-csi.socket")" "$SYSTEM/flexgraft-csi.socket"
+        is "$(stat -c %a:%u "$SYSTEM"/flexgraft-csi.* "$PROGRAMS/csi-driver" | sort -u)" $'644:0\n755:0'
+}
+
+@test "the same version installed again changes nothing, and restarts nothing" {
+        installed --from "$FIRST"
+        local before
+        before=$(fingerprint "$NODE")
+        installed --from "$FIRST"
+        is "$(fingerprint "$NODE")" "$before"
+        is "$(grep -c ': up to date$' <<<"$output"):$calls" "4:$START"
+}
+
+@test "an upgrade brings what is new, takes away what is no more, leaves the sockets alone, and lets the driver end" {
+        installed --from "$FIRST"
+        local before
+        before=$(fingerprint "$SYSTEM")
+        installed --from "$SECOND"
+        holds "$SECOND"
+        is "$(fingerprint "$SYSTEM")" "$before"
+        is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
+}
+
+@test "a damaged program, a wrong mode, a foreign file, a changed unit and a missing link are put right" {
+        installed --from "$FIRST"
+        : >"$PROGRAMS/verbs/mount"
+        chmod 0777 "$PROGRAMS/volume-create"
+        echo >"$PROGRAMS/verbs/other"
+        echo '[Unit]' >"$SYSTEM/flexgraft-csi.service"
+        rm "$SYSTEM/sockets.target.wants/flexgraft-csi.socket"
+        installed --from "$FIRST"
+        holds "$FIRST"
+        is "$(stat -c %a "$PROGRAMS/volume-create")" 755
+        is "$(unit_value flexgraft-csi.service KillMode)" process
+        [[ -L $SYSTEM/sockets.target.wants/flexgraft-csi.socket ]]
+}
+
+@test "without --from the programs are found where make and where make install put them" {
+        local tree=$BATS_TEST_TMPDIR/tree prefix=$BATS_TEST_TMPDIR/prefix
+        mkdir -p "$tree"/{scripts,deploy} "$prefix"/{sbin,libexec/flexgraft,lib/systemd/system}
+        cp "$INSTALL" "${INSTALL%/*}/install-common.bash" "$tree/scripts/"
+        cp -r "$FLEXGRAFT_REPO/deploy/systemd" "$tree/deploy/"
+        cp -r "$FIRST" "$tree/bin"
+        cp "$INSTALL" "$SECOND"/{csi-driver,volume-*,host-check} "$prefix/sbin/"
+        command install -D --mode 0644 --target-directory "$prefix/share/flexgraft" "${INSTALL%/*}/install-common.bash"
+        cp -r "$SECOND/remap-daemon" "$SECOND/verbs" "$prefix/libexec/flexgraft/"
+        for file in "${UNITS[@]}"; do
+                sed "s|@sbindir@|$prefix/sbin|" "$FLEXGRAFT_REPO/deploy/systemd/$file.in" >"$prefix/lib/systemd/system/$file"
+        done
+        INSTALL=$tree/scripts/install-csi
+        installed
+        holds "$FIRST"
+        local before
+        before=$(cat "$SYSTEM"/*.s*)
+        INSTALL=$prefix/sbin/install-csi
+        installed
+        holds "$SECOND"
+        is "$(cat "$SYSTEM"/*.s*)" "$before" "units"
+        rm "$prefix/sbin/csi-driver"
+        install
+        refused 1 "no csi-driver beside this script"
+}
+
+@test "the real programs, installed, run, and the driver finds all of its own beside it" {
+        needs csi-driver
+        installed --from "$FLEXGRAFT_BIN"
+        local program
+        for program in "$PROGRAMS"/*-* "$PROGRAMS/verbs"/[!p]*; do
+                "$program" --version >/dev/null
+        done
+        is "$(cd "$FLEXGRAFT_BIN" && ls verbs)" "$(ls "$PROGRAMS/verbs")"
+}
+
+# ---- at any moment
+
+# call_for_ever FILE: calls a program of the driver's without a pause; FILE.failed says when that did not work.
+call_for_ever() {
+        local reply
+        while :; do
+                reply=$("$PROGRAMS/csi-driver" && "$PROGRAMS/verbs/mount" 2>&1)
+                [[ $reply == "csi-driver (flexgraft) "[12]$'\n'"mount (flexgraft) "[12] ]] || echo "$reply" >>"$1.failed"
+                printf . >>"$1"
+        done
+}
+
+has_called() { # since it had so often
+        (($(wc -c <"$BATS_TEST_TMPDIR/calls") > $1))
+}
+
+@test "while it is upgraded again and again, its programs can be run at any moment" {
+        local round before from
+        installed --from "$FIRST"
+        background call_for_ever "$BATS_TEST_TMPDIR/calls"
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/calls"
+        for round in 1 2 3 4 5 6; do
+                from=$FIRST
+                ((round % 2)) && from=$SECOND
+                before=$(wc -c <"$BATS_TEST_TMPDIR/calls")
+                installed --from "$from"
+                holds "$from"
+                wait_until 10 has_called "$before"
+        done
+        end_process "$BACKGROUND_PID"
+        [[ ! -e $BATS_TEST_TMPDIR/calls.failed ]] || { cat "$BATS_TEST_TMPDIR/calls.failed"; false; }
+}
+
+# bats test_tags=sweep
+@test "an upgrade that is killed at any change leaves working programs, and the next one brings it to its end, and tells systemd" {
+        local points after
+        installed --from "$FIRST"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" -- "$INSTALL" --root "$NODE" --from "$SECOND"
+        is "$status" 0 || { show_last; false; }
+        points=$(awk '$3 ~ /^(mkdir|rename|renameat2|unlink|unlinkat|rmdir|symlinkat)$/ {print $3 ":" ++n[$3]}' "$BATS_TEST_TMPDIR/log")
+        (($(wc -l <<<"$points") > 10))
+        after="diff -r --exclude='.*' '$SECOND' '$PROGRAMS' && ls -A '$PROGRAMS' | grep '^\.' | grep -qvx .flexgraft && exit 1
+                # what was not seen before it was killed, is told now; what was, need not be
+                [ ! -e '$PROGRAMS/.unseen' ] && grep -q try-restart '$BATS_TEST_TMPDIR/systemctl'"
+        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_some <<<"$points" | paste -sd,)" -- \
+                sh "rm -rf '$PROGRAMS' '$SYSTEM'; '$INSTALL' --root '$NODE' --from '$FIRST' >/dev/null; rm -f '$BATS_TEST_TMPDIR/systemctl'" ';' \
+                act "$INSTALL" --root "$NODE" --from "$SECOND" ';' \
+                sh "'$PROGRAMS/csi-driver' >/dev/null && '$PROGRAMS/verbs/mount' >/dev/null" ';' \
+                call "$INSTALL" --root "$NODE" --from "$SECOND" ';' \
+                sh "$after" ';' \
+                same ';'
+}
+
+@test "what a killed install has not told systemd is told by the next one" {
+        installed --from "$FIRST"
+        : >"$PROGRAMS/.unseen"
+        installed --from "$FIRST"
+        is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
+        installed --from "$FIRST"
+        is "$calls" "$START"
+}
+
+@test "ten installs at once, of two versions, leave one version, entire" {
+        local i pids=() pid from=$FIRST
+        for i in 0 1 2 3 4 5 6 7 8 9; do
+                from=$FIRST
+                ((i % 2)) && from=$SECOND
+                background "$INSTALL" --root "$NODE" --from "$from" >"$BATS_TEST_TMPDIR/out.$i" 2>&1
+                pids+=("$BACKGROUND_PID")
+        done
+        for pid in "${pids[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR"/out.*; false; }
+        done
+        [[ $("$PROGRAMS/csi-driver") == *1 ]] && from=$FIRST || from=$SECOND
+        holds "$from"
+}
+
+# ---- what goes wrong
+
+@test "a driver that does not work where it is put does not replace one that does" {
+        installed --from "$FIRST"
+        cat >"$SECOND/csi-driver" <<END
+#!/bin/sh
+case \$0 in "$SECOND"/*) echo "csi-driver (flexgraft) 2" ;; *) exit 127 ;; esac
+END
+        install --from "$SECOND"
+        refused 1 "does not work in /usr/local/libexec/flexgraft-csi"
+        holds "$FIRST"
+}
+
+@test "a call of systemctl that fails is told" {
+        printf '#!/bin/sh\nexit 1\n' >"$BATS_TEST_TMPDIR/path/chroot"
+        install --from "$FIRST"
+        refused 1 "systemctl daemon-reload failed"
+}
+
+@test "where systemd does not run the files are placed all the same, and where there is none nothing is" {
+        rmdir "$NODE/run/systemd/system"
+        installed --from "$FIRST"
+        is "$calls" ""
+        holds "$FIRST"
+        rm -r "$PROGRAMS" "$SYSTEM" "$NODE/usr/lib/systemd"
+        install --from "$FIRST"
+        refused 1 "has no systemd"
+        [[ ! -e $PROGRAMS && ! -e $SYSTEM ]]
+}
+
+@test "what is not flexgraft's is left alone, and then nothing is changed at all" {
+        mkdir -p "$PROGRAMS"
+        echo >"$PROGRAMS/other"
+        local before
+        before=$(fingerprint "$NODE")
+        install --from "$FIRST"
+        refused 1 "is not flexgraft's"
+        is "$(fingerprint "$NODE")" "$before"
+        rm "$PROGRAMS/other"
+        mkdir -p "$SYSTEM"
+        ln -s /dev/null "$SYSTEM/flexgraft-csi.socket"
+        install --from "$FIRST"
+        refused 1 "masked: left alone"
+        is "$(readlink "$SYSTEM/flexgraft-csi.socket"):$(ls -A "$PROGRAMS")" /dev/null:
+}
+
+@test "the sockets never move while the driver is installed" {
+        installed --from "$FIRST"
+        local before
+        before=$(fingerprint "$NODE")
+        install --from "$FIRST" --kubelet-dir /data/kubelet
+        refused 1 "must not move: uninstall it first"
+        install --from "$FIRST" --name nfs.csi.k8s.io
+        refused 1 "must not move: uninstall it first"
+        is "$(fingerprint "$NODE")" "$before"
+}
+
+@test "only root installs, paths are absolute, and no link leads out of the node" {
+        chmod 0777 "$BATS_TEST_TMPDIR"
+        run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups "$INSTALL" --root "$NODE" --from "$FIRST"
+        refused 1 "only root"
+        install --what
+        refused 2 "what is --what?"
+        install --name
+        refused 2 "--name needs a value"
+        install --kubelet-dir relative
+        refused 2 "paths are absolute"
+        install --program-dir $'/a\nExecStart=/bin/sh'
+        refused 2 "no path for this"
+        install --node 'n1 --endpoint /x'
+        refused 2 "no name of a node"
+        install --name a/b
+        refused 2 "no name for a driver"
+        ln -s "$BATS_TEST_TMPDIR" "$NODE/out"
+        install --from "$FIRST" --program-dir /out/programs
+        refused 1 "by a link"
+        [[ ! -e $BATS_TEST_TMPDIR/programs ]]
+}
+
+@test "--help tells every option" {
+        install --help
+        is "$status:$stderr" "0:"
+        local option count=0
+        while read -r option; do
+                [[ $output == *"  $option"[$' \n']* ]] || { echo "$option"; false; }
+                count=$((count + 1))
+        done < <(sed -n 's/^        \(--[a-z-]*\)).*/\1/p' "$INSTALL")
+        is "$count" 12
+        (($(wc -L <<<"$output") <= 80))
+}
+
+@test "a dry run says what would be done and does nothing" {
+        local before
+        before=$(fingerprint "$NODE")
+        installed --from "$FIRST" --dry-run
+        is "$(fingerprint "$NODE"):$calls" "$before:"
+        is "$(grep -c 'would be installed' <<<"$output")" 4
+        installed --from "$FIRST"
+        before=$(fingerprint "$NODE")
+        installed --from "$SECOND" --node n1 --dry-run
+        is "$(grep 'would' <<<"$output")" \
+                $'/usr/local/libexec/flexgraft-csi: would be upgraded\nflexgraft-csi.service: would be upgraded'
+        installed --uninstall --dry-run
+        is "$(grep 'would' <<<"$output")" $'the service: would be removed\n/usr/local/libexec/flexgraft-csi: would be removed'
+        is "$(fingerprint "$NODE"):$calls" "$before:"
+}
+
+# ---- where kubelet looks
+
+# finds DIR [ARG...]
+finds() {
+        install --print-dir "${@:2}"
+        is "$status:$output:$stderr" "0:$1:"
+}
+
+@test "kubelet's root directory is what is named, what kubelet was told, a known one, or the default" {
+        finds /var/lib/kubelet
+        mkdir -p "$NODE/var/lib/k0s/kubelet"
+        finds /var/lib/k0s/kubelet
+        mkdir -p "$NODE/etc/default"
+        echo 'KUBELET_EXTRA_ARGS="--v=2 --root-dir=/from/flags"' >"$NODE/etc/default/kubelet"
+        finds /from/flags
+        make_kubelet /usr/bin/kubelet --config=/x
+        finds /var/lib/kubelet
+        make_kubelet /usr/bin/kubelet --root-dir /from/kubelet/
+        finds /from/kubelet
+        finds /named --kubelet-dir /named
+        make_kubelet /usr/bin/kubelet --root-dir '/a b'
+        install --print-dir
+        refused 1 "no path for a unit"
+}
+
+@test "another root directory is in every unit, and the programs are told" {
+        make_kubelet /usr/bin/kubelet --root-dir=/data/kubelet
+        installed --from "$FIRST"
+        is "$(grep -hv '^#' "$SYSTEM"/flexgraft-csi* | grep -o '/[a-z/]*kubelet[/ ]' | sort -u)" /data/kubelet/
+        is "$(unit_value flexgraft-csi.socket ListenStream)" /data/kubelet/plugins/csi.flexgraft.io/csi.sock
+        [[ $output == *'{"kubelet": {"rootDir": "/data/kubelet"}}' ]]
+        mkdir -p "$NODE/etc/flexgraft"
+        echo '{"kubelet": {"rootDir": "/data/kubelet"}}' >"$NODE/etc/flexgraft/config.json"
+        installed --from "$FIRST"
+        [[ $output != *rootDir* ]]
+}
+
+@test "the node's name is what is named, or what kubelet was told, and stays; so does the driver's name" {
+        installed --from "$FIRST" --name nfs.csi.k8s.io
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *"/nfs.csi.k8s.io/csi.sock "*" --name nfs.csi.k8s.io" ]]
+        make_kubelet /usr/bin/kubelet --hostname-override=Node-7.Example
+        installed --from "$FIRST"
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example --name nfs.csi.k8s.io" ]]
+        rm -r "$NODE/proc/100"
+        installed --from "$FIRST"
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example --name nfs.csi.k8s.io" ]]
+        installed --from "$FIRST" --node other
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node other --name nfs.csi.k8s.io" ]]
+}
+
+@test "the programs go where they are, where they may be written, or where they are told to go" {
+        installed --from "$FIRST" --program-dir /srv/programs
+        PROGRAMS=$NODE/srv/programs holds "$FIRST"
+        [[ $(unit_value flexgraft-csi.service ExecStart) == /srv/programs/csi-driver\ * ]]
+        installed --from "$SECOND"
+        PROGRAMS=$NODE/srv/programs holds "$SECOND"
+        installed --uninstall
+        [[ ! -e $NODE/srv/programs ]]
+        run --separate-stderr unshare --mount sh -c 'mount --bind "$1/usr" "$1/usr" && mount -o remount,bind,ro "$1/usr" || exit 99
+                exec "$2" --root "$1" --from "$3"' sh "$NODE" "$INSTALL" "$FIRST"
+        is "$status:$stderr" "0:"
+        PROGRAMS=$NODE/opt/flexgraft/libexec holds "$FIRST"
+}
+
+# ---- uninstalling
+
+@test "an uninstall stops the registration first, and leaves nothing" {
+        installed --from "$FIRST"
+        mkdir -p "$NODE/var/lib/kubelet/plugins/csi.flexgraft.io"
+        installed --uninstall
+        is "$calls" $'stop flexgraft-csi-registration.socket\nstop flexgraft-csi.socket flexgraft-csi.service\ndaemon-reload'
+        is "$(find "$NODE" -name '*flexgraft*')" ""
+        installed --uninstall
+        is "$(tail -n 1 <<<"$output"):$calls" "csi.flexgraft.io: not there:"
+}
+
+@test "the driver is not taken away from pods that have its volumes, unless that is forced" {
+        local note kubelet=$NODE/var/lib/kubelet
+        installed --from "$FIRST"
+        for note in pods/u/volumes/kubernetes.io~csi/pv1 plugins/kubernetes.io/csi/pv/pv1 plugins/kubernetes.io/csi/csi.flexgraft.io/abc \
+                plugins/kubernetes.io/csi/volumeDevices/pv1/data; do
+                mkdir -p "$kubelet/$note"
+                echo '{"driverName":"csi.flexgraft.io","volumeHandle":"db"}' >"$kubelet/$note/vol_data.json"
+                install --uninstall
+                refused 1 "pods have volumes of csi.flexgraft.io"
+                rm "$kubelet/$note/vol_data.json"
+        done
+        holds "$FIRST"
+        echo '{"driverName":"other.example.org"}' >"$kubelet/pods/u/volumes/kubernetes.io~csi/pv1/vol_data.json"
+        installed --uninstall
+        installed --from "$FIRST"
+        echo '{"driverName":"csi.flexgraft.io"}' >"$kubelet/pods/u/volumes/kubernetes.io~csi/pv1/vol_data.json"
+        installed --uninstall --force
+        [[ ! -e $PROGRAMS ]]
+}
+
+# ---- in a container
+
+@test "--run installs the programs alone, and becomes the driver in the node's namespaces and a control group of its own" {
+        mkdir -p "$NODE/sys/fs/cgroup"
+        : >"$NODE/sys/fs/cgroup/cgroup.procs"
+        : >"$NODE/sys/fs/cgroup/cgroup.controllers"
+        printf '#!/bin/sh\necho "$$ $*"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR/path/nsenter"
+        rm -r "$NODE/usr/lib/systemd" "$NODE/run/systemd"
+        installed --from "$FIRST" --run --node n1
+        holds "$FIRST"
+        [[ ! -e $SYSTEM ]]
+        is "$(tail -n 1 <<<"$output")" "$(<"$NODE/sys/fs/cgroup/flexgraft-csi/cgroup.procs") --target 1 --mount --net --ipc --uts -- $(
+                )/usr/local/libexec/flexgraft-csi/csi-driver --endpoint /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock $(
+                )--registry /var/lib/kubelet/plugins_registry --node n1 --name csi.flexgraft.io"
+        [[ -d $NODE/var/lib/kubelet/plugins/csi.flexgraft.io && -d $NODE/var/lib/kubelet/plugins_registry ]]
+}
+
+@test "--run leaves a node that has the service to the service" {
+        printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
+        chmod +x "$BATS_TEST_TMPDIR/path/sleep"
+        installed --from "$FIRST"
+        installed --from "$FIRST" --run
+        is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
+}

@@ -1,0 +1,230 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The CSI driver over what this kernel may lack: logical volumes, persistent memory and shares of an NFS server: a claim's whole life, from
+# CreateVolume to DeleteVolume, with restarts and a reboot, snapshots, copies, growth while a pod has it, and as a device.
+#
+# scripts/guest-run has a kernel that has them all.
+# bats file_tags=kernel
+
+# shellcheck disable=SC2119,SC2120 # arguments may be left out
+load helpers
+load driver_helpers
+load volume_helpers
+load named_helpers
+load lvm_helpers
+load nfs_helpers
+load csi_service_helpers
+load csi_node_helpers
+load csi_kubelet_helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+        nfs_server_begin
+}
+
+teardown_file() {
+        nfs_server_end
+}
+
+setup() {
+        GROUP='' EXPORT='' HAS_PMEM='' STORE='' disks=()
+        declare -gA hidden_nodes=()
+        csi_begin
+        CSI_CLIENT_OPTIONS=(--fresh)
+        node_setup
+        MEMBERS=''
+}
+
+teardown() {
+        csi_teardown
+        if [[ -n $EXPORT ]]; then
+                nfs_teardown
+        elif [[ -n $STORE ]]; then
+                stores_teardown
+                driver_teardown
+        else
+                driver_teardown
+        fi
+}
+
+# pool_of lvm|direct|group [PARAMETERS]: a store, and what volumes in it are made with.
+pool_of() {
+        stores_setup
+        if [[ $1 == lvm ]]; then
+                loop_disks 2 150M
+        fi
+        store "$1"
+        [[ $1 != lvm || ${2:-} != *thin* ]] || quietly lvcreate --type thin-pool --size 120M --name tp "$GROUP"
+        MEMBERS="\"parameters\": {\"pool\": \"store\"${2:+, $2}}"
+        SIZE=$((16 << 20))
+}
+
+# delete_volume ID: there is no such volume any more.
+delete_volume() {
+        with_id DeleteVolume "$1"
+        answers OK
+}
+
+# has_past KIND: of a volume that a pod has: a snapshot, and a volume of that, which has what was there then.
+has_past() {
+        mark
+        sync -f "$(target)" 2>/dev/null || :
+        make_snapshot monday "$ID"
+        assert_field '.snapshot | [.source_volume_id, .ready_to_use] | map(tostring) | join(" ")' "$ID true"
+        overwrite
+        (
+                ID=copy CONTEXT=''
+                new_volume "$MEMBERS, \"volume_content_source\": {\"snapshot\": {\"snapshot_id\": \"monday\"}}" && kubelet_up && marked && kubelet_down
+        ) || return 1
+}
+
+overwrite() {
+        if is_block; then
+                printf others | dd of="$(target)" conv=notrunc,fsync status=none
+        else
+                printf others >"$(target)/file"
+        fi
+}
+
+# the device, or the filesystem, that the pod has
+size_for_pod() {
+        if is_block; then
+                blockdev --getsize64 "$(target)"
+        else
+                stat -fc '%b' "$(target)"
+        fi
+}
+
+# grows BYTES: while the pod has it, as external-resizer and kubelet do it.
+grows() {
+        local before
+        before=$(size_for_pod)
+        with_id ControllerExpandVolume "$ID" "\"capacity_range\": {\"required_bytes\": $1}"
+        answers OK || return 1
+        expand "$1" && answers OK && expand "$1" && answers OK || return 1
+        (($(size_for_pod) > before)) || { echo "it has $(size_for_pod) still"; return 1; }
+}
+
+# whole_life [past] [grows]: of a claim.
+whole_life() {
+        new_volume "$MEMBERS"
+        new_volume "$MEMBERS"
+        lives
+        kubelet_up
+        [[ " $* " != *" past "* ]] || has_past
+        [[ " $* " != *" grows "* ]] || ! can_grow || grows $((32 << 20))
+        with_id DeleteVolume "$ID"
+        answers FAILED_PRECONDITION
+        kubelet_down
+        if [[ " $* " == *" past "* ]]; then
+                delete_volume copy
+                csi DeleteSnapshot '{"snapshot_id": "monday"}'
+                answers OK
+        fi
+        delete_volume "$ID"
+        delete_volume "$ID"
+        ok ListVolumes
+        is "$(listed_ids)" ''
+        is "$(provisioned)" '' records
+}
+
+# root may resize a mounted ext4 only with CAP_SYS_RESOURCE
+can_grow() {
+        is_block || can_grow_ext4
+}
+
+nothing_in_store() {
+        is "$(what_is_there)" "$1" && is "$(mapped | grep -v -- '-tp' || :)" ''
+}
+
+# bats test_tags=lvm
+@test "a claim of a thin logical volume lives, with snapshots, copies and growth, and is deleted" {
+        pool_of lvm '"type": "thin", "thinpool": "tp"'
+        whole_life past grows
+        nothing_in_store tp
+}
+
+# bats test_tags=lvm,kernel_too
+@test "a claim of a linear logical volume lives, with snapshots, copies and growth, and is deleted" {
+        pool_of lvm
+        whole_life past
+        kubelet_grows_when_no_snapshot
+        nothing_in_store ''
+}
+
+kubelet_grows_when_no_snapshot() {
+        new_volume "$MEMBERS"
+        kubelet_up
+        ! can_grow || grows $((32 << 20))
+        kubelet_down
+        delete_volume "$ID"
+}
+
+# bats test_tags=lvm,kernel_too
+@test "a claim of a linear logical volume as a device lives, grows in its pod, and is deleted" {
+        CAPABILITY=$BLOCK_WRITER
+        pool_of lvm
+        whole_life grows
+        nothing_in_store ''
+}
+
+# bats test_tags=lvm,kernel_too
+@test "a claim of a thin logical volume as a device lives, with snapshots, copies and growth, and is deleted" {
+        CAPABILITY=$BLOCK_WRITER
+        pool_of lvm '"type": "thin", "thinpool": "tp"'
+        whole_life past grows
+        nothing_in_store tp
+}
+
+# bats test_tags=pmem
+@test "a claim of persistent memory lives, and is deleted" {
+        pool_of direct
+        whole_life
+        nothing_in_store ''
+}
+
+# bats test_tags=pmem,kernel_too
+@test "a claim of a volume group of persistent memory lives, grows, and is deleted" {
+        pool_of group
+        whole_life grows
+        nothing_in_store ''
+}
+
+# bats test_tags=pmem,kernel_too
+@test "a claim of persistent memory as a device lives, and is deleted" {
+        CAPABILITY=$BLOCK_WRITER
+        pool_of direct
+        whole_life
+        nothing_in_store ''
+}
+
+# bats test_tags=nfs
+@test "a claim of a class of csi-driver-nfs lives, is had by two pods, grows, and is deleted" {
+        local class
+        nfs_needs_kernel
+        nfs_setup
+        join_node
+        CAPABILITY='{"mount": {"mount_flags": ["vers=4.2"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'
+        class="\"parameters\": {\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\"}"
+        new_volume "$class"
+        new_volume "$class"
+        ID=$VOLUME_ID
+        [[ $ID == "$NFS_ADDRESS#"* && -d $EXPORTED/data ]]
+        lives
+        kubelet_up
+        marked
+        is "$(<"$EXPORTED/data/file")" marked
+        stats
+        answers OK
+        (($(usage BYTES total) > 0))
+        csi CreateSnapshot "$(snapshot_request monday "$ID")"
+        answers UNIMPLEMENTED
+        with_id ControllerExpandVolume "$ID" '"capacity_range": {"required_bytes": 16777216}'
+        answers OK
+        is "$(json_field .capacity_bytes)" 16777216
+        kubelet_down
+        delete_volume "$ID"
+        delete_volume "$ID"
+        is "$(find "$EXPORTED" -mindepth 1 ! -name '.flexgraft*' -printf '%P ')" ''
+        is "$(provisioned)" '' records
+}

@@ -1,0 +1,281 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A model of kubelet on the CSI driver's Node service: its order of calls, its directories, repeats with the same arguments, its restart, the
+# driver's death and the node's reboot, for each kind of volume that needs no other kernel (csi_kinds.bats has the others).
+
+# shellcheck disable=SC2119,SC2120 # arguments may be left out
+load helpers
+load driver_helpers
+load volume_helpers
+load csi_service_helpers
+load csi_node_helpers
+load csi_kubelet_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        csi_begin
+        CSI_CLIENT_OPTIONS=(--fresh)
+        node_setup
+}
+
+teardown() {
+        csi_end
+}
+
+pool_of_directories() {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+}
+
+@test "a volume on a loop device lives through restarts of kubelet and the driver, and reboots" {
+        new_volume
+        lives
+}
+
+@test "a block volume lives through restarts of kubelet and the driver, and reboots" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        lives
+}
+
+@test "a directory of a pool lives through restarts of kubelet and the driver, and reboots" {
+        pool_of_directories
+        new_volume '"parameters": {"pool": "dirs"}'
+        lives
+}
+
+@test "a directory of the node that the policy opens lives through restarts and reboots" {
+        mkdir "$BATS_TEST_TMPDIR/srv/shared"
+        printf '{"volumes": {"kinds": ["bind"], "sources": ["%s"]}}\n' "$BATS_TEST_TMPDIR/srv/shared" >"$FLEXGRAFT_POLICY"
+        CONTEXT="\"type\": \"bind\", \"source\": \"$BATS_TEST_TMPDIR/srv/shared\""
+        lives
+}
+
+@test "an inline tmpfs lives through restarts of kubelet and the driver" {
+        ID=csi-$(printf tmpfs | sha256sum | cut -c1-64) CONTEXT='"type": "tmpfs", "size": "1Mi"'
+        publish_inline && answers OK
+        mark
+        publish_inline && answers OK
+        driver_dies
+        publish_inline && answers OK
+        marked
+        driver_dies
+        unpublish && answers OK
+        all_gone
+}
+
+@test "an inline volume of a pool lives through restarts, and is deleted by the unpublish alone, also after a reboot" {
+        ID=csi-$(printf pool | sha256sum | cut -c1-64) CONTEXT='"size": "8Mi"'
+        publish_inline && answers OK
+        mark
+        driver_dies
+        publish_inline && answers OK
+        marked
+        node_reboots
+        unpublish && answers OK
+        is "$(find "$POOL" -name '*.img')" ""
+        all_gone
+}
+
+@test "while the driver is away calls fail at once as UNAVAILABLE, and the pod goes on" {
+        new_volume
+        kubelet_up
+        mark
+        csi_hang_up
+        kill -KILL "$CSI_PID"
+        wait "$CSI_PID" || :
+        stage
+        answers UNAVAILABLE
+        marked
+        csi_hang_up
+        rm -f "$CSI_SOCKET"
+        csi_start
+        kubelet_down
+}
+
+@test "a second call for a volume while the first is under way is ABORTED, and the first ends" {
+        new_volume
+        stage
+        mkdir -p "$(dirname "$(target)")"
+        csi_hang_up
+        local request answers
+        request="NodePublishVolume $(node_request "\"staging_target_path\": \"$(staging)\", \"target_path\": \"$(target)\""), \"volume_context\": {$CONTEXT}}"
+        answers=$(printf '%s\n%s\n' "$request" "$request" | "$CSI_CLIENT" --parallel "$CSI_SOCKET" - | cut -d' ' -f1 | sort | xargs)
+        is "$answers" "ABORTED OK"
+        is "$(mounts_at "$(target)")" 1
+        kubelet_down
+}
+
+@test "a call whose client gives up is finished, and the repeated call is OK" {
+        new_volume
+        mkdir -p "$(staging)"
+        csi_hang_up
+        "$CSI_CLIENT" --deadline 0.02 "$CSI_SOCKET" NodeStageVolume "$(node_request "\"staging_target_path\": \"$(staging)\""), \"volume_context\": {$CONTEXT}}" || :
+        kubelet_stages() { stage; [[ $code == OK ]]; }
+        wait_until 20 kubelet_stages
+        is "$(mounts_at "$(staging)")" 1
+        publish
+        answers OK
+        kubelet_down
+}
+
+@test "sixteen volumes at once come and go, and nothing is left" {
+        local i requests=() id
+        for i in {1..16}; do
+                ID=v$i
+                SIZE=1048576 new_volume
+                mkdir -p "$(staging)"
+                requests+=("NodeStageVolume $(node_request "\"staging_target_path\": \"$(staging)\""), \"volume_context\": {$CONTEXT}}")
+        done
+        csi_hang_up
+        is "$(printf '%s\n' "${requests[@]}" | "$CSI_CLIENT" --parallel "$CSI_SOCKET" - | cut -d' ' -f1 | sort | uniq -c | xargs)" "16 OK"
+        requests=()
+        for i in {1..16}; do
+                ID=v$i
+                requests+=("NodeUnstageVolume {\"volume_id\": \"$ID\", \"staging_target_path\": \"$(staging)\"}")
+        done
+        is "$(printf '%s\n' "${requests[@]}" | "$CSI_CLIENT" --parallel "$CSI_SOCKET" - | cut -d' ' -f1 | sort | uniq -c | xargs)" "16 OK"
+        is "$(loops_of_test)" ""
+}
+
+# ---- calls that take longer than kubelet waits: it resets the stream, and calls again half a second later
+
+# slow_at NAME: a driver of whose programs the first that makes this system call stops there until go_on; a call waits for a second.
+slow_at() {
+        local HELPER_PREFIX=("$FLEXGRAFT_TOOLS/at-syscall" --to-point --others --at "$1"
+                --run "kill -STOP \$AT_PID; echo \$AT_PID >'$BATS_TEST_TMPDIR/slow'")
+        [[ -z $CSI_IN ]] || csi_hang_up
+        csi_stop
+        rm -f "$CSI_SOCKET" "$BATS_TEST_TMPDIR/slow"
+        CSI_CLIENT_OPTIONS=(--fresh --deadline 1)
+        csi_start
+}
+
+go_on() {
+        kill -CONT "$(<"$BATS_TEST_TMPDIR/slow")"
+}
+
+is_slow() {
+        answers DEADLINE_EXCEEDED && wait_until 10 test -s "$BATS_TEST_TMPDIR/slow"
+}
+
+# until_ok CALL: it is repeated as long as the answer is not final.
+until_ok() {
+        until_now() {
+                "$1"
+                [[ $code == OK ]] || { [[ $code != ABORTED && $code != DEADLINE_EXCEEDED ]] && echo "final: $code $output" && return 0; return 1; }
+        }
+        wait_until 30 until_now "$1"
+        answers OK
+}
+
+# driver_dies_slowly: the one that slow_at started; what it has started stays. Then another.
+driver_dies_slowly() {
+        local pid
+        read -r pid _ <"/proc/$CSI_PID/task/$CSI_PID/children" || [[ -n $pid ]]
+        kill -KILL "$pid"
+        bed_pids+=("$CSI_PID")
+        rm -f "$CSI_SOCKET"
+        csi_start
+}
+
+# is_put_off: the answer, whether it came or not, is not final.
+is_put_off() {
+        [[ $code == ABORTED || $code == DEADLINE_EXCEEDED ]] || { echo "answer: $code $output"; return 1; }
+}
+
+# slow CALL SYSCALL: the call while its program takes long: ABORTED, not done twice, and in the end OK.
+slow() {
+        slow_at "$2"
+        "$1"
+        is_slow || { echo "$1"; return 1; }
+        "$1"
+        is_put_off || return 1
+        go_on
+        until_ok "$1"
+}
+
+@test "a call that takes longer than kubelet waits is ABORTED when it is repeated, and OK when it has ended" {
+        new_volume
+        slow stage move_mount
+        is "$(mounts_at "$(staging)")" 1
+        slow publish move_mount
+        is "$(mounts_at "$(target)")" 1
+        slow unpublish umount2
+        slow unstage umount2
+        all_gone
+}
+
+@test "the same for a device and an inline volume" {
+        ID=csi-$(printf slow | sha256sum | cut -c1-64) CONTEXT='"size": "8Mi"'
+        slow publish_inline move_mount
+        is "$(mounts_at "$(target)")" 1
+        slow unpublish umount2
+        is "$(find "$POOL" -name '*.img')" ""
+        ID=data CAPABILITY=$BLOCK_WRITER CSI_CLIENT_OPTIONS=(--fresh)
+        csi_hang_up
+        new_volume
+        stage && answers OK
+        slow publish move_mount
+        is "$(mounts_at "$(target)")" 1
+        slow unpublish umount2
+        unstage && answers OK
+        all_gone
+}
+
+@test "a pod that is deleted while its volume is being staged: NodeUnstageVolume is not OK before that has ended, and then nothing is left" {
+        new_volume
+        slow_at move_mount
+        stage
+        is_slow
+        unstage
+        is_put_off
+        go_on
+        until_ok unstage
+        all_gone
+}
+
+@test "the driver dies while a program stages: the call again is not final, no second mount is made, and unstage waits for that program" {
+        new_volume
+        slow_at move_mount
+        stage
+        is_slow
+        driver_dies_slowly
+        stage
+        is_put_off
+        go_on
+        until_ok stage
+        is "$(mounts_at "$(staging)")" 1
+        until_ok unstage
+        all_gone
+        slow_at move_mount
+        stage
+        is_slow
+        driver_dies_slowly
+        unstage
+        [[ $code != OK ]]
+        go_on
+        unstage_is_ok() { unstage; [[ $code == OK ]]; }
+        wait_until 30 unstage_is_ok # whatever it answers, it is repeated
+        all_gone
+}
+
+@test "after a reboot an inline volume is published again: one of a pool has its content, one in memory is empty" {
+        ID=csi-$(printf pool | sha256sum | cut -c1-64) CONTEXT='"size": "8Mi"'
+        publish_inline && answers OK
+        mark
+        node_reboots
+        publish_inline && answers OK
+        marked
+        unpublish && answers OK
+        is "$(find "$POOL" -name '*.img')" ""
+        ID=csi-$(printf tmpfs | sha256sum | cut -c1-64) CONTEXT='"type": "tmpfs", "size": "1Mi"'
+        publish_inline && answers OK
+        mark
+        node_reboots
+        publish_inline && answers OK
+        is "$(ls -A "$(target)")" ""
+        is "$(mounts_at "$(target)")" 1
+        unpublish && answers OK
+        all_gone
+}

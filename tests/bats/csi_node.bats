@@ -1,0 +1,602 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The Node service of the CSI driver: each call, its arguments, its failures, and that nothing is left of those.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load csi_service_helpers
+load csi_node_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        csi_begin
+        node_setup
+}
+
+teardown() {
+        csi_end
+}
+
+# ---- what the service says of itself
+
+@test "NodeGetInfo has the node's name as id and as topology" {
+        ok NodeGetInfo
+        assert_field '[.node_id, .max_volumes_per_node, .accessible_topology.segments["'"$TOPOLOGY_KEY"'"]] | map(tostring) | join(" ")' \
+                "$NODE_ID 0 $NODE_ID"
+}
+
+@test "NodeGetCapabilities has what is kept, and no VOLUME_MOUNT_GROUP" {
+        ok NodeGetCapabilities
+        assert_field '[.capabilities[].rpc.type] | join(" ")' \
+                "STAGE_UNSTAGE_VOLUME GET_VOLUME_STATS EXPAND_VOLUME VOLUME_CONDITION SINGLE_NODE_MULTI_WRITER"
+}
+
+# ---- what is missing, or no path
+
+@test "each call without an id, a path or a capability is INVALID_ARGUMENT" {
+        local request requests=(
+                'NodeStageVolume {}'
+                'NodeStageVolume {"volume_id": "v"}'
+                'NodeStageVolume {"volume_id": "v", "staging_target_path": "/s"}'
+                'NodeStageVolume {"volume_id": "v", "staging_target_path": "/s", "volume_capability": {"mount": {}}}'
+                'NodeUnstageVolume {}'
+                'NodeUnstageVolume {"volume_id": "v"}'
+                'NodePublishVolume {}'
+                'NodePublishVolume {"volume_id": "v"}'
+                'NodePublishVolume {"volume_id": "v", "target_path": "/t", "staging_target_path": "/s"}'
+                'NodeUnpublishVolume {}'
+                'NodeUnpublishVolume {"volume_id": "v"}'
+                'NodeGetVolumeStats {}'
+                'NodeGetVolumeStats {"volume_id": "v"}'
+                'NodeExpandVolume {}'
+                'NodeExpandVolume {"volume_id": "v"}'
+        )
+        for request in "${requests[@]}"; do
+                csi "${request%% *}" "${request#* }"
+                answers INVALID_ARGUMENT || { echo "$request"; return 1; }
+        done
+}
+
+@test "a path that is relative, climbs, or is the root is INVALID_ARGUMENT" {
+        local path
+        for path in - data ../data "$BATS_TEST_TMPDIR/../x" / //; do
+                csi NodeUnpublishVolume "{\"volume_id\": \"v\", \"target_path\": \"$path\"}"
+                answers INVALID_ARGUMENT || { echo "$path"; return 1; }
+        done
+}
+
+@test "publishing without a staging path is FAILED_PRECONDITION" {
+        csi NodePublishVolume "{\"volume_id\": \"v\", \"target_path\": \"$BATS_TEST_TMPDIR/t\", \"volume_capability\": $WRITER}"
+        answers FAILED_PRECONDITION staging_target_path
+}
+
+@test "a volume that is not staged is not published, and its target does not appear" {
+        new_volume
+        publish
+        answers FAILED_PRECONDITION "not attached"
+        all_gone
+}
+
+@test "unpublishing and unstaging what is not there is OK, for any id" {
+        local id
+        for id in nothing "a/../b" "--help" - "$(printf 'x%.0s' {1..128})" "ünïcode"; do
+                ID=nothing
+                csi NodeUnpublishVolume "{\"volume_id\": \"$id\", \"target_path\": \"$(target)\"}"
+                answers OK || { echo "$id"; return 1; }
+                csi NodeUnstageVolume "{\"volume_id\": \"$id\", \"staging_target_path\": \"$(staging)\"}"
+                answers OK || { echo "$id"; return 1; }
+        done
+}
+
+# ---- filesystems
+
+@test "a volume is staged, published, unpublished and unstaged, each twice" {
+        new_volume
+        stage && answers OK && stage && answers OK
+        publish && answers OK && publish && answers OK
+        is "$(mounts_at "$(staging)") $(mounts_at "$(target)")" "1 1"
+        echo content >"$(target)/file"
+        unpublish && answers OK && unpublish && answers OK
+        [[ ! -e $(target) ]]
+        unstage && answers OK && unstage && answers OK
+        [[ -d $(staging) ]]
+        all_gone
+        up
+        is "$(<"$(target)/file")" content
+        down
+}
+
+@test "a target that was there before is removed, too" {
+        new_volume
+        mkdir -p "$(target)"
+        up
+        down
+        all_gone
+}
+
+@test "the filesystem and the mount flags are those of the capability" {
+        CAPABILITY='{"mount": {"fs_type": "ext4", "mount_flags": ["noatime", "noexec"]}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'
+        new_volume
+        up
+        [[ $(findmnt -no FSTYPE,OPTIONS --mountpoint "$(target)") == ext4*noexec*noatime* ]]
+        down
+}
+
+@test "mount flags are in no argument of a process and in no record" {
+        CAPABILITY='{"mount": {"mount_flags": ["noatime", "nodiratime"]}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'
+        new_volume
+        strace_driver execve
+        stage
+        strace_end
+        grep -q mountdevice "$TRACE"
+        run ! grep -q nodiratime "$TRACE"
+        run ! grep -rq nodiratime "$STATE_DIR/volumes" "$LOG"
+}
+
+@test "a filesystem that cannot be is INVALID_ARGUMENT, and nothing stays attached" {
+        CAPABILITY='{"mount": {"fs_type": "ntfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'
+        "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "8m"}'
+        stage
+        answers INVALID_ARGUMENT
+        all_gone
+}
+
+@test "a volume that does not exist is NOT_FOUND, and nothing is left" {
+        CONTEXT='"type": "loop"'
+        stage
+        answers NOT_FOUND
+        all_gone
+}
+
+@test "a static volume by its name alone is what volume-create made" {
+        "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "8m"}'
+        up
+        down
+        all_gone
+}
+
+@test "read-only is for one pod, and the other writes" {
+        new_volume
+        up
+        READ_ONLY=true publish pod-2
+        answers OK
+        run ! touch "$(target pod-2)/file"
+        touch "$(target)/file"
+        [[ -e $(target pod-2)/file ]]
+        unpublish pod-2
+        answers OK
+        down
+}
+
+@test "a volume for reading is mounted read-only, whatever the pod says" {
+        new_volume
+        up
+        touch "$(target)/file"
+        down
+        CAPABILITY=$READER up
+        [[ -e $(target)/file ]]
+        run ! touch "$(target)/other"
+        CAPABILITY=$READER down
+}
+
+@test "SINGLE_NODE_SINGLE_WRITER is for one pod: the second is FAILED_PRECONDITION, and the first keeps it" {
+        CAPABILITY=$SINGLE new_volume
+        CAPABILITY=$SINGLE
+        up
+        publish pod-2
+        answers FAILED_PRECONDITION "one pod"
+        [[ ! -e $(target pod-2) ]]
+        publish
+        answers OK
+        is "$(mounts_at "$(target)")" 1
+        down
+        all_gone
+}
+
+@test "SINGLE_NODE_MULTI_WRITER is for several pods" {
+        CAPABILITY=${SINGLE/SINGLE_WRITER/MULTI_WRITER}
+        new_volume
+        up
+        publish pod-2
+        answers OK
+        unpublish pod-2
+        down
+}
+
+@test "writers on several nodes cannot have a volume of one node" {
+        CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'
+        CONTEXT='"type": "loop"'
+        stage
+        answers INVALID_ARGUMENT "one node"
+}
+
+@test "a volume that is published is not unstaged, and the pod keeps it" {
+        new_volume
+        up
+        umount "$(staging)"
+        unstage
+        answers FAILED_PRECONDITION "still mounted"
+        is "$(mounts_at "$(target)")" 1
+        down
+}
+
+@test "a volume whose PersistentVolume is bound again in another namespace is that one's" {
+        new_volume
+        up
+        touch "$(target)/file"
+        publish pod-2 elsewhere
+        answers OK
+        unpublish pod-2
+        answers OK
+        down
+        up pod-1 elsewhere
+        [[ -e $(target)/file ]]
+        down
+}
+
+@test "a publish that would fail is OK where its pod has the volume already" {
+        new_volume
+        up
+        publish pod-1 elsewhere
+        answers OK
+        is "$(mounts_at "$(target)")" 1
+        down
+}
+
+@test "a stage that fails where the volume is staged already is ABORTED, and it stays staged" {
+        new_volume
+        stage
+        ID=data CAPABILITY='{"mount": {"fs_type": "nofs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' CONTEXT="$CONTEXT, \"image\": \"other.img\"" stage
+        [[ $code == ABORTED ]]
+        is "$(mounts_at "$(staging)")" 1
+        unstage
+        answers OK
+}
+
+# ---- hostile paths
+
+@test "a target that is a symbolic link is not followed, and what it names is untouched" {
+        new_volume
+        stage
+        mkdir -p "$(dirname "$(target)")" "$BATS_TEST_TMPDIR/victim"
+        ln -s "$BATS_TEST_TMPDIR/victim" "$(target)"
+        publish
+        [[ $code != OK ]]
+        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 0
+        mount -t tmpfs victim "$BATS_TEST_TMPDIR/victim"
+        unpublish
+        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 1
+        umount "$BATS_TEST_TMPDIR/victim"
+        rm "$(target)"
+        unstage
+        answers OK
+}
+
+@test "a device's target that is a symbolic link or has content is refused" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        stage
+        mkdir -p "$(dirname "$(target)")"
+        touch "$BATS_TEST_TMPDIR/victim"
+        ln -s "$BATS_TEST_TMPDIR/victim" "$(target)"
+        publish
+        [[ $code != OK ]]
+        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 0
+        rm "$(target)"
+        echo content >"$(target)"
+        publish
+        [[ $code != OK ]]
+        is "$(<"$(target)")" content
+        rm "$(target)"
+        unstage
+        answers OK
+        all_gone
+}
+
+@test "a target on which something else is mounted is refused, and that stays" {
+        new_volume
+        stage
+        mkdir -p "$(target)"
+        mount -t tmpfs other "$(target)"
+        publish
+        answers FAILED_PRECONDITION "something else"
+        is "$(mounts_at "$(target)")" 1
+        umount "$(target)"
+        unstage
+        answers OK
+}
+
+# ---- devices
+
+@test "a block volume is its device at the target, and its content stays" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        [[ -b $(target) ]]
+        is "$(blockdev --getsize64 "$(target)")" 8388608
+        printf hello | dd of="$(target)" conv=notrunc status=none
+        stage && answers OK && publish && answers OK
+        is "$(mounts_at "$(target)")" 1
+        publish pod-2
+        answers OK
+        unpublish pod-2
+        down
+        all_gone
+        up
+        is "$(head -c 5 "$(target)")" hello
+        down
+}
+
+@test "a block volume is in use while its device is published" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        unstage
+        answers FAILED_PRECONDITION "still mounted"
+        [[ $("$FLEXGRAFT_BIN/volume-list" '{"name": "data"}') == *pod-1* ]]
+        csi DeleteVolume '{"volume_id": "data"}'
+        answers FAILED_PRECONDITION
+        down
+}
+
+@test "a block volume for reading refuses writes itself" {
+        CAPABILITY=$BLOCK_WRITER new_volume
+        CAPABILITY=$BLOCK_READER
+        up
+        is "$(blockdev --getro "$(target)")" 1
+        run ! dd if=/dev/zero of="$(target)" bs=512 count=1 conv=notrunc,fsync
+        down
+}
+
+@test "a volume made for a filesystem is no block volume, and the other way round" {
+        new_volume
+        CAPABILITY=$BLOCK_WRITER stage
+        answers INVALID_ARGUMENT
+        ID=raw CAPABILITY=$BLOCK_WRITER new_volume
+        ID=raw CAPABILITY=$WRITER stage
+        answers INVALID_ARGUMENT
+        is "$(loops_of_test)" ""
+}
+
+@test "a kind without a device is no block volume" {
+        CAPABILITY=$BLOCK_WRITER CONTEXT='"type": "tmpfs"'
+        stage
+        answers INVALID_ARGUMENT "no device"
+}
+
+# ---- inline volumes
+
+@test "an inline volume of a pool is made for the pod and deleted with it" {
+        ID=csi-$(printf inline | sha256sum | cut -c1-64) CONTEXT='"size": "16Mi"'
+        publish_inline && answers OK && publish_inline && answers OK
+        touch "$(target)/file"
+        is "$(find "$POOL" -name '*.img' | wc -l)" 1
+        stats
+        answers OK
+        unpublish && answers OK && unpublish && answers OK
+        all_gone
+        is "$(find "$POOL" -name '*.img' | wc -l)" 0
+}
+
+@test "an inline tmpfs has its size and its mode" {
+        CONTEXT='"type": "tmpfs", "size": "1Mi", "mode": "0700"' ID=csi-tmpfs
+        publish_inline
+        answers OK
+        is "$(findmnt -bno FSTYPE,SIZE --mountpoint "$(target)" | tr -s ' ')" "tmpfs 1048576"
+        unpublish
+        answers OK
+        all_gone
+}
+
+@test "an inline volume that cannot be made leaves nothing" {
+        CONTEXT='"size": "16Mi", "pool": "none"' ID=csi-none
+        publish_inline
+        [[ $code == NOT_FOUND || $code == INVALID_ARGUMENT ]] || { echo "$code $output"; return 1; }
+        all_gone
+        CONTEXT='' publish_inline
+        answers INVALID_ARGUMENT size
+        all_gone
+}
+
+@test "an inline volume that an earlier call has made is not deleted when a repeat fails" {
+        ID=csi-kept CONTEXT='"size": "16Mi"'
+        publish_inline
+        answers OK
+        touch "$(target)/file"
+        umount "$(target)"
+        CONTEXT='"size": "16Mi", "mode": "0700"' publish_inline
+        answers ABORTED mode # kubelet must unpublish it
+        write_policy '"kinds": ["ephemeral"]'
+        publish_inline
+        answers ABORTED loop
+        rm "$FLEXGRAFT_POLICY"
+        publish_inline
+        answers OK
+        [[ -e $(target)/file ]]
+        umount "$(target)"
+        write_policy '"kinds": []'
+        publish_inline
+        answers ABORTED
+        is "$(find "$POOL" -name '*.img' | wc -l)" 1
+        unpublish
+        answers OK
+        all_gone
+        is "$(find "$POOL" -name '*.img' | wc -l)" 0
+}
+
+@test "an inline volume is no device of the node, and no directory unless the policy opens it" {
+        CONTEXT='"type": "block", "source": "/dev/null"' ID=csi-x
+        publish_inline
+        answers INVALID_ARGUMENT
+        CONTEXT="\"type\": \"bind\", \"source\": \"$BATS_TEST_TMPDIR\""
+        publish_inline
+        answers PERMISSION_DENIED
+        all_gone
+}
+
+@test "what a volume's context says of the driver's own options is ignored" {
+        new_volume
+        CONTEXT+=', "readOnly": "true", "kubernetes.io/pvOrVolumeName": "other", "targetType": "block", "accessMode": "x", "unknown": "1",
+                "csi.storage.k8s.io/pv/name": "pv", "storage.kubernetes.io/csiProvisionerIdentity": "1", "ephemeral": "true"'
+        up
+        touch "$(target)/file"
+        down
+}
+
+# ---- directories
+
+@test "a volume of a pool of directories is published where it is, and unstaged" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        new_volume '"parameters": {"pool": "dirs"}'
+        up
+        echo content >"$(target)/file"
+        stats
+        answers OK
+        publish pod-2
+        answers OK
+        is "$(<"$(target pod-2)/file")" content
+        unpublish pod-2
+        down
+        all_gone
+        [[ -n $(find "$BATS_TEST_TMPDIR/srv/dirs" -name file) ]]
+}
+
+@test "a directory for one pod is not published for a second" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        new_volume '"parameters": {"pool": "dirs"}'
+        CAPABILITY=$SINGLE
+        up
+        publish pod-2
+        answers FAILED_PRECONDITION "one pod"
+        down
+        all_gone
+}
+
+# ---- NodeGetVolumeStats
+
+@test "stats are bytes and inodes of the filesystem, and that the volume is well" {
+        new_volume
+        up
+        dd if=/dev/zero of="$(target)/file" bs=1M count=1 conv=fsync status=none
+        stats
+        answers OK
+        is "$(usage BYTES total)" "$(($(stat -fc '%b * %S' "$(target)")))"
+        (($(usage BYTES used) >= 1 << 20))
+        is "$(usage INODES total)" "$(stat -fc %c "$(target)")"
+        is "$(usage INODES used)" "$(($(stat -fc '%c - %d' "$(target)")))"
+        assert_field .volume_condition.abnormal false
+        stats "$(staging)"
+        answers OK
+        down
+}
+
+@test "stats of a block volume are the size of its device" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        stats
+        answers OK
+        is "$(usage BYTES total)" 8388608
+        down
+}
+
+@test "stats of an unknown volume, or of a path that it is not on, are NOT_FOUND" {
+        new_volume
+        up
+        stats "$BATS_TEST_TMPDIR"
+        answers NOT_FOUND
+        ID=unknown stats "$(target '' data)"
+        answers NOT_FOUND
+        down
+        stats
+        answers NOT_FOUND
+}
+
+@test "a volume whose filesystem has become read-only is abnormal" {
+        new_volume
+        up
+        mount -o remount,ro "$(staging)"
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal true
+        [[ $json == *read-only* ]]
+        down
+}
+
+# ---- NodeExpandVolume
+
+@test "a volume grows while it is mounted, and the same call again changes nothing" {
+        CAPABILITY='{"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'
+        [[ -n $(type -P mkfs.xfs) ]] || skip "no mkfs.xfs"
+        CONTEXT='"type": "loop", "size": "300Mi"'
+        up
+        local before
+        before=$(stat -fc %b "$(target)")
+        expand $((400 << 20))
+        answers OK
+        assert_field .capacity_bytes $((400 << 20))
+        (($(stat -fc %b "$(target)") > before))
+        expand $((400 << 20))
+        answers OK
+        expand 1
+        answers OK
+        assert_field .capacity_bytes $((400 << 20))
+        down
+}
+
+@test "of a block volume the device that the pod has grows" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        expand $((16 << 20))
+        answers OK
+        is "$(blockdev --getsize64 "$(target)")" $((16 << 20))
+        down
+}
+
+@test "an unknown volume does not grow: NOT_FOUND" {
+        expand $((16 << 20))
+        answers NOT_FOUND
+        csi NodeExpandVolume "{\"volume_id\": \"v\", \"volume_path\": \"/v\", \"capacity_range\": {\"required_bytes\": 2, \"limit_bytes\": 1}}"
+        answers OUT_OF_RANGE
+}
+
+# ---- secrets
+
+@test "secrets are in no argument, log, record or answer" {
+        SECRETS='{"password": "hunter2-secret"}'
+        new_volume
+        strace_driver execve,write,sendto,sendmsg
+        stage && answers OK
+        publish && answers OK
+        ID=other CONTEXT='"type": "loop"' stage
+        [[ $code != OK && $output != *hunter2* ]]
+        ID=data
+        down
+        strace_end
+        grep -q mountdevice "$TRACE"
+        run ! grep -q hunter2 "$TRACE"
+        run ! grep -rq hunter2 "$STATE_DIR" "$LOG" "$BATS_TEST_TMPDIR/csi.err"
+}
+
+# strace_driver CALLS, strace_end: what the driver and all that it starts call, in TRACE.
+strace_driver() {
+        [[ -n $(type -P strace) ]] || skip "no strace"
+        TRACE=$BATS_TEST_TMPDIR/trace
+        local pid arguments=()
+        for pid in $(pgrep -f "csi-driver --endpoint $CSI_SOCKET"); do
+                arguments+=(-p "$pid")
+        done
+        strace -f -s 65536 -e "trace=$1" -o "$TRACE" "${arguments[@]}" 2>"$BATS_TEST_TMPDIR/strace.err" 3>&- &
+        bed_pids+=($!)
+        STRACE=$!
+        wait_until 10 grep -q attached "$BATS_TEST_TMPDIR/strace.err"
+}
+
+strace_end() {
+        kill -INT "$STRACE"
+        wait "$STRACE" || :
+}

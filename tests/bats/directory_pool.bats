@@ -1,0 +1,567 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Pools of type directory: one directory per volume, removed whatever a container has made of it; with quotas of projects, where the
+# filesystem has them (a kernel without skips that; scripts/guest-run has one that has them).
+
+load helpers
+load driver_helpers
+load volume_helpers
+load named_helpers
+load container_to_container_helpers
+load sweep_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+}
+
+teardown() {
+        driver_teardown
+}
+
+# directory_pool [MEMBERS]: the pool "dirs", in DIRS; its file has further members, as JSON text.
+directory_pool() {
+        DIRS=$BATS_TEST_TMPDIR/srv/dirs
+        [[ -d $DIRS ]] || mkdir -m 0700 "$DIRS"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"%s}\n' "$DIRS" "${1:+, $1}" >"$FLEXGRAFT_POOLS/dirs.json"
+}
+
+# made_directory [NAME [MEMBERS]]: a volume of it, with the parameters that MEMBERS says.
+made_directory() {
+        created "$(named "${1:-data}" "\"size\": \"${SIZE:-8m}\", \"pool\": \"dirs\"${2:+, $2}")"
+}
+
+# nothing_of_directories: no volume, and nothing left of one.
+nothing_of_directories() {
+        is "$(provisioned)" '' records && is "$(find "$DIRS" -mindepth 1 ! -name .flexgraft-pool ! -name .flexgraft-trash ! -name lost+found)" '' "what is left in the pool"
+}
+
+# ---- what it is
+
+@test "a volume is a directory with the owner and mode that it was given" {
+        directory_pool
+        made_directory data '"parameters": {"mode": "2770", "uid": "1000", "gid": "1001"}'
+        assert_field '.volume | [.type, .id, .size, .path, .sizeEnforced] | map(tostring) | join(" ")' "directory data 8388608 $DIRS/data false"
+        is "$(stat -c '%u:%g %a %F' "$DIRS/data")" "1000:1001 2770 directory"
+        made_directory data '"parameters": {"mode": "2770", "uid": "1000", "gid": "1001"}'
+        existed true
+        made_directory plain
+        is "$(stat -c '%u:%g %a' "$DIRS/plain")" "0:0 755"
+        listed '{"pool": "dirs"}'
+        assert_field '.volumes | map([.name, .health, .sizeEnforced] | map(tostring) | join(" ")) | join(", ")' "data ok false, plain ok false"
+        removed '{"name": "data"}'
+        removed '{"name": "plain"}'
+        nothing_of_directories
+}
+
+@test "names of any bytes are directories of the pool itself" {
+        local name
+        directory_pool
+        while read -r -d '' name; do
+                helper volume-create "$(named "$name" '"size": "1m", "pool": "dirs"')"
+                succeeded
+                helper volume-delete "$(named "$name")"
+                succeeded
+        done < <(odd_names)
+        nothing_of_directories
+        is "$(ls "$BATS_TEST_TMPDIR/srv")" dirs
+}
+
+@test "a block volume, a filesystem, a copy and a snapshot of a directory are refused" {
+        directory_pool
+        create '{"name": "raw", "size": "1m", "pool": "dirs", "targetType": "block"}'
+        refused EINVAL directories
+        create '{"name": "raw", "size": "1m", "pool": "dirs", "fsType": "ext4"}'
+        refused EINVAL fsType
+        create '{"name": "raw", "size": "1m", "pool": "dirs", "parameters": {"mode": "9"}}'
+        refused EINVAL '"mode" must be octal'
+        nothing_of_directories
+        made_directory
+        create '{"name": "copy", "from": "data", "pool": "dirs"}'
+        refused EOPNOTSUPP
+        helper volume-snapshot '{"name": "data", "snapshot": "then"}'
+        refused EOPNOTSUPP
+}
+
+@test "a pool that others can look into, or that lies on a filesystem that is not mounted, is refused" {
+        directory_pool
+        chmod 0711 "$DIRS"
+        create '{"name": "data", "size": "1m", "pool": "dirs"}'
+        refused EPERM "chmod it to 0700"
+        chmod 0700 "$DIRS"
+        mount -t tmpfs -o mode=0700 tmpfs "$DIRS"
+        made_directory
+        umount "$DIRS"
+        remove '{"name": "data"}'
+        refused ENODEV "is missing" mounted
+        create '{"name": "other", "size": "1m", "pool": "dirs"}'
+        refused ENODEV "is missing"
+        is "$(ls -A "$DIRS")" ""
+}
+
+@test "a profile of block volumes passes over pools of directories" {
+        directory_pool
+        mv "$FLEXGRAFT_POOLS/dirs.json" "$FLEXGRAFT_POOLS/a.json"
+        sed -i 's/"dirs"/"a"/' "$FLEXGRAFT_POOLS/a.json"
+        write_profiles "\"raw\": {\"volume_capabilities\": {\"block\": {}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
+                \"resource_provider_selector\": {\"resource_providers\": [{\"type\": \"org.flexgraft.directory\", \"name\": \"a\"}, {\"type\": \"org.flexgraft.loop\", \"name\": \"default\"}]}}"
+        created '{"name": "data", "size": "1m", "profile": "raw"}'
+        assert_field .volume.pool default
+        removed '{"name": "data"}'
+}
+
+@test "a pool that requires quotas makes no volume where the filesystem has none, and says what to do" {
+        directory_pool '"quota": "required"'
+        create '{"name": "data", "size": "1m", "pool": "dirs"}'
+        refused EOPNOTSUPP "quotas of projects"
+        assert_field '.error.hint | contains("prjquota")' true
+        nothing_of_directories
+        measured '{"pool": "dirs"}'
+        assert_field '.pools[0].problem | contains("quotas")' true
+}
+
+@test "capacity is what the filesystem has, up to the pool's share" {
+        directory_pool
+        mount -t tmpfs -o mode=0700,size=16m tmpfs "$DIRS"
+        is "$(total dirs) $(largest dirs)" "16777216 16777216"
+        head -c 4m /dev/zero >"$DIRS/.other"
+        is "$(largest dirs)" 12582912
+        directory_pool '"maxPercent": 50'
+        is "$(total dirs) $(largest dirs)" "8388608 4194304"
+        SIZE=5m run ! made_directory
+        SIZE=4m made_directory
+}
+
+@test "retain keeps a directory, which is adopted with its content; recycle empties it" {
+        directory_pool
+        made_directory
+        mkdir -p "$DIRS/data/a/b"
+        removed '{"name": "data", "reclaimPolicy": "retain"}'
+        listed '{"pool": "dirs"}'
+        is "$(disk_ids)" data
+        created '{"name": "again", "pool": "dirs", "id": "data"}'
+        [[ -d $DIRS/data/a/b ]]
+        removed '{"name": "again", "reclaimPolicy": "recycle"}'
+        is "$(ls -A "$DIRS/data")" ""
+        created '{"name": "again", "pool": "dirs", "id": "data"}'
+        removed '{"name": "again", "reclaimPolicy": "delete"}'
+        nothing_of_directories
+}
+
+@test "volume-expand sets another size, and none that is smaller" {
+        directory_pool
+        made_directory
+        helper volume-expand '{"name": "data", "size": "12m"}'
+        succeeded
+        assert_field '[.volume.size, .sizeBefore, .volume.sizeEnforced] | map(tostring) | join(" ")' "12582912 8388608 false"
+        helper volume-expand '{"name": "data", "size": "4m"}'
+        refused EINVAL shrinks
+        listed
+        assert_field '.volumes[0].size' 12582912
+}
+
+# ---- hostile trees
+
+@test "a tree 10000 directories deep, with names of 255 bytes, is deleted" {
+        directory_pool
+        made_directory
+        python3 - "$DIRS/data" <<'END'
+import os, sys
+os.chdir(sys.argv[1])
+for i in range(10000):
+    os.mkdir("d" * 255)
+    os.chdir("d" * 255)
+END
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "symbolic links are removed and not followed, and neither modes nor owners keep a tree" {
+        directory_pool
+        made_directory
+        mkdir -p "$SOURCE/kept/below"
+        ln -s "$SOURCE/kept" "$DIRS/data/link"
+        ln -s / "$DIRS/data/root"
+        echo kept >"$BATS_TEST_TMPDIR/srv/file"
+        ln "$BATS_TEST_TMPDIR/srv/file" "$DIRS/data/hard"
+        mkfifo "$DIRS/data/fifo"
+        mkdir -m 1777 "$DIRS/data/sticky"
+        mkdir -p "$DIRS/data/sticky/a/b/c"
+        touch "$DIRS/data/sticky/a/file"
+        chown -R 100000:100000 "$DIRS/data"
+        chmod 0000 "$DIRS/data/sticky/a" "$DIRS/data"
+        removed '{"name": "data"}'
+        nothing_of_directories
+        [[ -d $SOURCE/kept/below && $(<"$BATS_TEST_TMPDIR/srv/file") == kept ]]
+}
+
+@test "a mount in a volume is not entered: deleting stops there, and goes on when it is unmounted" {
+        directory_pool
+        made_directory
+        mkdir -p "$DIRS/data/a/mounted"
+        mount -t tmpfs tmpfs "$DIRS/data/a/mounted"
+        touch "$DIRS/data/a/mounted/kept"
+        remove '{"name": "data"}'
+        refused EAGAIN mounted
+        is "$(ls "$DIRS")" ""
+        is "$(find "$DIRS/.flexgraft-trash" -name kept | wc -l)" 1
+        umount "$(find "$DIRS/.flexgraft-trash" -name mounted)"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "a volume that something is mounted on is neither deleted nor emptied, and its size is not that of the mount" {
+        directory_pool
+        made_directory
+        touch "$DIRS/data/below"
+        mount -t tmpfs -o size=1m tmpfs "$DIRS/data"
+        touch "$DIRS/data/file"
+        listed
+        assert_field '.volumes[0] | [.state, (.sizeEnforced // false)] | map(tostring) | join(" ")' "created false"
+        remove '{"name": "data"}'
+        refused EBUSY mounted
+        remove '{"name": "data", "reclaimPolicy": "recycle"}'
+        refused EBUSY mounted
+        [[ -e $DIRS/data/file ]]
+        umount "$DIRS/data"
+        [[ -e $DIRS/data/below ]]
+        listed
+        assert_field '.volumes[0].state' created
+}
+
+@test "a volume that has used up all inodes of its pool is deleted" {
+        local i
+        directory_pool
+        mount -t tmpfs -o mode=0700,size=16m,nr_inodes=64 tmpfs "$DIRS"
+        made_directory
+        mkdir -p "$DIRS/data/a/b/c"
+        for ((i = 0; i < 64; i++)); do
+                touch "$DIRS/data/a/b/$i" 2>/dev/null || break
+        done
+        ((i < 64))
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "subvolumes of btrfs in a volume are deleted with it" {
+        local device image=$BATS_TEST_TMPDIR/btrfs.img
+        directory_pool
+        truncate -s 120m "$image"
+        mkfs.btrfs -q "$image"
+        device=$(loop_over "$image")
+        bed_loops+=("$device")
+        mount "$device" "$DIRS"
+        chmod 0700 "$DIRS"
+        made_directory
+        mkdir -p "$DIRS/data/a/b"
+        btrfs -q subvolume create "$DIRS/data/a/b/sub"
+        mkdir -p "$DIRS/data/a/b/sub/c/d/e"
+        touch "$DIRS/data/a/b/sub/c/file"
+        btrfs -q subvolume create "$DIRS/data/a/b/sub/c/d/sub"
+        mkdir -p "$DIRS/data/a/b/sub/c/d/sub/f/g"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "a tree that cannot be removed does not keep volume-reconcile from removing others" {
+        local trash
+        directory_pool
+        made_directory
+        trash=$DIRS/.flexgraft-trash
+        mkdir -p "$trash"/{0,1,2}123456789abcdef.0/x/y
+        chmod 0700 "$trash"
+        mount -t tmpfs tmpfs "$trash/1123456789abcdef.0/x/y"
+        helper volume-reconcile
+        succeeded
+        is "$(ls "$trash")" 1123456789abcdef.0
+        umount "$(find "$trash" -name y)"
+        removed '{"name": "data"}'
+        helper volume-reconcile
+        nothing_of_directories
+}
+
+@test "a process that goes on making files does not keep volume-delete from ending" {
+        directory_pool
+        made_directory
+        background_ready python3 -c '
+import os, sys
+os.chdir(sys.argv[1])
+print("ready", flush=True)
+i = 0
+while True:
+    try:
+        os.makedirs("x%d/y/z" % (i % 50), exist_ok=True)
+        i += 1
+    except OSError:
+        if os.stat(".").st_nlink == 0: break' "$DIRS/data"
+        helper volume-delete '{"name": "data"}'
+        [[ $status == 0 ]] || refused EAGAIN
+        end_process "$BACKGROUND_PID"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "volume-reconcile finishes what a killed volume-delete left" {
+        directory_pool
+        made_directory
+        mkdir -p "$DIRS/data/a/b/c"
+        mkdir -p "$DIRS/.flexgraft-trash/0123456789abcdef.0/4711/x/y"
+        touch "$DIRS/.flexgraft-trash/0123456789abcdef.0/4711/x/file"
+        chmod 0700 "$DIRS/.flexgraft-trash"
+        sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/data.json"
+        helper volume-reconcile
+        succeeded
+        nothing_of_directories
+}
+
+# directory_sweep PROGRAM ACTION...
+directory_sweep() {
+        local swept=$1 create delete request before=() again=()
+        local tree="mkdir -p '$DIRS/data/a/b/c/d' && touch '$DIRS/data/a/file' && ln -s / '$DIRS/data/a/link'"
+        create=$(program volume-create) delete=$(program volume-delete)
+        shift
+        request='{"name": "data", "size": "1m", "pool": "dirs"}'
+        if [[ $swept == volume-create ]]; then
+                again=(call "$create" "$request" ';' sh "test -d '$DIRS/data'" ';')
+        else
+                before=(call "$create" "$request" ';' sh "$tree" ';')
+                request='{"name": "data"}'
+        fi
+        LABEL="$swept, $*" sweep --failure-status-max 1 "$@" --watch tree "$STATE_DIR" --watch tree "$DIRS" --watch mounts self -- \
+                "${before[@]}" act "$(program "$swept")" "$request" ';' "${again[@]}" call "$delete" '{"name": "data"}' ';' same ';'
+}
+
+# bats test_tags=sweep
+@test "volume-create and volume-delete of a directory killed, or refused, at any call" {
+        local program
+        directory_pool
+        made_directory
+        removed '{"name": "data"}'
+        for program in volume-create volume-delete; do
+                directory_sweep "$program" --kill
+                directory_sweep "$program" --fail EIO
+        done
+}
+
+# ---- pods and containers
+
+@test "kubelet mounts a directory for two pods, volume-list tells so, and it is not deleted meanwhile" {
+        directory_pool
+        made_directory
+        SPECS[data]=$(spec data type=directory)
+        kubelet_publish data
+        kubelet_publish data other
+        touch "$(pod_dir data)/file"
+        [[ -e $DIRS/data/file ]]
+        listed
+        assert_field '.volumes[0].uses | map(.pod) | sort | join(" ")' "other $POD"
+        remove '{"name": "data"}'
+        refused EBUSY "pod $POD"
+        [[ -e $DIRS/data/file ]]
+        kubelet_unpublish data
+        remove '{"name": "data"}'
+        refused EBUSY "pod other"
+        kubelet_unpublish data other
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "a pod of another namespace does not get a directory, not even after the first one" {
+        local elsewhere
+        directory_pool
+        made_directory
+        SPECS[data]=$(spec data type=directory)
+        kubelet_publish data
+        make_dir "$(pod_dir data other)"
+        elsewhere=$(publish_spec data other)
+        elsewhere=${elsewhere/'"kubernetes.io/pod.namespace":"default"'/'"kubernetes.io/pod.namespace":"elsewhere"'}
+        call mount "$(pod_dir data other)" "$elsewhere"
+        assert_refused namespace
+        kubelet_unpublish data
+        call mount "$(pod_dir data other)" "$elsewhere"
+        assert_refused namespace setfattr
+        kubelet_publish data other
+        kubelet_unpublish data other
+}
+
+@test "a container has a directory with its own owners, and it is not deleted meanwhile" {
+        directory_pool
+        made_directory
+        start_container crun
+        mount_volume data /data
+        assert_success
+        assert_field .mount.idMapping idmapped
+        assert_attributes /data nosuid nodev
+        in_container sh -c 'echo kept >/data/file'
+        is "$(stat -c %u:%g "$DIRS/data/file")" 0:0
+        listed
+        assert_field '.volumes[0].uses | map(.target) | join(" ")' /data
+        remove '{"name": "data"}'
+        refused EBUSY container
+        helper volume-expand '{"name": "data", "size": "9m"}'
+        succeeded
+        remove_mount /data
+        assert_success
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "mount-volume makes a directory with the owner that its profile gives" {
+        directory_pool
+        write_profiles "\"owned\": {\"volume_capabilities\": {\"mount\": {}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
+                \"create_parameters\": {\"mode\": \"2770\", \"uid\": \"1000\", \"gid\": \"1001\"},
+                \"resource_provider_selector\": {\"resource_providers\": [{\"type\": \"org.flexgraft.directory\", \"name\": \"dirs\"}]}}"
+        start_container plain
+        mount_volume data /data '"create": {"size": "1m", "profile": "owned"}'
+        assert_success
+        is "$(stat -c '%u:%g %a' "$DIRS/data")" "1000:1001 2770"
+        remove_mount /data
+        assert_success
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "a volume is not deleted while a container has a directory of it that another container gave it" {
+        directory_pool
+        made_directory
+        mkdir "$DIRS/data/sub"
+        touch "$DIRS/data/sub/file"
+        start_two plain plain
+        use_container "$A"
+        mount_volume data /data
+        assert_success
+        c2c /data/sub /sub
+        assert_success
+        remove_mount /data
+        assert_success
+        remove '{"name": "data"}'
+        refused EBUSY container
+        [[ -e $DIRS/data/sub/file ]]
+        use_container "$B"
+        remove_mount /sub
+        assert_success
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "an ephemeral volume, and a volume that volume-create did not make, are no directories" {
+        directory_pool
+        call mount "$KUBELET/pod" "$(spec data type=directory)"
+        assert_refused volume-create
+        call mount "$KUBELET/pod" "$(spec data type=directory ephemeral=true profile=none)"
+        assert_refused volume-create
+}
+
+# ---- quotas of projects
+
+# quota_pool FSTYPE: the pool, on a filesystem of its own that keeps to quotas of projects.
+quota_pool() {
+        local image=$BATS_TEST_TMPDIR/quota.img device options=(-q -F -O 'project,quota')
+        [[ -e /run/guest-run ]] || skip "needs a kernel with quotas of projects"
+        modprobe quota_v2 2>/dev/null || :
+        directory_pool '"quota": "required"'
+        truncate -s 320m "$image"
+        [[ $1 == ext4 ]] || options=(-q)
+        "mkfs.$1" "${options[@]}" "$image"
+        device=$(loop_over "$image")
+        bed_loops+=("$device")
+        mount -o prjquota "$device" "$DIRS"
+        chmod 0700 "$DIRS"
+}
+
+project_of() {
+        "$(tool project)" get "$1"
+}
+
+check_quota() { # FSTYPE ERROR
+        local block before
+        quota_pool "$1"
+        made_directory
+        assert_field .volume.sizeEnforced true
+        made_directory other
+        [[ $(project_of "$DIRS/data") -gt 0 && $(project_of "$DIRS/data") != "$(project_of "$DIRS/other")" ]]
+        start_container plain
+        mount_volume data /data
+        assert_success
+        # the size within one block
+        run in_container dd if=/dev/zero of=/data/file bs=4096 count=4000
+        [[ $output == *"$2"* ]]
+        block=$(($(stat -c %b "$DIRS/data/file") * 512 + $(stat -c %b "$DIRS/data") * 512))
+        ((block <= 8388608 && block >= 8388608 - 4096))
+        listed
+        assert_field '.volumes[] | select(.name == "data") | [.sizeEnforced, .used >= 8384512, .free <= 4096] | all' true
+        # no way around it from within: another project, or a hard link to elsewhere
+        cp "$(tool project)" "$CONTAINER_ROOTFS/bin/"
+        run ! in_container project set /data/file 0
+        [[ $output == *"Invalid argument"* ]]
+        run ! in_container project set /data 0
+        is "$(project_of "$DIRS/data/file")" "$(project_of "$DIRS/data")" "the project of a file that the container wanted to change"
+        # grown while it is used
+        helper volume-expand '{"name": "data", "size": "9m"}'
+        succeeded
+        in_container dd if=/dev/zero of=/data/more bs=4096 count=200 2>/dev/null
+        run ! in_container dd if=/dev/zero of=/data/most bs=4096 count=200
+        # given back
+        before=$(project_of "$DIRS/data")
+        remove_mount /data
+        assert_success
+        removed '{"name": "data"}'
+        removed '{"name": "other"}'
+        nothing_of_directories
+        is "$(ls "$DIRS/.flexgraft-trash")" ""
+        is "$("$(tool project)" limit "$DIRS" "$before")" "0 0" "the limit of the project of a volume that is deleted"
+}
+
+# bats test_tags=kernel
+@test "on ext4 a volume ends within one block of its size, for itself alone, and grows while it is used" {
+        check_quota ext4 'Disk quota exceeded'
+}
+
+# bats test_tags=kernel
+@test "on xfs a volume ends within one block of its size, for itself alone, and grows while it is used" {
+        check_quota xfs 'No space left on device'
+}
+
+# bats test_tags=kernel
+@test "a project that a process of the node changed is neither grown nor taken from its owner" {
+        local theirs
+        quota_pool ext4
+        made_directory
+        made_directory other
+        theirs=$(project_of "$DIRS/other")
+        "$(tool project)" set "$DIRS/data" "$theirs"
+        helper volume-expand '{"name": "data", "size": "64m"}'
+        refused EINVAL "a process of the node changed it"
+        removed '{"name": "data"}'
+        is "$("$(tool project)" limit "$DIRS" "$theirs")" "8388608 0" "the limit of the other volume"
+        removed '{"name": "other"}'
+        helper volume-reconcile
+        succeeded
+        is "$("$(tool project)" limit "$DIRS" "$theirs")" "0 0" "the limit when both are gone"
+        is "$(ls "$DIRS/.flexgraft-trash")" ""
+}
+
+# bats test_tags=kernel
+@test "an adopted volume with a limit is not said to have grown" {
+        quota_pool ext4
+        made_directory
+        removed '{"name": "data", "reclaimPolicy": "retain"}'
+        created '{"name": "again", "pool": "dirs", "id": "data"}'
+        assert_field .volume.sizeEnforced true
+        helper volume-expand '{"name": "again", "size": "64m"}'
+        refused EOPNOTSUPP adopted
+        listed
+        assert_field '.volumes[0].size' 8388608
+}
+
+# bats test_tags=kernel
+@test "an administrator's project that a process of the node gave a volume keeps its limit" {
+        quota_pool ext4
+        made_directory
+        "$(tool project)" set "$DIRS/data" 77
+        "$(tool project)" limit "$DIRS" 77 4194304
+        removed '{"name": "data"}'
+        is "$("$(tool project)" limit "$DIRS" 77)" "4194304 0" "the limit of the administrator's project"
+}

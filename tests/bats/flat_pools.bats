@@ -1,0 +1,350 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What a call costs does not grow with the volumes of a pool: the same system calls with 10 as with 300; and what is remembered of a
+# pool instead is never wrong.
+
+load helpers
+load driver_helpers
+load volume_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+        make_pool_in_memory fast 64m
+        created '{"name": "first", "size": 4096, "pool": "fast", "operation": "op"}'
+        created '{"name": "second", "size": 4096, "pool": "fast"}' # the pool has its identity by now
+}
+
+teardown() {
+        driver_teardown
+}
+
+# other_volumes N: N volumes more, with their images, as if volume-create had made them before there was an index, or a sum.
+other_volumes() {
+        local template i
+        template=$(jq -c . "$STATE_DIR/provisioned/first.json")
+        [[ -n $template ]] || return 1
+        for ((i = 0; i < $1; i++)); do
+                OTHERS=$((${OTHERS:-0} + 1))
+                printf '%s\n' "${template//first/other$OTHERS}" >"$STATE_DIR/provisioned/other$OTHERS.json"
+                printf '%04096d' 7 >"$POOL_DIR/other$OTHERS.img"
+                cp "$STATE_DIR/operations/op.json" "$STATE_DIR/operations/op$OTHERS.json"
+        done
+        rm -rf "$STATE_DIR/uses"
+        created '{"name": "again", "size": 4096, "pool": "fast"}' && removed '{"name": "again"}' # what was counted is known again
+}
+
+# is_flat PROGRAM REQUEST [COMMAND...]: PROGRAM makes as many system calls for REQUEST with 10 other volumes as with 300; COMMAND comes
+# after each. The helper processes for other kinds of pools are ended at one call or another, some dozens; one call for each volume
+# would be 290.
+is_flat() {
+        local swept=$1 request=$2 few
+        shift 2
+        other_volumes 10 || return 1
+        at_syscall "$(program "$swept")" "$request"
+        assert_success && "${@:-:}" || return 1
+        few=$AT_TOTAL
+        other_volumes 290 || return 1
+        at_syscall "$(program "$swept")" "$request"
+        assert_success && "${@:-:}" || return 1
+        echo "$few system calls with 10 other volumes, $AT_TOTAL with 300"
+        ((AT_TOTAL - few < 150))
+}
+
+@test "volume-create costs the same however many volumes its pool has" {
+        is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast"}' removed '{"name": "data"}'
+}
+
+@test "volume-create of what is there costs the same however many volumes its pool has" {
+        is_flat volume-create '{"name": "first", "size": 4096, "pool": "fast"}'
+}
+
+@test "volume-create with an operation costs the same however many operations are remembered" {
+        again() {
+                removed '{"name": "data"}' && rm "$STATE_DIR/operations/new.json"
+        }
+        is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast", "operation": "new"}' again
+}
+
+@test "volume-create that adopts a disk by its id costs the same however many volumes its pool has" {
+        truncate -s 4096 "$POOL_DIR/disk.img"
+        is_flat volume-create '{"name": "data", "id": "disk.img", "pool": "fast"}' removed '{"name": "data"}'
+}
+
+@test "volume-delete costs the same however many volumes its pool has" {
+        local request='{"name": "data", "size": 4096, "pool": "fast"}'
+        created "$request"
+        is_flat volume-delete '{"name": "data"}' created "$request"
+}
+
+@test "volume-capacity costs the same however many volumes its pool has" {
+        is_flat volume-capacity '{"pool": "fast"}'
+}
+
+@test "volume-capacity costs the same with \"maxPercent\" however many volumes its pool has" {
+        make_pool fast '"maxPercent": 90'
+        is_flat volume-capacity '{"pool": "fast"}'
+}
+
+# ---- what is remembered
+
+@test "images that are made, removed or renamed by hand are counted" {
+        make_pool fast '"maxPercent": 50'
+        counted
+        truncate -s 3m "$POOL_DIR/hand.img"
+        counted
+        mv "$POOL_DIR/hand.img" "$POOL_DIR/hand"
+        counted
+        mv "$POOL_DIR/hand" "$POOL_DIR/hand.img"
+        rm "$POOL_DIR/second.img"
+        counted
+}
+
+@test "an image that is made by hand while volume-create runs is counted" {
+        make_pool fast '"maxPercent": 50'
+        counted
+        at_syscall --at fallocate --run "truncate -s 3m '$POOL_DIR/hand.img'" \
+                "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "fast"}'
+        assert_success
+        is "$AT_REACHED $(stat -c %s "$POOL_DIR/hand.img")" "1 3145728"
+        counted
+}
+
+@test "an image that is made by hand under the volume's name while volume-create runs is refused, and stays" {
+        make_pool fast '"maxPercent": 50'
+        at_syscall --at fsync --run "echo precious >'$POOL_DIR/data.img'" \
+                "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "fast"}'
+        assert_failure EEXIST
+        is "$AT_REACHED $(<"$POOL_DIR/data.img")" "1 precious"
+        [[ $(provisioned) != *data* ]]
+        counted
+}
+
+@test "an image that is removed by hand while volume-delete runs is counted" {
+        make_pool fast '"maxPercent": 50'
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        truncate -s 3m "$POOL_DIR/hand.img"
+        counted
+        at_syscall --at fsync --run "rm '$POOL_DIR/hand.img'" "$(program volume-delete)" '{"name": "data"}'
+        [[ ! -e $POOL_DIR/hand.img ]]
+        counted
+}
+
+@test "an image whose size was changed by hand is counted by volume-reconcile" {
+        local before
+        make_pool fast '"maxPercent": 50'
+        before=$(available fast)
+        truncate -s 1m "$POOL_DIR/second.img"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(available fast)" $((before - (1 << 20) + 4096))
+        counted
+}
+
+@test "volume-delete of an image that was made larger by hand leaves the capacity right" {
+        make_pool fast '"maxPercent": 50'
+        counted
+        truncate -s 1g "$POOL_DIR/second.img"
+        removed '{"name": "second"}'
+        counted
+}
+
+@test "what a sparse image does not have yet is not available, as it is written and given back" {
+        local before
+        created '{"name": "sparse", "size": "4m", "pool": "fast", "parameters": {"preallocate": "false"}}'
+        before=$(available fast)
+        dd if=/dev/zero of="$POOL_DIR/sparse.img" bs=1M count=2 conv=notrunc status=none
+        is "$(available fast)" "$before"
+        fallocate --punch-hole --offset 0 --length 1m "$POOL_DIR/sparse.img"
+        is "$(available fast)" "$before"
+        counted
+}
+
+@test "blocks that the user of an attached volume gives back are not available to others" {
+        local before
+        created '{"name": "data", "size": "4m", "pool": "fast"}'
+        before=$(available fast)
+        call attach "$(spec data type=loop)" "$NODE"
+        assert_reply_of_kubelet && succeeded
+        helper volume-reconcile '{}' # what is not needed is not remembered
+        assert_success
+        blkdiscard "$(loop_of "$POOL_DIR/data.img")"
+        (($(stat -c %b "$POOL_DIR/data.img") == 0))
+        is "$(available fast)" "$before"
+        counted
+}
+
+@test "a volume that the driver grows is counted" {
+        make_pool fast '"maxPercent": 50'
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        counted
+        call expandvolume "$(spec data type=loop)" "$(global_dir data)" 3145728 1048576
+        succeeded
+        is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
+        counted
+}
+
+# expand VOLUME SIZE [OPTION...]: the driver grows it.
+expand() {
+        call expandvolume "$(spec "$1" type=loop "${@:3}")" "$(global_dir "$1")" "$2" 4096
+        succeeded
+}
+
+@test "an attached volume that the driver grows is counted" {
+        make_pool fast '"maxPercent": 50'
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        call attach "$(spec data type=loop)" "$NODE"
+        succeeded
+        counted
+        expand data 3145728
+        is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
+        counted
+}
+
+@test "an attached volume that the driver grows is counted though its pool gets another owner meanwhile" {
+        make_pool fast '"maxPercent": 50'
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        call attach "$(spec data type=loop)" "$NODE"
+        succeeded
+        counted
+        at_syscall --at utimensat --run "chown 1000 '$POOL_DIR'" \
+                "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+        is "$AT_REACHED $(stat -c %u "$POOL_DIR")" "1 1000"
+        chown 0 "$POOL_DIR"
+        is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
+        counted
+}
+
+@test "growing an image with another suffix, which counts as none, changes no sum" {
+        make_pool fast '"maxPercent": 50'
+        write_policy '"images": ["fast/disk.raw"]'
+        truncate -s 1m "$POOL_DIR/disk.raw"
+        counted
+        expand disk 3145728 pool=fast image=disk.raw
+        is "$(stat -c %s "$POOL_DIR/disk.raw")" 3145728
+        counted
+}
+
+@test "growing an image whose directory is no pool any more leaves the directory alone" {
+        local before
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        call attach "$(spec data type=loop)" "$NODE"
+        succeeded
+        rm -r "$FLEXGRAFT_POOLS/fast.json" "$STATE_DIR/pool-sums"
+        before=$(stat -c %y "$POOL_DIR")
+        expand data 3145728
+        is "$(stat -c %s "$POOL_DIR/data.img") $(stat -c %y "$POOL_DIR")" "3145728 $before"
+        is "$(find "$STATE_DIR/pool-sums" -mindepth 1 -name '*-*')" ''
+}
+
+@test "growing an image does not make one smaller that was grown meanwhile" {
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        at_syscall --at utimensat --run "truncate -s 8m '$POOL_DIR/data.img'" \
+                "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+        is "$AT_REACHED $(stat -c %s "$POOL_DIR/data.img")" "1 8388608"
+}
+
+@test "what a grown volume does not have yet is not available, whenever others counted while it grew" {
+        local n=0 before
+        while ((++n < 40)); do
+                created '{"name": "data", "size": "1m", "pool": "fast"}'
+                before=$(available fast)
+                at_syscall --at "fcntl:$n" --run "touch '$POOL_DIR'; '$(program volume-capacity)' '{\"pool\": \"fast\"}'" \
+                        "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+                is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
+                is "$(available fast)" $((before - 2097152)) "with a count at fcntl $n, what is available"
+                counted
+                removed '{"name": "data"}'
+                ((AT_REACHED)) || break
+        done
+        ((n > 1 && n < 40))
+}
+
+@test "what a volume that is wiped has lost is not available, though others counted before and it was killed" {
+        local before count=$BATS_TEST_TMPDIR/fallocates
+        created '{"name": "data", "size": "4m", "pool": "fast", "reclaimPolicy": "recycle"}'
+        before=$(available fast)
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ "\$AT_NAME" = fallocate ] || exit 0
+echo >>'$count'
+[ \$(wc -l <'$count') = 1 ] || exec kill -KILL "\$AT_PID" "\$AT_MAIN_PID"
+touch '$POOL_DIR'
+'$(program volume-capacity)' '{"pool": "fast"}'
+END
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-delete)" '{"name": "data"}'
+        is "$(wc -l <"$count") $(stat -c %b "$POOL_DIR/data.img")" "2 0"
+        is "$(available fast)" "$before"
+        counted
+}
+
+# killed_everywhere PROGRAM REQUEST COMMAND...: wherever PROGRAM is killed, the capacity is right; COMMAND comes after each.
+killed_everywhere() {
+        local n=0
+        # each loop device of the node, whoever attached it, is looked at: a dozen calls for each
+        while ((++n < 5000)); do
+                at_syscall --at "$n" --kill "$(program "$1")" "$2"
+                ((AT_REACHED)) || break
+                counted || return 1
+                "${@:3}" || return 1
+        done
+        ((n > 50 && n < 5000))
+}
+
+@test "wherever volume-create is killed, the capacity is right" {
+        make_pool fast '"maxPercent": 50'
+        killed_everywhere volume-create '{"name": "data", "size": "1m", "pool": "fast"}' removed '{"name": "data"}'
+}
+
+@test "wherever volume-delete is killed, the capacity is right" {
+        make_pool fast '"maxPercent": 50'
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        killed_everywhere volume-delete '{"name": "data"}' created '{"name": "data", "size": "1m", "pool": "fast"}'
+}
+
+@test "after many volumes made and deleted at a time, the capacity is right" {
+        local i pids=()
+        make_pool fast '"maxPercent": 50'
+        for i in 1 2 3 4 5 6; do
+                (
+                        for _ in 1 2 3 4; do
+                                "$(program volume-create)" "{\"name\": \"data $i\", \"size\": \"$((i % 3 + 1))m\", \"pool\": \"fast\"}"
+                                "$(program volume-capacity)" '{"pool": "fast"}'
+                                ((i < 4)) || "$(program volume-delete)" "{\"name\": \"data $i\"}"
+                        done
+                ) >/dev/null 2>&1 3>&- &
+                pids+=($!)
+        done
+        wait "${pids[@]}"
+        counted
+}
+
+@test "two pools that are one directory know whose a disk is" {
+        printf '{"name": "other", "type": "loop", "path": "%s"}\n' "$POOL_DIR" >"$FLEXGRAFT_POOLS/other.json"
+        create '{"name": "data", "id": "first.img", "pool": "other"}'
+        refused EBUSY first
+        rm -rf "$STATE_DIR/uses" # as before there was an index
+        create '{"name": "data", "id": "first.img", "pool": "other"}'
+        refused EBUSY first
+        rm "$POOL_DIR/first.img"
+        create '{"name": "data", "id": "first.img", "pool": "other"}'
+        refused ENOENT
+}
+
+@test "volume-reconcile removes entries of no volume from the index, and what is known of a pool that is gone" {
+        at_syscall --at "unlinkat:$(($(unlinks) - 1))" --kill "$(program volume-delete)" '{"name": "second"}'
+        mkdir -p "$STATE_DIR/pool-sums/1-1"
+        : >"$STATE_DIR/pool-sums/1-1/a.img"
+        helper volume-reconcile '{}'
+        assert_success
+        [[ ! -e $STATE_DIR/pool-sums/1-1 ]]
+        is "$(index_entries | grep -c :p:)" "$(provisioned | wc -l)"
+}
+
+# unlinks: how many files volume-delete removes.
+unlinks() {
+        created '{"name": "data", "size": 4096, "pool": "fast"}' >&2 || return 1
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-delete)" '{"name": "data"}'
+        awk '$3 == "unlinkat"' "$BATS_TEST_TMPDIR/calls" | wc -l
+}

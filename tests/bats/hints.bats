@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The hints of failures lead somewhere: whoever does what a hint says about "ids" ends with a mount, and never at a hint that was followed.
+
+load helpers
+load container_to_container_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        needs mount-bind mount-block mount-overlay mount-tmpfs mount-container-to-container mount-remove
+}
+
+teardown() {
+        bed_teardown
+}
+
+# on_overlay DIR: DIR gets to be an overlay over what it was, as most engines' root directories are. Such cannot be id-mapped.
+on_overlay() {
+        local layers=$1.layers
+        mkdir -p "$layers"
+        mount -t tmpfs tmpfs "$layers"
+        mkdir "$layers/upper" "$layers/work"
+        chown --reference "$1" "$layers/upper"
+        mount -t overlay overlay -o "lowerdir=$1,upperdir=$layers/upper,workdir=$layers/work" "$1"
+}
+
+# start_on_overlay KIND BASE: start_container, its root directory being an overlay.
+start_on_overlay() {
+        local dir=$BATS_TEST_TMPDIR/overlay.$2.$((++bed_serial))/rootfs
+        make_rootfs "$dir" "$2"
+        on_overlay "$dir"
+        ROOTFS=$dir start_container "$1" "$2"
+}
+
+# ids_in TEXT: the words for "ids" that it has in quotes.
+ids_in() {
+        grep -oE '"(auto|idmapped|userns|remap|host)"' <<<"$1" | tr -d '"' | sort -u
+}
+
+# follow PROGRAM REQUEST IDS...: the request with the last of IDS succeeds, or fails with a hint of which each way leads to success, and
+# none to one of IDS, which were tried already.
+follow() {
+        local program=$1 request=$2 tried=("${@:3}") hint words word
+        helper "$program" "$(jq -c --arg ids "${tried[-1]}" '.ids = $ids' <<<"$request")"
+        if [[ $status == 0 ]]; then
+                helper mount-remove "{\"id\": $(jq .mount.id <<<"$json"), \"force\": true}"
+                assert_success
+                return
+        fi
+        assert_failure || { echo "after: ${tried[*]}"; return 1; }
+        hint=$(json_field .error.hint)
+        mapfile -t words < <(ids_in "$hint")
+        ((${#words[@]} > 0)) || { echo "no way after ${tried[*]}: $hint"; show_last; return 1; }
+        for word in "${words[@]}"; do
+                [[ " ${tried[*]} " != *" $word "* ]] || { echo "a circle after ${tried[*]}: $hint"; return 1; }
+                follow "$program" "$request" "${tried[@]}" "$word" || return 1
+        done
+}
+
+# follow_all PROGRAM REQUEST IDS...: from each of IDS.
+follow_all() {
+        local ids
+        for ids in "${@:3}"; do
+                follow "$1" "$2" "$ids" || return 1
+        done
+}
+
+@test "an overlay root is mounted between containers with equal maps, without mapping, with owners as each counts" {
+        start_on_overlay plain 100000
+        A=$CONTAINER_PID
+        start_on_overlay plain 100000
+        B=$CONTAINER_PID
+        [[ ! /proc/$A/ns/user -ef /proc/$B/ns/user ]]
+        in_a mkdir /share
+        c2c /share /data
+        assert_success
+        assert_field .mount.idMapping none
+        assert_owners_agree /share /data 65535
+        c2c /share /data
+        assert_success
+        assert_field .mount.alreadyMounted true
+}
+
+@test "what mount-bind mapped for a container is mounted in one with an equal map, with owners as each counts" {
+        start_two plain plain 100000 100000
+        use_container "$A"
+        helper mount-bind "$(bind_request /mapped)"
+        assert_success
+        assert_field .mount.idMapping idmapped
+        use_container "$B"
+        c2c /mapped /data
+        assert_success
+        assert_owners_agree /mapped /data 65535
+}
+
+@test "from container to container over an overlay root, each hint leads to a mount" {
+        start_on_overlay plain 100000
+        A=$CONTAINER_PID
+        start_container plain 200000
+        B=$CONTAINER_PID
+        in_a mkdir /share
+        c2c /share /data
+        assert_failure EINVAL
+        follow_all mount-container-to-container "$(c2c_request /share /data)" auto idmapped userns remap host
+}
+
+@test "for a bind of an overlay, and of a directory, each hint leads to a mount" {
+        start_container plain
+        follow_all mount-bind "$(bind_request /data)" auto idmapped userns remap host
+        on_overlay "$SOURCE"
+        helper mount-bind "$(bind_request /data)"
+        assert_failure EINVAL
+        follow_all mount-bind "$(bind_request /data)" auto idmapped userns remap host
+}
+
+@test "for block devices, each hint leads to a mount" {
+        local type
+        start_container plain
+        for type in ext4 squashfs; do
+                make_device "$type"
+                follow_all mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/data\", \"readOnly\": true}" \
+                        auto idmapped userns remap host
+        done
+}
+
+@test "for an overlay over an overlay, and for a tmpfs, each hint leads to a mount" {
+        local request
+        start_container plain
+        on_overlay "$SOURCE"
+        mkdir "$SOURCE/1" "$SOURCE/2"
+        request="{\"container\": $CONTAINER_PID, \"lower\": [\"$SOURCE/1\", \"$SOURCE/2\"], \"target\": \"/data\"}"
+        helper mount-overlay "$request"
+        assert_failure EINVAL
+        follow_all mount-overlay "$request" auto idmapped userns remap host
+        follow_all mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}" auto idmapped userns remap host
+}

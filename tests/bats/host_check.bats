@@ -1,0 +1,456 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# host-check: what this node can do, really tried, and what to do about what is missing.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        needs host-check
+        # a configuration of the test's own: no pool but the default one, no profile, nothing allowed
+        mkdir -p "$BATS_TEST_TMPDIR/pools.d"
+        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools.d FLEXGRAFT_POLICY=$BATS_TEST_TMPDIR/policy.json FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        echo '{}' >"$FLEXGRAFT_POLICY"
+        echo '{"profile_matrix": {}}' >"$FLEXGRAFT_PROFILES"
+}
+
+teardown() {
+        bed_teardown
+}
+
+# check [REQUEST]: host-check; its reply is one JSON object.
+check() {
+        helper host-check "$@"
+        assert_one_json_line
+}
+
+# row NAME MEMBER: of the last reply.
+row() {
+        jq -r --arg name "$1" '.rows[] | select(.name == $name) | .'"$2"' | if type == "array" then join(", ") else . end' <<<"$json"
+}
+
+# missing: the names of what is required and missing.
+missing() {
+        jq -r '.missing // [] | join(" ")' <<<"$json"
+}
+
+# hidden FILE [BY] [FILE BY]...: the next calls see another file there, in a mount namespace of their own. A file that is not there is hidden
+# already.
+hidden() {
+        # shellcheck disable=SC2016 # expanded by that shell
+        HELPER_PREFIX=(unshare -m sh -ec 'while [ "$1" != -- ]; do [ ! -e "$1" ] || mount --bind "$2" "$1"; shift 2; done; shift; exec "$@"' sh
+                "$1" "${2:-/dev/null}" "${@:3}" --)
+}
+
+needs_lvm() {
+        command -v lvm >/dev/null || skip "lvm2 is not installed on this machine"
+}
+
+# misc_with NAME, misc_without NAME...: make $MISC, what /proc/misc is where this device is registered, or these are not.
+misc_with() {
+        MISC=$BATS_TEST_TMPDIR/misc
+        cat /proc/misc >"$MISC"
+        grep -q " $1\$" "$MISC" || echo "236 $1" >>"$MISC"
+}
+
+misc_without() {
+        local name
+        MISC=$BATS_TEST_TMPDIR/misc
+        cat /proc/misc >"$MISC"
+        for name in "$@"; do
+                sed -i "/ $name\$/d" "$MISC"
+        done
+}
+
+# check_traced: the same as check; what is opened and executed is in a file, for traced.
+check_traced() {
+        local prefix=("${HELPER_PREFIX[@]}")
+        HELPER_PREFIX+=(strace -f -qq -e "trace=open,openat,execve" -o "$BATS_TEST_TMPDIR/trace")
+        check
+        HELPER_PREFIX=("${prefix[@]}")
+}
+
+# traced TEXT: how many of these calls name it.
+traced() {
+        grep -cF "$1" "$BATS_TEST_TMPDIR/trace" || :
+}
+
+# with_failing CALL ERRNO: the next calls get this error from the first call of that name.
+with_failing() {
+        HELPER_PREFIX=("$(tool at-syscall)" --at "$1" --fail "$2" --)
+}
+
+pool() { # NAME JSON
+        echo "$2" >"$FLEXGRAFT_POOLS/$1.json"
+}
+
+@test "every row has a name of its own, and one that is not ok says what to do" {
+        check
+        is "$(jq '[.rows[].name] | length == (unique | length)' <<<"$json")" true
+        is "$(jq -c '[.rows[] | select(.state != "ok" and (.advice // "") == "") | .name]' <<<"$json")" '[]'
+        is "$(jq -c '[.rows[] | select((.neededBy | length) == 0 or .found == "") | .name]' <<<"$json")" '[]'
+        is "$(jq '.rows | length > 50' <<<"$json")" true
+}
+
+# bats test_tags=kernel
+@test "without anything in the configuration, only what every program needs decides" {
+        check
+        is "$(row fsopen required) $(row loop-devices required) $(row lvm required) $(row nfs required)" 'true false false false'
+        is "$(row loop-devices neededBy)" 'mount-image, volumes of type loop, volumes of type kata'
+        is "$status $(missing)" '0 '
+        is "$(jq -r '"\(.status) \(.ready) \(.message)"' <<<"$json")" 'Success true null'
+}
+
+@test "what the pool default needs decides once it is there" {
+        mkdir -p "$STATE_DIR/pools/default"
+        check
+        is "$(row loop-devices required)" true
+        is "$(row loop-devices neededBy)" 'pool default, mount-image, volumes of type loop, volumes of type kata'
+}
+
+@test "it leaves nothing: no mount, device, process, record or directory" {
+        local before after
+        before=$(cat /proc/self/mountinfo; find /run -xdev | sort)
+        check
+        after=$(cat /proc/self/mountinfo; find /run -xdev | sort)
+        is "$after" "$before"
+        # devices and modules are the machine's, and tests beside have some of their own
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/host-check" '{}'
+        grep -q ' openat ' "$BATS_TEST_TMPDIR/calls"
+        run ! grep -E ' (mknodat|mknod|init_module|finit_module) | ioctl 0x[0-9a-f]+ 0x4c8' "$BATS_TEST_TMPDIR/calls" # LOOP_CTL_...
+        [[ ! -e $STATE_DIR ]]
+        assert_no_helper_processes
+}
+
+@test "a control device whose driver is not registered is not opened, since that would load its module" {
+        misc_with nosuch
+        hidden /proc/misc "$MISC"
+        check_traced
+        [[ $(traced '"/dev/loop-control"') != 0 && $(traced '"/dev/fuse"') != 0 ]]
+        is "$(row loop-devices found) - $(row fuse found)" '/dev/loop-control can be opened - /dev/fuse can be opened'
+        misc_without loop-control fuse
+        # without it, the rows of what FUSE offers ask the driver, which is there
+        grep -v fuse /proc/filesystems >"$BATS_TEST_TMPDIR/filesystems"
+        hidden /proc/misc "$MISC" /proc/filesystems "$BATS_TEST_TMPDIR/filesystems"
+        check_traced
+        is "$(traced '"/dev/loop-control"') $(traced '"/dev/fuse"')" '0 0'
+        is "$(row loop-devices state) - $(row loop-devices found)" 'ok - the kernel has it'
+        is "$(row fuse state) - $(row fuse found)" 'ok - the kernel has it'
+}
+
+# bats test_tags=kernel
+@test "lvm is not run where the kernel has no device mapper yet: it would load it" {
+        needs_lvm
+        pool big '{"type": "lvm", "volumeGroup": "nosuch"}'
+        misc_without device-mapper
+        hidden /proc/misc "$MISC"
+        check_traced
+        is "$(traced 'execve("/usr/sbin/lvm"')" 0
+        is "$(row 'pool big' state) - $(row 'pool big' found)" \
+                'unknown - not measured: the kernel has not loaded dm_mod, and lvm would load it'
+        is "$(row 'pool big' advice)" 'modprobe dm_mod and run host-check again'
+        [[ " $(missing) " != *' pool big '* ]]
+        misc_with device-mapper
+        check_traced
+        [[ $(traced 'execve("/usr/sbin/lvm"') != 0 ]]
+}
+
+# times DIR...: all that is there, with what a change of it would show.
+times() {
+        find "$@" -printf '%p %y %m %s %T@ %C@\n' | sort
+}
+
+@test "pools of images are measured without a change: none of their directory, none of the state directory" {
+        local before name
+        pool there "{\"type\": \"loop\", \"path\": \"$SOURCE\"}"
+        mkdir -p "$STATE_DIR/pools/default"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$STATE_DIR/pools/default"
+        truncate -s 8M "$SOURCE/a.img" "$STATE_DIR/pools/default/b.img"
+        before=$(times "$STATE_DIR" "$SOURCE")
+        check
+        for name in there default; do
+                [[ $(row "pool $name" found) =~ ^[0-9]+\ MiB\ of\ [0-9]+\ MiB\ are\ available$ ]]
+        done
+        is "$(times "$STATE_DIR" "$SOURCE")" "$before"
+}
+
+@test "where a sum of the images is known, it is used and stays as it is" {
+        local before sums
+        pool there "{\"type\": \"loop\", \"path\": \"$SOURCE\", \"maxPercent\": 50}"
+        helper volume-create '{"name": "a", "size": 4194304, "pool": "there"}'
+        assert_success
+        helper volume-capacity '{"pool": "there"}'
+        assert_success
+        # one that shows: more than there is
+        sums=$(compgen -G "$STATE_DIR/pool-sums/*/.sums")
+        jq '.bytes = 1000000000000000' "$sums" >"$BATS_TEST_TMPDIR/sums"
+        cat "$BATS_TEST_TMPDIR/sums" >"$sums"
+        before=$(times "$STATE_DIR/pool-sums" "$STATE_DIR/provisioned" "$SOURCE")
+        check
+        [[ $(row 'pool there' found) =~ ^0\ MiB\ of\ [0-9]+\ MiB\ are\ available$ ]]
+        is "$(times "$STATE_DIR/pool-sums" "$STATE_DIR/provisioned" "$SOURCE")" "$before"
+}
+
+@test "a pool of another name in the place of the pool default is not made" {
+        pool mirror "{\"type\": \"loop\", \"path\": \"$STATE_DIR/pools/default\"}"
+        check
+        is "$(row 'pool mirror' found)" "the pool \"mirror\" is missing: there is no directory $STATE_DIR/pools/default"
+        [[ ! -e $STATE_DIR ]]
+}
+
+# bats test_tags=kernel
+@test "a pool of type lvm on a node without lvm: status 1, and the row says for which pool and what to install" {
+        pool big '{"type": "lvm", "volumeGroup": "nosuch"}'
+        misc_with device-mapper
+        hidden /usr/sbin/lvm /dev/null /proc/misc "$MISC"
+        check
+        is "$status $(row lvm state) $(row lvm required)" '1 missing true'
+        is "$(row lvm neededBy)" 'pool big, volumes of type lvm'
+        is "$(row lvm advice)" 'install lvm2'
+        is "$(row 'pool big' found)" 'lvm is not installed'
+        [[ "$(missing) " == 'pool big '*'lvm ' && $(json_field .message) == *'pool big, '*lvm* ]]
+}
+
+@test "without such a pool, a missing lvm is shown and fails nothing" {
+        hidden /usr/sbin/lvm
+        check
+        is "$status $(row lvm state) $(row lvm required)" '0 missing false'
+}
+
+# bats test_tags=kernel
+@test "a pool is measured: a volume group or a directory that does not exist is named" {
+        needs_lvm
+        pool big '{"type": "lvm", "volumeGroup": "nosuch"}'
+        pool fast "{\"type\": \"loop\", \"path\": \"$BATS_TEST_TMPDIR/nosuch\"}"
+        pool there "{\"type\": \"loop\", \"path\": \"$SOURCE\"}"
+        misc_with device-mapper
+        hidden /proc/misc "$MISC"
+        check
+        is "$status $(row lvm state)" '1 ok'
+        is "$(row 'pool big' found)" 'there is no volume group "nosuch"'
+        is "$(row 'pool fast' found)" "the pool \"fast\" is missing: there is no directory $BATS_TEST_TMPDIR/nosuch"
+        [[ $(row 'pool there' state) == ok && $(row 'pool there' found) =~ ^[0-9]+\ MiB\ of\ [0-9]+\ MiB\ are\ available$ ]]
+}
+
+@test "a profile with xfs needs mkfs.xfs" {
+        echo '{"profile_matrix": {"db": {"resource_provider_selector": {"resource_providers": []},
+                "volume_capabilities": {"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}' >"$FLEXGRAFT_PROFILES"
+        check
+        is "$status $(row mkfs.xfs state) $(row mkfs.xfs required)" '0 ok true'
+        hidden /usr/sbin/mkfs.xfs
+        check
+        is "$status $(missing)" '1 mkfs.xfs'
+        is "$(row mkfs.xfs neededBy) - $(row mkfs.xfs advice)" 'profile db, volumes of fsType xfs - install xfsprogs'
+}
+
+@test "a kind that policy.json lists must work, and raw devices if it allows them" {
+        echo '{"annotations": {"kinds": ["overlay"], "raw": true}, "volumes": {"kinds": ["lvm"]}}' >"$FLEXGRAFT_POLICY"
+        hidden /usr/sbin/lvm
+        check
+        is "$status $(row lvm neededBy)" '1 policy.json (volumes), volumes of type lvm'
+        [[ " $(missing) " == *' lvm '* ]]
+        is "$(row overlay neededBy)" 'policy.json (annotations), mount-overlay'
+        is "$(row device-cgroup required)" true
+}
+
+@test "kinds of the request must work, too; what is no kind is refused" {
+        hidden /usr/sbin/lvm
+        check '{"kinds": ["bind", "lvm"]}'
+        is "$status $(row lvm neededBy)" '1 the request, volumes of type lvm'
+        check '{"kinds": ["bind"]}'
+        is "$status" 0
+        check '{"kinds": ["bind", "nonesuch"]}'
+        is "$status" 2
+        shows 'kinds: entry 2 is no kind of mount or volume'
+}
+
+@test "a broken file is a row that names it, and the rest is looked at all the same" {
+        pool bad '{oops'
+        echo '{"volumes": {"kinds": "nfs"}}' >"$FLEXGRAFT_POLICY"
+        echo '{"profile_matrix": {"x": 1}}' >"$FLEXGRAFT_PROFILES"
+        echo '{"stateDir": 1}' >"$FLEXGRAFT_CONFIG"
+        check
+        is "$status" 1
+        is "$(missing)" 'config.json policy.json profiles.json pool bad'
+        is "$(row 'pool bad' found)" "$FLEXGRAFT_POOLS/bad.json: invalid JSON at line 1, column 5: string or '}' expected near 'oops'"
+        [[ $(row config.json found) == "$FLEXGRAFT_CONFIG: "*stateDir* && $(row profiles.json found) == *'profile "x"'* ]]
+        is "$(row fsopen state)" ok
+}
+
+@test "a pool that does not answer is unknown within the time limit, and the other rows are there" {
+        mkdir "$BATS_TEST_TMPDIR/fuse"
+        background_ready "$(tool silent-fuse)" "$BATS_TEST_TMPDIR/fuse"
+        pool slow "{\"type\": \"loop\", \"path\": \"$BATS_TEST_TMPDIR/fuse\"}"
+        stopwatch
+        check '{"timeoutSeconds": 3}'
+        took_at_most 14
+        is "$(row 'pool slow' state) - $(row 'pool slow' found)" 'unknown - no answer in time: a filesystem, a device or a program hangs'
+        is "$status $(row clock state)" '0 ok'
+        assert_no_helper_processes
+        kill -KILL "$BACKGROUND_PID"
+}
+
+# bats test_tags=kernel
+@test "a call that the kernel lacks is missing for every program" {
+        with_failing fsopen ENOSYS
+        check
+        is "$status $(row fsopen state)" '1 missing'
+        is "$(missing)" fsopen
+        is "$(row fsopen found)" 'the kernel has no fsopen, or a seccomp filter hides it'
+        [[ $(row fsopen advice) == 'use Linux 5.2 or later'* ]]
+        with_failing pidfd_open ENOSYS
+        check
+        is "$(missing)" pidfd_open
+}
+
+@test "a call that a seccomp filter refuses is missing, too" {
+        with_failing fsopen EPERM
+        check
+        is "$status $(missing)" '1 fsopen'
+        is "$(row fsopen found)" 'a seccomp filter or a security module refuses fsopen'
+}
+
+@test "calls that only some kernels have fail nothing" {
+        with_failing open_tree_attr ENOSYS
+        check
+        is "$status $(row open_tree_attr state)" '0 missing'
+}
+
+# bats test_tags=kernel
+@test "an id-mapped mount of a filesystem is tried on one that is mounted" {
+        local type
+        for type in ext4 xfs; do
+                make_device "$type"
+                mkdir "$BATS_TEST_TMPDIR/$type"
+                mount "$DEVICE" "$BATS_TEST_TMPDIR/$type"
+        done
+        # no other xfs is mounted where the tests run
+        check
+        is "$(row idmap-ext4 state) $(row idmap-xfs state)" 'ok ok'
+        is "$(row idmap-xfs found)" "tried on $BATS_TEST_TMPDIR/xfs"
+        umount "$BATS_TEST_TMPDIR/xfs"
+        check
+        is "$(row idmap-xfs state) - $(row idmap-xfs advice)" 'unknown - mount one and run host-check again'
+}
+
+@test "a filesystem that something else is mounted over is not tried" {
+        make_device xfs
+        mkdir "$BATS_TEST_TMPDIR/xfs"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/xfs"
+        mount -t tmpfs none "$BATS_TEST_TMPDIR/xfs"
+        check
+        is "$(row idmap-xfs state)" unknown
+}
+
+@test "where no user namespace can be made, nothing is said to be id-mapped" {
+        HELPER_PREFIX=("$(tool at-syscall)" --at unshare:2 --fail ENOSPC --)
+        check
+        is "$(row user-namespaces state)" missing
+        [[ $(row user-namespaces advice) == *user.max_user_namespaces* ]]
+}
+
+@test "a loop device's control file that is another device is missing" {
+        hidden /dev/loop-control
+        check '{"kinds": ["loop"]}'
+        is "$status $(missing)" '1 loop-devices'
+        is "$(row loop-devices found)" '/dev/loop-control is another device, or none'
+}
+
+@test "pmem-namespaces must really start: a libndctl that cannot be loaded is found" {
+        local library
+        library=$(ldd "$(program verbs/pmem-namespaces)" | awk '$1 ~ /^libndctl/ {print $3}')
+        [[ -n $library ]]
+        check
+        is "$(row pmem-namespaces state)" ok
+        hidden "$library"
+        check
+        is "$status $(row pmem-namespaces state)" '0 missing'
+}
+
+# runtime VERSION: a runc that says it is of this version.
+runtime() {
+        printf '#!/bin/sh\necho "runc version %s"\necho "commit: x"\n' "$1" >"$BATS_TEST_TMPDIR/runc"
+        chmod 0755 "$BATS_TEST_TMPDIR/runc"
+        hidden /usr/sbin/runc "$BATS_TEST_TMPDIR/runc"
+}
+
+@test "a runc that ignores uidMappings of mounts is found by its version" {
+        local version
+        for version in 1.1.5+ds1 1.0.0-rc93 1.1.15; do
+                runtime "$version"
+                check
+                is "$(row oci-runtimes state)" missing "$version"
+                [[ $(row oci-runtimes found) == *"runc $version"*'ignores uidMappings of mounts'* ]]
+        done
+        for version in 1.2.0 1.10.1 2.0.0; do
+                runtime "$version"
+                check
+                is "$(row oci-runtimes state)" ok "$version"
+        done
+        is "$status" 0
+}
+
+@test "a runtime that hangs has an unknown version" {
+        printf '#!/bin/sh\nexec sleep 1000\n' >"$BATS_TEST_TMPDIR/runc"
+        chmod 0755 "$BATS_TEST_TMPDIR/runc"
+        hidden /usr/sbin/runc "$BATS_TEST_TMPDIR/runc"
+        check
+        is "$status $(row oci-runtimes state)" '0 unknown'
+        assert_no_helper_processes
+}
+
+@test "without root it tells what it can, and the rest is unknown" {
+        cp -r "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/bin"
+        chmod -R a+rX "$BATS_TEST_TMPDIR/bin"
+        chmod 0755 "$BATS_TEST_TMPDIR"
+        HELPER_PREFIX=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
+        FLEXGRAFT_BIN=$BATS_TEST_TMPDIR/bin check
+        is "$status $(row openat2 state) $(row mkfs.ext4 state)" '0 ok ok'
+        is "$(row root state) $(row fsopen state) $(row idmap-tmpfs state) $(row loop-devices state)" 'unknown unknown unknown unknown'
+        is "$(row fsopen advice)" 'run host-check as root, with all capabilities'
+}
+
+@test "in another user namespace than the node's it is not ready" {
+        HELPER_PREFIX=(unshare --user --map-root-user --)
+        check
+        is "$status" 1
+        [[ " $(missing) " == *' node-user-namespace '* ]]
+}
+
+@test "the table has a line for each row, and the same exit status" {
+        check
+        local rows
+        rows=$(jq '.rows | length' <<<"$json")
+        helper host-check --table
+        is "$status $stderr" '0 '
+        is "$(wc -l <<<"${output%$'\n'}")" "$((rows + 1))"
+        [[ $output == 'STATE '*'REQUIRED '*'NAME '*'FOUND, AND WHAT TO DO'* ]]
+        pool big "{\"type\": \"loop\", \"path\": \"$BATS_TEST_TMPDIR/nosuch\"}"
+        helper host-check --table '{"timeoutSeconds": 60}'
+        is "$status" 1
+        grep -qE '^missing +yes +pool big +' <<<"$output"
+        helper host-check --table '{"nonesuch": 1}'
+        is "$status $output$stderr" $'2 host-check: the request cannot be understood: unknown key "nonesuch"\n'
+}
+
+# with_modules LIST LINE: the next calls see this line in a list of the running kernel's modules, and no other.
+with_modules() {
+        mkdir -p "$BATS_TEST_TMPDIR/modules/$(uname -r)"
+        touch "$BATS_TEST_TMPDIR/modules/$(uname -r)"/modules.{dep,builtin}
+        echo "$2" >"$BATS_TEST_TMPDIR/modules/$(uname -r)/$1"
+        mkdir "$BATS_TEST_TMPDIR/upper"
+        # shellcheck disable=SC2016 # expanded by that shell
+        HELPER_PREFIX=(unshare -m sh -c 'mount -t tmpfs none "$1/upper" && mkdir "$1/upper/u" "$1/upper/w" &&
+                mount -t overlay -o "lowerdir=/usr/lib,upperdir=$1/upper/u,workdir=$1/upper/w" none /usr/lib && mkdir -p /usr/lib/modules &&
+                mount --bind "$1/modules" /usr/lib/modules && shift && exec "$@"' sh "$BATS_TEST_TMPDIR")
+}
+
+# bats test_tags=kernel
+@test "a module that is built into the kernel is there; its file may be written with dashes" {
+        [[ ! -e /sys/module/dm_thin_pool && ! -e /sys/module/dm_raid ]] || skip 'the kernel has these modules'
+        with_modules modules.builtin kernel/drivers/md/dm-thin-pool.ko
+        check
+        is "$(row dm-thin-pool state) - $(row dm-thin-pool found)" 'ok - it is built into the kernel'
+        is "$(row dm-raid state)" missing
+}

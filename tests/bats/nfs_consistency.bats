@@ -1,0 +1,216 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# NFS with remapped owners: what one container writes, another sees when NFS says so: when it opens the file, or gets a lock.
+#
+# A kernel that has no NFS skips all of this; scripts/guest-run has one that has it.
+# bats file_tags=kernel,nfs
+
+load helpers
+load remap_helpers
+load nfs_helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+        nfs_server_begin
+}
+
+teardown_file() {
+        nfs_server_end
+}
+
+setup() {
+        nfs_needs_kernel
+        remap_setup
+        nfs_setup
+}
+
+teardown() {
+        nfs_teardown remap_teardown
+}
+
+# two_clients VERSION: containers A and B, each with the export at /data. B is the current one, and has a session.
+two_clients() {
+        local base
+        A=
+        for base in 100000 200000; do
+                remap_container plain "$base"
+                install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
+                join_server
+                [[ $1 != 3,lock ]] || begin_lock_services
+                mount_nfs "\"ids\": \"remap\", \"options\": \"vers=$1\""
+                A=${A:-$CONTAINER_PID}
+        done
+        B=$CONTAINER_PID
+        talk /bin/file-session
+}
+
+# begin_lock_services: what locks of NFS 3 need in the network of a client; containers have none, so that nolock is the default.
+begin_lock_services() {
+        background_ready nsenter --target "$CONTAINER_PID" --net unshare --mount --propagation private --pid --fork --kill-child bash -c '
+                mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/{sm,sm.bak}
+                rpcbind -f & until rpcinfo -s 127.0.0.1 >/dev/null 2>&1; do sleep 0.1; done
+                rpc.statd -F --no-notify & until rpcinfo -t 127.0.0.1 status >/dev/null 2>&1; do sleep 0.1; done
+                echo ready; wait'
+}
+
+in_a() {
+        use_container "$A"
+        in_container "$@"
+        use_container "$B"
+}
+
+# does COMMAND RESULT: the session in B.
+does() {
+        tell "$1"
+        answer "${2-ok}"
+}
+
+# check_opening VERSION: close-to-open.
+check_opening() {
+        local i
+        two_clients "$1"
+        for i in 1 2 3; do
+                in_a sh -c 'printf first >/data/file'
+                does "open r /data/file"
+                does size 5
+                does read first
+                does close
+                in_a sh -c 'printf second-longer >/data/file'
+                does "open r /data/file"
+                does read second-longer
+                does size 13
+                does close
+                in_a sh -c 'printf SECOND-LONGER >/data/file'
+                does "open r /data/file"
+                does read SECOND-LONGER
+                does close
+                # the name is another file's
+                in_a sh -c 'printf replaced >/data/new; mv /data/new /data/file'
+                does "open r /data/file"
+                does read replaced
+                does close
+        done
+        in_a mv /data/file /data/moved
+        does "open r /data/moved"
+        does read replaced
+        does close
+}
+
+# check_gone VERSION: the export has no file any more that one container removed, though its kernel still remembers it.
+check_gone() {
+        two_clients "$1"
+        in_a sh -c 'printf first >/data/file; printf second >/data/other; touch /pin /pin2; mount --bind /data/file /pin; mount --bind /data/other /pin2'
+        does "open r /data/file"
+        does read first
+        does close
+        in_a sh -c 'printf replaced >/data/new; mv /data/new /data/file; rm /data/other'
+        is "$(ls -A "$EXPORTED")" file
+        does "open r /data/file"
+        does read replaced
+        does close
+        in_a umount /pin /pin2
+}
+
+# check_locking VERSION
+check_locking() {
+        local kind i
+        two_clients "$1"
+        for kind in posix ofd flock; do
+                for i in 1 2; do
+                        in_a sh -c 'printf first >/data/file'
+                        does "open w /data/file"
+                        does "lock $kind"
+                        does read first
+                        does "unlock $kind"
+                        in_a sh -c 'printf second-longer >/data/file'
+                        does "lock $kind"
+                        does size 13
+                        does read second-longer
+                        does "unlock $kind"
+                        in_a sh -c 'printf SECOND-LONGER >/data/file'
+                        does "lock $kind"
+                        does read SECOND-LONGER
+                        does "write other!"
+                        does "unlock $kind"
+                        does close
+                        is "$(in_a cat /data/file)" other!-LONGER
+                done
+        done
+}
+
+# check_counting VERSION: each adds one under a lock, without closing the file; and lines.
+check_counting() {
+        local kind jobs pid
+        two_clients "$1"
+        for kind in posix flock; do
+                in_a sh -c 'printf 00000000 >/data/number; : >/data/lines'
+                jobs=()
+                for pid in "$A" "$B"; do
+                        use_container "$pid"
+                        in_container /bin/file-session count "$kind" /data/number "${FLEXGRAFT_NFS_STEPS:-30}" & jobs+=($!)
+                        in_container /bin/file-session line "$kind" /data/lines "${FLEXGRAFT_NFS_STEPS:-30}" "$pid" & jobs+=($!)
+                done
+                for pid in "${jobs[@]}"; do wait "$pid"; done
+                is "$((10#$(<"$EXPORTED/number")))" "$((2 * ${FLEXGRAFT_NFS_STEPS:-30}))" "the number, with $kind"
+                is "$(sort "$EXPORTED/lines" | uniq -c | awk '{ print $1 }' | xargs)" "${FLEXGRAFT_NFS_STEPS:-30} ${FLEXGRAFT_NFS_STEPS:-30}" "lines"
+        done
+}
+
+# check_sqlite VERSION
+check_sqlite() {
+        two_clients "$1"
+        sqlite_storm "$A" "$B" /data/base.db "${FLEXGRAFT_SQLITE_SECONDS:-20}"
+        is "$(sqlite_look "$EXPORTED/base.db")" ok
+}
+
+@test "over NFS 3, what was written and closed is there whole when the file is opened" {
+        check_opening 3
+}
+
+# bats test_tags=kernel_too
+@test "over NFS 4.0, what was written and closed is there whole when the file is opened" {
+        check_opening 4.0
+}
+
+@test "over NFS 4.2, what was written and closed is there whole when the file is opened" {
+        check_opening 4.2
+}
+
+@test "over NFS 3, a file that one container removes or replaces is gone for others while its kernel remembers it" {
+        check_gone 3
+}
+
+@test "over NFS 4.2, a file that one container removes or replaces is gone for others while its kernel remembers it" {
+        check_gone 4.2
+}
+
+@test "over NFS 3, who gets a lock sees the size and the content that the file has by then" {
+        check_locking 3,lock
+}
+
+# bats test_tags=kernel_too
+@test "over NFS 4.0, who gets a lock sees the size and the content that the file has by then" {
+        check_locking 4.0
+}
+
+@test "over NFS 4.2, who gets a lock sees the size and the content that the file has by then" {
+        check_locking 4.2
+}
+
+# bats test_tags=kernel_too
+@test "over NFS 3, two containers count in one file under locks, and no step is lost" {
+        check_counting 3,lock
+}
+
+@test "over NFS 4.2, two containers count in one file under locks, and no step is lost" {
+        check_counting 4.2
+}
+
+# bats test_tags=kernel_too
+@test "over NFS 3, two containers that write one SQLite database leave it intact" {
+        check_sqlite 3,lock
+}
+
+@test "over NFS 4.2, two containers that write one SQLite database leave it intact" {
+        check_sqlite 4.2
+}

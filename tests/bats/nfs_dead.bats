@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A hard-mounted NFS server that is dead, with data that it has not got: nothing of ours waits for it for ever, and who wrote can be killed.
+#
+# A kernel that has no NFS skips all of this; scripts/guest-run has one that has it.
+# bats file_tags=kernel,nfs
+
+load helpers
+load driver_helpers
+load nfs_helpers
+bats_require_minimum_version 1.5.0
+
+# show_processes PATTERN: those that match, with where in the kernel they wait; fails, so that the test does.
+show_processes() {
+        # pgrep does not say where a process waits
+        # shellcheck disable=SC2009
+        ps -eo pid,ppid,stat,wchan:24,comm,args | grep -E "$1"
+        return 1
+}
+
+setup_file() {
+        nfs_server_begin
+}
+
+teardown_file() {
+        nfs_server_end
+}
+
+setup() {
+        DRIVER=''
+        nfs_needs_kernel
+        bed_setup
+        nfs_setup
+}
+
+teardown() {
+        nfs_teardown
+}
+
+# none_left: no process of remap is left.
+none_left() {
+        [[ -z $(pgrep -x 'remap-(keeper|daemon|closer|forcer)') ]]
+}
+
+# nothing_left_in SECONDS
+nothing_left_in() {
+        local start=$SECONDS
+        wait_until "$1" none_left || show_processes 'remap|file|dd|PID'
+        echo "# nothing is left after $((SECONDS - start)) s" >&3
+}
+
+# write_to_the_dead: three writers in the container, with files open, and then no server.
+write_to_the_dead() {
+        local i
+        for i in 1 2 3; do
+                # shellcheck disable=SC2016 # the container's shell has them
+                background in_container sh -c 'exec 5>/data/file'$i'; echo text >&5; : >/tmp/begun'$i'; while test ! -e /tmp/go; do sleep 0.1; done
+                        while :; do dd if=/dev/zero bs=64k count=16 >&5 2>/dev/null || exit; done'
+                wait_until 10 in_container test -e "/tmp/begun$i"
+        done
+        freeze_server
+        in_container touch /tmp/go
+        sleep 3
+}
+
+@test "of a container that ends with data unwritten to a dead server nothing is left soon" {
+        start_client plain
+        mount_nfs
+        write_to_the_dead
+        kill -KILL "$CONTAINER_PID"
+        wait_until 40 process_is_gone "$CONTAINER_PID" || show_processes 'remap|file|dd|PID'
+        nothing_left_in 40
+}
+
+@test "after a removal by force, with data unwritten to a dead server, nothing is left soon when the writers are killed" {
+        start_client plain
+        mount_nfs
+        write_to_the_dead
+        helper mount-remove "$(remove_request /data | sed 's/}$/, "force": true, "timeoutSeconds": 5}/')"
+        assert_success
+        pkill -KILL -f 'exec 5>/data/file'
+        pkill -KILL -x dd || :
+        nothing_left_in 40
+}
+
+@test "what a container wrote before it ended is on the server when that answers again" {
+        start_client plain
+        mount_nfs
+        # shellcheck disable=SC2016 # the container's shell has them
+        background in_container sh -c 'exec 5>/data/file; dd if=/dev/zero bs=64k count=200 >&5 2>/dev/null; : >/tmp/written; sleep 1000'
+        wait_until 20 in_container test -e /tmp/written
+        freeze_server
+        kill -KILL "$CONTAINER_PID"
+        sleep 3
+        thaw_server
+        nothing_left_in 30
+        is "$(stat -c %s "$EXPORTED/file")" $((64 * 1024 * 200)) "bytes on the server"
+}
+
+@test "a writer in a dead server's volume ends when the volume is unmounted and it is killed" {
+        driver_setup k8s~nfs
+        join_node
+        driver_attaches
+        lifecycle_up data "server=$NFS_ADDRESS" "share=$EXPORT"
+        local dir writer start
+        dir=$(pod_dir data)
+        # shellcheck disable=SC2016 # its own shell has them
+        background bash -c 'exec 5>"$1/file"; echo text >&5; while test ! -e "$2"; do sleep 0.1; done
+                while :; do dd if=/dev/zero bs=64k count=16 >&5 2>/dev/null || exit; done' - "$dir" "$BATS_TEST_TMPDIR/go"
+        writer=$BACKGROUND_PID
+        wait_until 10 test -s "$dir/file"
+        freeze_server
+        touch "$BATS_TEST_TMPDIR/go"
+        sleep 3
+        echo "# unmounting" >&3
+        CALL_TIMEOUT=30 call unmount "$dir"
+        assert_success
+        is "$(node_mounts_at "$dir")" 0
+        pkill -KILL -P "$writer" || :
+        kill -KILL "$writer" || :
+        start=$SECONDS
+        echo "# killed" >&3
+        wait_until 40 process_is_gone "$writer" || show_processes ' D|PID'
+        wait_until 40 nothing_in_d || show_processes ' D|PID'
+        echo "# the writer ended after $((SECONDS - start)) s" >&3
+}
+
+nothing_in_d() {
+        [[ -z $(ps -eo stat=,comm= | awk '$1 ~ /^D/ && $2 !~ /^kworker/') ]]
+}

@@ -1,0 +1,245 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Pools of type nfs: one directory of a share per volume, with the parameters of csi-driver-nfs. What needs a server is skipped where the
+# kernel has none; scripts/guest-run has one.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load named_helpers
+load nfs_helpers
+load sweep_helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+        nfs_server_begin
+}
+
+teardown_file() {
+        nfs_server_end
+}
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+}
+
+teardown() {
+        [[ -z ${EXPORT:-} ]] || { nfs_teardown && return; }
+        driver_teardown
+}
+
+# nfs_pool [MEMBERS]: the pool "share" of the test's export; its file has further members, as JSON text.
+nfs_pool() {
+        printf '{"name": "share", "type": "nfs", "server": "%s", "share": "%s"%s}\n' "$NFS_ADDRESS" "${EXPORT:-/srv}" "${1:+, $1}" \
+                >"$FLEXGRAFT_POOLS/share.json"
+}
+
+# with_server: an export, which the node reaches.
+with_server() {
+        nfs_needs_kernel
+        nfs_setup
+        join_node
+}
+
+# made_share [NAME [MEMBERS]]
+made_share() {
+        created "$(named "${1:-data}" "\"size\": \"8m\", \"pool\": \"share\"${2:+, $2}")"
+}
+
+# on_server: what the export has, but flexgraft's trash.
+on_server() {
+        find "$EXPORTED" -mindepth 1 ! -name .flexgraft-trash -printf '%P\n' | sort | paste -sd' '
+}
+
+@test "the keys of a pool of type nfs are checked" {
+        local wrong
+        for wrong in '"subDir": "../x"' '"subDir": "/x"' '"subDir": "a//b"' '"subDir": ".x"' '"subDir": "a/../b"' '"onDelete": "burn"' \
+                '"mountPermissions": "9"' '"mountOptions": "soft"'; do
+                nfs_pool "$wrong"
+                create '{"name": "data", "size": "1m", "pool": "share"}'
+                refused EBADMSG "${wrong%%\":*}"
+        done
+        is "$(provisioned)" ''
+}
+
+@test "a subDir that wants a name of Kubernetes is refused without it, and with one that leads elsewhere" {
+        nfs_pool '"subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}"'
+        create '{"name": "data", "size": "1m", "pool": "share"}'
+        refused EINVAL csi.storage.k8s.io/pvc/namespace
+        create '{"name": "data", "size": "1m", "pool": "share", "parameters": {"csi.storage.k8s.io/pvc/namespace": "..", "csi.storage.k8s.io/pvc/name": "x"}}'
+        refused EINVAL "must be a name of Kubernetes"
+        is "$(provisioned)" ''
+}
+
+@test "volume-list and volume-capacity ask no server, and mount-volume refuses such a volume" {
+        NFS_ADDRESS=192.0.2.1 nfs_pool
+        measured '{"pool": "share"}'
+        assert_field '.pools[0] | [.name, has("total"), has("problem")] | map(tostring) | join(" ")' "share false false"
+        listed '{"pool": "share"}'
+        start_container plain
+        mount_volume data /data '"create": {"size": "1m", "pool": "share"}'
+        assert_failure EOPNOTSUPP
+        is "$(provisioned)" ''
+}
+
+# bats test_tags=kernel,nfs
+@test "a volume is a directory of the share, with the mode of the pool, deleted with what is in it" {
+        with_server
+        nfs_pool '"mountPermissions": "0770", "mountOptions": ["vers=4.2", "soft"]'
+        made_share
+        assert_field '.volume | [.id, .path, .sizeEnforced] | map(tostring) | join(" ")' "data $NFS_ADDRESS:$EXPORT/data false"
+        is "$(stat -c %a "$EXPORTED/data")" 770
+        made_share
+        existed true
+        is "$(node_nfs_mounts)" ''
+        listed
+        assert_field '.volumes[0] | [.name, .health, .path] | join(" ")' "data ok $NFS_ADDRESS:$EXPORT/data"
+        mkdir -p "$EXPORTED/data/a/b/c/d"
+        touch "$EXPORTED/data/a/b/file"
+        ln -s / "$EXPORTED/data/a/root"
+        chown -R 100000:100000 "$EXPORTED/data"
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)|$(node_nfs_mounts)" "||"
+        # over NFS 3 too
+        nfs_pool '"mountOptions": ["vers=3", "nolock"]'
+        made_share
+        is "$(stat -c %a "$EXPORTED/data")" 755
+        mkdir -p "$EXPORTED/data/a/b"
+        removed '{"name": "data"}'
+        is "$(on_server)" ''
+        # made over one version, deleted over another
+        made_share
+        touch "$EXPORTED/data/file"
+        nfs_pool
+        removed '{"name": "data"}'
+        is "$(on_server)" ''
+}
+
+node_nfs_mounts() {
+        awk '$0 ~ / - nfs/' /proc/self/mountinfo
+}
+
+# bats test_tags=kernel,nfs
+@test "onDelete retain keeps a directory, archive renames it, and neither keeps an empty one" {
+        local pvc='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
+        with_server
+        nfs_pool '"onDelete": "retain"'
+        made_share
+        removed '{"name": "data"}'
+        is "$(on_server)" ''
+        made_share
+        touch "$EXPORTED/data/file"
+        removed '{"name": "data"}'
+        is "$(on_server)" "data data/file"
+        create '{"name": "data", "size": "8m", "pool": "share"}'
+        refused EEXIST adopt
+        created '{"name": "data", "pool": "share", "id": "data"}'
+        removed '{"name": "data", "reclaimPolicy": "recycle"}'
+        is "$(on_server)" data
+        rmdir "$EXPORTED/data"
+        nfs_pool '"onDelete": "archive", "subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}"'
+        made_share data "$pvc"
+        touch "$EXPORTED/team/claim/file"
+        removed '{"name": "data"}'
+        is "$(on_server)" "archived-team archived-team/claim archived-team/claim/file team"
+        made_share data "$pvc"
+        touch "$EXPORTED/team/claim/other"
+        remove '{"name": "data"}'
+        refused EEXIST "archived-team/claim"
+        rm -r "$EXPORTED/archived-team/claim"
+        removed '{"name": "data"}'
+        is "$(on_server)" "archived-team archived-team/claim archived-team/claim/other team"
+}
+
+# bats test_tags=kernel,nfs
+@test "volume-delete refuses a directory of the share that a pod of the node has mounted" {
+        with_server
+        nfs_pool
+        made_share
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/data")
+        make_dir "$(pod_dir data)"
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_success
+        touch "$(pod_dir data)/file"
+        remove '{"name": "data"}'
+        refused EBUSY "$(pod_dir data)"
+        [[ -e $EXPORTED/data/file ]]
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "|"
+}
+
+# bats test_tags=kernel,nfs
+@test "what another node has made under a volume's name is not deleted" {
+        with_server
+        nfs_pool
+        # a volume-create that was killed before it made the directory
+        made_share
+        sed -i 's/"stage":"created"/"stage":"creating"/' "$STATE_DIR/provisioned/data.json"
+        touch "$EXPORTED/data/file"
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "data data/file|"
+        rm -r "$EXPORTED/data"
+        # a volume-delete that was killed when it had removed the directory
+        made_share
+        sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/data.json"
+        rmdir "$EXPORTED/data"
+        mkdir "$EXPORTED/data"
+        touch "$EXPORTED/data/file"
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "data data/file|"
+}
+
+# bats test_tags=kernel,nfs
+@test "nothing is moved into a trash directory that others can look into, or that is another's" {
+        with_server
+        nfs_pool
+        made_share
+        touch "$EXPORTED/data/file"
+        mkdir -m 0777 "$EXPORTED/.flexgraft-trash"
+        chmod 0777 "$EXPORTED/.flexgraft-trash"
+        remove '{"name": "data"}'
+        refused EPERM flexgraft-trash
+        chmod 0700 "$EXPORTED/.flexgraft-trash"
+        chown 1000 "$EXPORTED/.flexgraft-trash"
+        remove '{"name": "data"}'
+        refused EPERM flexgraft-trash
+        is "$(on_server)" "data data/file"
+        is "$(ls "$EXPORTED/.flexgraft-trash")" ''
+        rmdir "$EXPORTED/.flexgraft-trash"
+        removed '{"name": "data"}'
+        is "$(on_server)" ''
+}
+
+# bats test_tags=kernel,nfs
+@test "a server that refuses, and symbolic links on the share, are failures that leave nothing" {
+        with_server
+        nfs_pool '"subDir": "${pvc.metadata.namespace}/x"'
+        mkdir "$BATS_TEST_TMPDIR/elsewhere"
+        ln -s "$BATS_TEST_TMPDIR/elsewhere" "$EXPORTED/team"
+        create '{"name": "data", "size": "1m", "pool": "share", "parameters": {"csi.storage.k8s.io/pvc/namespace": "team"}}'
+        refused ENOTDIR
+        is "$(ls "$BATS_TEST_TMPDIR/elsewhere")$(provisioned)" ''
+        printf '{"type": "nfs", "server": "%s", "share": "/srv"}\n' "$NFS_REFUSING" >"$FLEXGRAFT_POOLS/share.json"
+        create '{"name": "data", "size": "1m", "pool": "share"}'
+        refused ECONNREFUSED
+        is "$(provisioned)" ''
+}
+
+# bats test_tags=kernel,nfs,sweep
+@test "volume-create and volume-delete on a share killed at some calls: again succeeds, and nothing is left" {
+        local create delete
+        with_server
+        nfs_pool
+        made_share
+        removed '{"name": "data"}'
+        create=$(program volume-create) delete=$(program volume-delete)
+        WIDER=4 LABEL=volume-create sweep --failure-status-max 1 --kill --watch tree "$STATE_DIR" --watch tree "$EXPORTED" --watch mounts self -- \
+                act "$create" '{"name": "data", "size": "1m", "pool": "share"}' ';' call "$create" '{"name": "data", "size": "1m", "pool": "share"}' ';' \
+                sh "test -d '$EXPORTED/data'" ';' call "$delete" '{"name": "data"}' ';' same ';'
+        WIDER=4 LABEL=volume-delete sweep --failure-status-max 1 --kill --watch tree "$STATE_DIR" --watch tree "$EXPORTED" --watch mounts self -- \
+                call "$create" '{"name": "data", "size": "1m", "pool": "share"}' ';' sh "mkdir -p '$EXPORTED/data/a/b'" ';' \
+                act "$delete" '{"name": "data"}' ';' call "$delete" '{"name": "data"}' ';' same ';'
+}

@@ -1,0 +1,521 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# "persist": what is wanted in a container is there whenever it runs, and only there.
+
+load helpers
+load hook_helpers
+load volume_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        hook_setup
+        needs mount-remove mount-tmpfs mount-batch
+        rm "$FLEXGRAFT_POLICY" # what root wants needs none
+        echo text >"$SOURCE/file"
+        FIRST='cat /data/file >/first 2>&1; stat -c %u:%g /data/file >>/first 2>&1; exec container-init --pause 1 >/dev/null'
+}
+
+teardown() {
+        bed_teardown
+}
+
+# ---- lives of a container
+
+# live RUNTIME: the bundle's container is started, for the first time or again.
+live() {
+        create_bundle "$1" || return 1
+        runtime "$1" start "$BUNDLE_ID"
+        is "$status" 0 "exit status of $1 start"
+}
+
+# lives RUNTIME [ANNOTATIONS]: a new container of a bundle of its own.
+lives() {
+        local own='{}'
+        make_bundle "${2:-$own}" "$FIRST"
+        live "$1"
+}
+
+# again [RUNTIME]: it ends, and is started again.
+again() {
+        stop_container
+        live "${1:-crun}"
+}
+
+# wish TARGET [MORE]: a request of mount-bind for the bundle's container that is to stay.
+wish() {
+        printf '{"container": "%s", "source": "%s", "target": "%s", "persist": true%s}' "$BUNDLE_ID" "$SOURCE" "$1" "${2:+, $2}"
+}
+
+mount_wish() {
+        helper mount-bind "$(wish "$@")"
+        assert_success
+}
+
+# wishes: the targets of what is wanted anywhere.
+wishes() {
+        [[ ! -d $STATE_DIR/wanted ]] || find "$STATE_DIR/wanted" -name '*.json' -exec jq -r '.mounts[].target' {} + | sort | paste -sd,
+}
+
+assert_wishes() {
+        is "$(wishes)" "$1" "what is wanted"
+}
+
+# listed_at TARGET: its states and whether it is wanted, of all that mount-list has there.
+listed_at() {
+        helper mount-list '{}'
+        assert_success
+        jq -r --arg target "$1" '[.mounts[] | select(.target == $target) | "\(.state) \(.wanted)"] | sort | join(",")' <<<"$json"
+}
+
+# first: what the container's first instruction saw of /data.
+first() {
+        wait_until 10 test -s "$CONTAINER_ROOTFS/first" && wait_until 10 is_started "$CONTAINER_PID" && cat "$CONTAINER_ROOTFS/first"
+}
+
+comes_back() {
+        lives "$1"
+        mount_wish /data
+        assert_field .mount.alreadyMounted false
+        is "$(listed_at /data)" "present true"
+        rm "$CONTAINER_ROOTFS/first"
+        again "$1"
+        is "$(first)" $'text\n0:0' "what the first instruction saw"
+        assert_mounts_at /data 1
+        is "$(listed_at /data)" "present true"
+        is "$(records | grep -c ^mounts/)" 1 "number of records"
+}
+
+@test "crun: what is wanted is there before the first instruction of the next life, with the right owners" {
+        comes_back crun
+}
+
+@test "runc: what is wanted is there before the first instruction of the next life, with the right owners" {
+        comes_back runc
+}
+
+@test "it comes back life after life, until mount-remove" {
+        lives crun
+        mount_wish /data
+        again
+        again
+        assert_mounts_at /data 1
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .alreadyRemoved false
+        assert_wishes ''
+        again
+        assert_mounts_at /data 0
+}
+
+@test "what was mounted without persist does not come back" {
+        lives crun
+        helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        is "$(listed_at /data)" "present false"
+        again
+        assert_mounts_at /data 0
+}
+
+@test "several come back, parents before children, whatever their kind" {
+        lives crun
+        mount_wish /data/below/bind
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data/below/bind\"}"
+        assert_success
+        helper mount-batch "{\"container\": \"$BUNDLE_ID\", \"persist\": true, \"mounts\": [
+                {\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data/below/bind\"},
+                {\"type\": \"tmpfs\", \"target\": \"/data\", \"size\": \"1m\"},
+                {\"type\": \"tmpfs\", \"target\": \"/once\", \"persist\": false},
+                {\"destination\": \"/oci\", \"type\": \"bind\", \"source\": \"$SOURCE\", \"options\": [\"ro\", \"rbind\"]}]}"
+        assert_success
+        assert_wishes /data,/data/below/bind,/oci
+        again
+        assert_mounts_at /data 1
+        assert_mounts_at /data/below/bind 1
+        assert_mounts_at /oci 1
+        assert_options /oci ro
+        assert_mounts_at /once 0
+        is "$(in_container cat /data/below/bind/file)" text
+}
+
+@test "a volume by its name comes back, and mount-remove detaches it" {
+        needs mount-volume volume-create
+        volume_setup
+        created '{"name": "db", "size": "8Mi"}'
+        lives runc # which runs hooks in the mount namespace of the node here
+        helper mount-volume "{\"container\": \"$BUNDLE_ID\", \"volume\": \"db\", \"target\": \"/data\", \"persist\": true}"
+        assert_success
+        in_container sh -c 'echo kept >/data/file'
+        again runc
+        is "$(in_container cat /data/file)" kept
+        again runc
+        is "$(in_container cat /data/file)" kept
+        is "$(listed_at /data)" "present true"
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes ''
+        removed '{"name": "db"}'
+}
+
+# ---- what comes back
+
+@test "a volume that was deleted and made anew under its name does not come back in the place of the first" {
+        needs mount-volume volume-create
+        volume_setup
+        created '{"name": "db", "size": "8Mi"}'
+        lives runc # which runs hooks in the mount namespace of the node here
+        helper mount-volume "{\"container\": \"$BUNDLE_ID\", \"volume\": \"db\", \"target\": \"/data\", \"persist\": true}"
+        assert_success
+        stop_container
+        removed '{"name": "db"}'
+        created '{"name": "db", "size": "8Mi"}'
+        runtime runc create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        ((status != 0))
+        [[ $output$stderr == *'another one than the one that'* ]]
+        is "$(loops_of_test)" ""
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        live runc
+        removed '{"name": "db"}'
+}
+
+@test "a block device comes back as long as its name leads to the same filesystem" {
+        needs mount-block
+        make_device ext4
+        lives runc
+        helper mount-block "{\"container\": \"$BUNDLE_ID\", \"source\": \"$DEVICE\", \"target\": \"/data\", \"persist\": true}"
+        assert_success
+        again runc
+        assert_mounts_at /data 1
+        stop_container
+        mkfs.ext4 -q -F "$DEVICE"
+        runtime runc create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        ((status != 0))
+        [[ $output$stderr == *'another one than the one that'* ]]
+}
+
+@test "persist is refused for a raw device, and for a filesystem without a UUID" {
+        needs mount-block
+        make_device squashfs
+        lives crun
+        helper mount-block "{\"container\": \"$BUNDLE_ID\", \"source\": \"$DEVICE\", \"target\": \"/dev/disk\", \"raw\": true, \"persist\": true}"
+        assert_failure EOPNOTSUPP
+        shows 'not for raw devices'
+        helper mount-block "{\"container\": \"$BUNDLE_ID\", \"source\": \"$DEVICE\", \"target\": \"/data\", \"persist\": true}"
+        assert_failure EOPNOTSUPP
+        shows 'a filesystem with a UUID'
+        assert_wishes ''
+        assert_mounts_at /data 0
+}
+
+# ---- whose wish it is
+
+@test "another container of the same name, of another bundle, gets nothing" {
+        local id
+        lives crun
+        mount_wish /data
+        id=$BUNDLE_ID
+        stop_container
+        make_bundle '{}' "$FIRST"
+        BUNDLE_ID=$id
+        live crun
+        assert_mounts_at /data 0
+        is "$(listed_at /data)" "wanted true"
+}
+
+@test "another container of the same name gets nothing, though its bundle is made anew at the same path" {
+        local bundle copy=$BATS_TEST_TMPDIR/copy
+        lives crun
+        mount_wish /data
+        bundle=$BUNDLE
+        stop_container
+        cp -a "$bundle" "$copy"
+        rm -rf "$bundle"
+        mv "$copy" "$bundle"
+        live crun
+        assert_mounts_at /data 0
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_wishes /data
+}
+
+@test "an annotation cannot ask for persist, and gives way to what is wanted on its target" {
+        local annotations
+        open_policy .
+        annotations=$(annotation '[{"type": "tmpfs", "target": "/data"}, {"type": "tmpfs", "target": "/own"}]')
+        lives crun "$annotations"
+        assert_mounts_at /own 1
+        helper mount-bind "$(wish /data '"replace": true')"
+        assert_success
+        again
+        assert_mounts_at /own 1
+        is "$(in_container cat /data/file)" text
+        stop_container
+        make_bundle "$(annotation '[{"type": "tmpfs", "target": "/data", "persist": true}]')" 'echo ran'
+        run_bundle crun
+        (( status != 0 ))
+        [[ $output != *ran* ]]
+        start_container plain-created
+        ask '[{"type": "tmpfs", "target": "/data", "persist": true}]'
+        hook createRuntime
+        assert_complaint 2 'annotation io.flexgraft.mounts: "persist" is not allowed'
+}
+
+@test "no policy limits what root wanted, and no annotation is needed" {
+        lives crun
+        mount_wish /data
+        policy '{"kinds": []}'
+        again
+        assert_mounts_at /data 1
+}
+
+# ---- what is refused
+
+@test "persist is refused for what cannot be known again: a process, a pod, another container's directory, an id" {
+        lives crun
+        for container in "$CONTAINER_PID" "{\"pid\": $CONTAINER_PID}" "{\"procDir\": \"/proc/$CONTAINER_PID\"}" '{"pod": "default/web"}'; do
+                helper mount-bind "{\"container\": $container, \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": true}"
+                assert_not_understood
+                shows 'persist: needs a container by its id or its unit'
+        done
+        helper mount-container-to-container "{\"from\": {\"container\": $CONTAINER_PID, \"path\": \"/tmp\"}, \"to\": {\"container\": \"$BUNDLE_ID\", \"path\": \"/data\"}, \"persist\": true}"
+        assert_not_understood
+        shows 'persist: is not for a source in another container'
+        helper mount-bind "$(wish /data '"id": "mine"')"
+        assert_not_understood
+        shows 'persist: is not for a mount with an \"id\" of your choice'
+        assert_wishes ''
+        assert_mounts_at /data 0
+}
+
+@test "persist is refused with an option that may hold a secret" {
+        lives crun
+        helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"options\": \"password=abc\", \"persist\": true}"
+        assert_not_understood
+        shows 'may hold a secret'
+        [[ $output != *abc* ]]
+        assert_wishes ''
+}
+
+@test "a failed call leaves no wish, and an earlier wish as it was" {
+        lives crun
+        helper mount-bind "$(wish /tmp)"
+        assert_failure EBUSY
+        assert_wishes ''
+        mount_wish /data
+        before=$(cat "$STATE_DIR"/wanted/*.json)
+        helper mount-bind "$(wish /data '"readOnly": true')"
+        assert_failure EBUSY
+        is "$(cat "$STATE_DIR"/wanted/*.json)" "$before"
+        helper mount-batch "{\"container\": \"$BUNDLE_ID\", \"persist\": true, \"mounts\": [
+                {\"type\": \"tmpfs\", \"target\": \"/other\"}, {\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": false},
+                {\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/bin/busybox\"}]}"
+        (( status != 0 ))
+        is "$(cat "$STATE_DIR"/wanted/*.json)" "$before"
+}
+
+@test "a dry run wants nothing" {
+        lives crun
+        helper mount-bind "$(wish /data '"dryRun": true')"
+        assert_success
+        shows 'write down whether it is wanted'
+        assert_wishes ''
+        [[ ! -e $STATE_DIR/wanted ]]
+}
+
+# ---- what is wanted changes
+
+@test "the same request twice writes the wish once" {
+        local file
+        lives crun
+        mount_wish /data
+        file=$(echo "$STATE_DIR"/wanted/*.json)
+        before=$(stat -c '%i %z' "$file")
+        mount_wish /data
+        assert_field .mount.alreadyMounted true
+        is "$(stat -c '%i %z' "$file")" "$before"
+}
+
+@test "a mount that is there can be wanted later, and no more" {
+        lives crun
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes ''
+        mount_wish /data
+        assert_field .mount.alreadyMounted true
+        is "$(listed_at /data)" "present true"
+        helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes /data
+        helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": false}"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        assert_wishes ''
+        is "$(listed_at /data)" "present false"
+}
+
+@test "a replacement with persist is what comes back" {
+        lives crun
+        mount_wish /data
+        helper mount-bind "$(wish /data '"readOnly": true, "replace": true')"
+        assert_success
+        again
+        assert_mounts_at /data 1
+        assert_options /data ro
+}
+
+@test "what replaces a wish only for now is not replaced by the wish" {
+        lives crun
+        helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"replace\": true, \"persist\": true}"
+        assert_success
+        helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"replace\": true}"
+        assert_success
+        helper mount-batch "{\"container\": \"$BUNDLE_ID\", \"wanted\": true}"
+        assert_failure EBUSY
+        is "$(in_container cat /data/file)" text
+        again
+        is "$(in_container stat -f -c %T /data)" tmpfs
+}
+
+# ---- what is not there
+
+@test "what is wanted in a container that does not run is listed, and can be removed by its target or its id" {
+        local id
+        lives crun
+        mount_wish /data
+        mount_wish /named
+        mount_wish /third
+        stop_container
+        is "$(listed_at /data)" "wanted true"
+        is "$(listed_at /named)" "wanted true"
+        helper mount-list --table
+        [[ $output =~ $BUNDLE_ID\ +/data\ +wanted\ +yes ]]
+        id=$(jq -r '.mounts[] | select(.target == "/third").id' < <("$(program mount-list)" '{}'))
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/named\"}"
+        assert_success
+        assert_wishes /third
+        live crun
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_failure EBUSY
+        shows 'the container runs again'
+        assert_wishes /third
+        stop_container
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_success
+        assert_wishes ''
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_no_records
+}
+
+@test "a running container that only has the same name takes no wish away" {
+        lives crun
+        mount_wish /data
+        stop_container
+        start_container plain
+        mkdir -p "/run/containerd/io.containerd.runtime.v2.task/default/$BUNDLE_ID"
+        echo "$CONTAINER_PID" >"/run/containerd/io.containerd.runtime.v2.task/default/$BUNDLE_ID/init.pid"
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes /data
+}
+
+@test "a container does not start without what is wanted, and says why" {
+        lives crun
+        mount_wish /data
+        stop_container
+        mv "$SOURCE" "$SOURCE.away"
+        runtime crun create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        (( status != 0 ))
+        mv "$SOURCE.away" "$SOURCE"
+        live crun
+        assert_mounts_at /data 1
+}
+
+@test "a container does not start while the record of what is wanted is damaged" {
+        lives crun
+        mount_wish /data
+        stop_container
+        echo torn >"$(echo "$STATE_DIR"/wanted/*.json)"
+        runtime crun create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        (( status != 0 ))
+        helper mount-list '{}'
+        assert_success
+        assert_field '.unreadable | length' 1
+}
+
+@test "where no hook runs, mount-batch with wanted brings back what is wanted, once" {
+        BUNDLE_STAGES='[]'
+        lives crun
+        mount_wish /data
+        mount_wish /made/other
+        again
+        assert_mounts_at /data 0
+        for already in false true; do
+                helper mount-batch "{\"container\": \"$BUNDLE_ID\", \"wanted\": true}"
+                assert_success
+                assert_field '[.mounts[] | .target + " " + (.alreadyMounted | tostring)] | sort | join(",")' "/data $already,/made/other $already"
+        done
+        assert_mounts_at /data 1
+        assert_mounts_at /made/other 1
+        is "$(listed_at /data)" "gone false,present true"
+        helper mount-list '{}'
+        assert_success
+        helper mount-remove "{\"id\": \"$(jq -r '.mounts[] | select(.state == "gone" and .target == "/data").id' <<<"$json")\"}"
+        assert_success
+        assert_wishes /data,/made/other # what ended is another mount than what is wanted and there
+        assert_mounts_at /data 1
+        is "$(listed_at /data)" "present true"
+        helper mount-batch "{\"container\": \"$BUNDLE_ID\", \"wanted\": true, \"mounts\": [{\"type\": \"tmpfs\", \"target\": \"/x\"}]}"
+        assert_not_understood
+}
+
+# ---- cost
+
+@test "a wish is on the disk before its mount is made, and its end before the mount goes" {
+        lives crun
+        at_syscall --log "$BATS_TEST_TMPDIR/log" "$(program mount-bind)" "$(wish /data)"
+        is "$status" 0
+        awk '$3 == "fsync" { syncs++ } $3 == "move_mount" { exit syncs < 2 }' "$BATS_TEST_TMPDIR/log"
+        grep -q ' move_mount' "$BATS_TEST_TMPDIR/log"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" "$(program mount-remove)" "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        is "$status" 0
+        awk '$3 == "fsync" { syncs++ } $3 == "umount2" { exit syncs < 2 }' "$BATS_TEST_TMPDIR/log"
+        grep -q ' umount2' "$BATS_TEST_TMPDIR/log"
+}
+
+@test "a start does not wait for the container that it starts" {
+        local begun
+        lives crun
+        mount_wish /data
+        stop_container
+        begun=$(date +%s%3N)
+        live crun
+        echo "$(($(date +%s%3N) - begun)) ms"
+        (($(date +%s%3N) - begun < 2000))
+}
+
+@test "a start costs the same however much is wanted in other containers" {
+        local one i first
+        lives crun
+        mount_wish /data
+        stop_container
+        make_bundle '{}'
+        CONTAINER_ROOTFS=$BUNDLE/rootfs CONTAINER_PID=1 HOOK_ID=other put_state '{}'
+        at_syscall --count "$(program mount-hook)" createRuntime <"$HOOK_STATE"
+        is "$status" 0
+        one=$AT_TOTAL
+        first=$(<"$(echo "$STATE_DIR"/wanted/*.json)")
+        for ((i = 0; i < 300; i++)); do
+                echo "${first/$BUNDLE_ID/other-$i}" >"$STATE_DIR/wanted/$(printf %016x "$i").json"
+        done
+        at_syscall --count "$(program mount-hook)" createRuntime <"$HOOK_STATE"
+        is "$status" 0
+        echo "$one system calls, and $AT_TOTAL with 300 more"
+        ((AT_TOTAL < one + 50)) # the processes that it starts wait a little more or less
+}

@@ -1,0 +1,423 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What the driver makes from "size" is a volume like any other; a pool whose filesystem is not mounted is missing, and a volume whose
+# content is gone is lost: neither yields a blank volume.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load sweep_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+}
+
+teardown() {
+        driver_teardown
+}
+
+# attach_again NAME [KEY=VALUE...]: a loop volume with a size, attached and detached.
+attach_again() {
+        kubelet_attach "$1" type=loop size=8Mi "${@:2}" && kubelet_detach "$1"
+}
+
+# refuses_attach TEXT... -- [KEY=VALUE...]: attach of the loop volume "data" fails, and the message has each TEXT.
+refuses_attach() {
+        local texts=()
+        while [[ $1 != -- ]]; do
+                texts+=("$1")
+                shift
+        done
+        call attach "$(spec data type=loop size=8Mi "${@:2}")" "$NODE"
+        assert_refused "${texts[@]}"
+        is "$(loops_of_driver)$(volume_records)" ""
+}
+
+# ---- a volume that the driver made
+
+@test "a volume that the driver makes from size has the record that volume-create writes" {
+        make_pool fast
+        attach_again data pool=fast @fsType=btrfs
+        listed
+        assert_field '.volumes[0] | [.name, .pool, .type, .id, .size, .targetType, .reclaimPolicy, .adopted, .state, .fsType, .driver, .path] | map(tostring) | join(" ")' \
+                "data fast loop data.img 8388608 mount delete false created btrfs flexgraft~flexgraft $POOL_DIR/data.img"
+        is "$(disk_ids)" ""
+        # to volume-create it is the volume of that name
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        existed true
+        create '{"name": "data", "size": "9m", "pool": "fast"}'
+        refused EEXIST
+}
+
+@test "match never takes an image that the driver made" {
+        attach_again data
+        created '{"name": "other", "size": "1m", "match": true}'
+        assert_field '.volume | [.id, .adopted] | map(tostring) | join(" ")' "other.img false"
+        create '{"name": "third", "id": "data.img"}'
+        refused EBUSY data
+}
+
+@test "volume-delete deletes what the driver made" {
+        attach_again data
+        removed '{"name": "data"}'
+        existed true
+        assert_field .reclaimPolicy delete
+        assert_no_volume
+        attach_again data
+}
+
+@test "volume-delete of a volume that the driver has attached is refused and names it" {
+        kubelet_attach data type=loop size=8Mi
+        remove '{"name": "data"}'
+        refused EBUSY 'volume "data"' detach
+        kubelet_stage data
+        kubelet_publish data
+        remove '{"name": "data"}'
+        refused EBUSY "pod $POD"
+        DRIVER_ATTACHES=true lifecycle_down data
+        removed '{"name": "data"}'
+        assert_no_volume
+}
+
+# looked_at COMMAND: data's device is detached while a process that runs COMMAND has it open.
+looked_at() {
+        kubelet_attach data type=loop size=8Mi
+        # shellcheck disable=SC2016 # expanded there
+        background_ready sh -c 'exec 9<"$1"; echo ready; exec $2' sh "${DEVICES[data]}" "$1"
+        call detach data "$NODE"
+        assert_success
+        [[ $(losetup --noheadings --output AUTOCLEAR "${DEVICES[data]}") == *1* ]]
+}
+
+@test "volume-delete waits for a process that has looked at the volume's device" {
+        looked_at "sleep 1000"
+        at_syscall --at ppoll:3 --run "kill -KILL $BACKGROUND_PID" "$(program volume-delete)" '{"name": "data"}'
+        is "$status $AT_REACHED" "0 1"
+        existed true
+        assert_no_volume
+        is "$(loops_of_driver)" ""
+}
+
+@test "volume-delete does not wait for ever for a process that has the volume's device open" {
+        looked_at "sleep 1000"
+        at_syscall --at ppoll:10 "$(program volume-delete)" '{"name": "data"}'
+        refused EBUSY "${DEVICES[data]}" detach
+        is "$AT_REACHED" 1
+        [[ -s $POOL/data.img ]]
+        end_process "$BACKGROUND_PID"
+        removed '{"name": "data"}'
+        assert_no_volume
+}
+
+@test "while volume-delete waits for a process others may use the pool" {
+        looked_at "sleep 1000"
+        at_syscall --at ppoll:3 --run-output "$BATS_TEST_TMPDIR/created" \
+                --run "$(program volume-create) '{\"name\": \"other\", \"size\": \"1m\"}'; kill -KILL $BACKGROUND_PID" \
+                "$(program volume-delete)" '{"name": "data"}'
+        is "$status $AT_REACHED" "0 1"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/created")" Success
+}
+
+@test "volume-delete does not wait for an image that is mounted" {
+        looked_at "sleep 1000"
+        mkfs.ext4 -qF "${DEVICES[data]}"
+        mkdir "$BATS_TEST_TMPDIR/mnt"
+        mount "${DEVICES[data]}" "$BATS_TEST_TMPDIR/mnt"
+        at_syscall --at ppoll:10 "$(program volume-delete)" '{"name": "data"}' # some are of the parent, which waits for the worker
+        refused EBUSY
+        is "$AT_REACHED" 0
+        umount "$BATS_TEST_TMPDIR/mnt"
+        end_process "$BACKGROUND_PID"
+        removed '{"name": "data"}'
+}
+
+@test "volume-delete and recycle refuse a volume whose raw device a container has, and adopting it, too" {
+        needs mount-block
+        created '{"name": "data", "size": "8m", "targetType": "block", "reclaimPolicy": "recycle"}'
+        kubelet_attach data type=loop
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        rm -f "$STATE_DIR/volumes/data.json"
+        remove '{"name": "data"}'
+        refused EBUSY "container" "pid $CONTAINER_PID" /disk
+        remove '{"name": "data", "reclaimPolicy": "delete"}'
+        refused EBUSY "container"
+        [[ -s $POOL/data.img ]]
+        stop_container
+        kubelet_detach data
+        is "$(loops_of_driver)" ""
+}
+
+@test "volume-delete refuses a volume that a container has whose recorded process has ended, but not all others" {
+        needs mount-block
+        created '{"name": "data", "size": "8m", "targetType": "block"}'
+        kubelet_attach data type=loop
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        sed -i 's/"pid": *[0-9]*/"pid":5000000/' "$STATE_DIR"/mounts/*.json
+        rm -f "$STATE_DIR/volumes/data.json"
+        remove '{"name": "data"}'
+        refused EBUSY "container" /disk
+        [[ -s $POOL/data.img ]]
+        stop_container
+        kubelet_detach data
+        is "$(loops_of_driver)" ""
+}
+
+@test "two names never share the image that the driver made for one of them" {
+        echo '{"volumes": {"images": ["default"]}}' >"$FLEXGRAFT_POLICY"
+        attach_again data image=shared.img
+        call attach "$(spec other type=loop image=shared.img)" "$NODE"
+        assert_refused shared.img '"data"'
+        call attach "$(spec other type=loop size=8Mi image=shared.img)" "$NODE"
+        assert_refused shared.img '"data"'
+        created '{"name": "mine", "size": "8m"}'
+        call attach "$(spec other type=loop size=8Mi image=mine.img)" "$NODE"
+        assert_refused mine.img '"mine"'
+        is "$(loops_of_driver)$(volume_records)" ""
+        attach_again data image=shared.img
+}
+
+@test "an image that was there before its volume has a record is kept by volume-delete" {
+        mkdir -p "$POOL"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
+        make_disk "$POOL" data.img 8m "made by hand"
+        attach_again data
+        listed
+        assert_field '.volumes[0] | [.name, .adopted, .reclaimPolicy] | map(tostring) | join(" ")' "data true retain"
+        removed '{"name": "data"}'
+        existed true
+        is "$(head -c 12 "$POOL/data.img")" "made by hand"
+}
+
+@test "expandvolume writes the new size into the record of a volume that the driver made" {
+        attach_again data image=some.img
+        call expandvolume "$(spec data type=loop size=8Mi image=some.img)" "$(global_dir data)" 16777216 8388608
+        succeeded
+        listed
+        assert_field '.volumes[0].size' 16777216
+        is "$(stat --format %s "$POOL/some.img")" 16777216
+}
+
+# bats test_tags=sweep
+@test "an attach that makes the image, killed anywhere, ends with one record of one image" {
+        sweep --reply kubelet --kill --watch tree "$STATE_DIR" -- \
+                act "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE" ';' \
+                call "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE" ';' \
+                contains "$STATE_DIR/provisioned/data.json" '"stage":"created"' ';' \
+                size "$POOL/data.img" 8388608 ';' \
+                call "$DRIVER" detach data "$NODE" ';' \
+                sh "'$(program volume-delete)' '{\"name\": \"data\"}'" ';' \
+                loops "$BATS_TEST_TMPDIR/" 0 ';'
+}
+
+# ---- a volume without its content is lost
+
+@test "a volume whose image is gone is lost: it is not made anew until it is deleted" {
+        attach_again data
+        rm "$POOL/data.img"
+        refuses_attach lost data.img volume-delete --
+        is "$(images)" ""
+        removed '{"name": "data"}'
+        attach_again data
+        is "$(images)" data.img
+}
+
+@test "a volume of volume-create whose image is gone is lost to the driver, too" {
+        created '{"name": "data", "size": "8m"}'
+        rm "$POOL/data.img"
+        refuses_attach lost data.img --
+        is "$(images)" ""
+}
+
+@test "a new volume never takes the name of a lost disk" {
+        mkdir -p "$POOL"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
+        make_disk "$POOL" data.img 8m
+        created '{"name": "first", "id": "data.img"}'
+        rm "$POOL/data.img"
+        create '{"name": "data", "size": "8m"}'
+        refused EEXIST '"first"' lost
+        refuses_attach '"first"' --
+        is "$(images)" ""
+}
+
+@test "a volume that was formatted once is not formatted again when it is blank" {
+        lifecycle_up data type=loop size=8Mi
+        echo text >"$(pod_dir data)/file"
+        lifecycle_down data
+        : >"$POOL/data.img"
+        truncate -s 8M "$POOL/data.img"
+        kubelet_attach data type=loop size=8Mi
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        assert_refused lost blank volume-delete
+        is "$(mounts_here | grep -cF mounts/data)" 0
+        is_all_zero "$POOL/data.img"
+        rmdir "$(global_dir data)"
+        kubelet_detach data
+        removed '{"name": "data"}'
+        lifecycle_up data type=loop size=8Mi
+        [[ ! -e $(pod_dir data)/file ]]
+        lifecycle_down data
+}
+
+# bats test_tags=kernel
+@test "an image for virtual machines that is gone is not made anew" {
+        grep -qw ext4 /proc/filesystems || skip "this kernel has no ext4"
+        kubelet_attach vm type=loop size=64Mi kataContainers=true
+        kubelet_stage vm
+        kubelet_unstage vm
+        kubelet_detach vm
+        mkdir "$BATS_TEST_TMPDIR/vm"
+        mount -o loop "$POOL/vm.img" "$BATS_TEST_TMPDIR/vm"
+        rm "$BATS_TEST_TMPDIR/vm/kata.img"
+        umount "$BATS_TEST_TMPDIR/vm"
+        kubelet_attach vm type=loop size=64Mi kataContainers=true
+        make_dir "$(global_dir vm)"
+        call mountdevice "$(global_dir vm)" "${DEVICES[vm]}" "${SPECS[vm]}"
+        assert_refused lost "virtual machines"
+        rmdir "$(global_dir vm)"
+        kubelet_detach vm
+}
+
+# ---- a pool without its filesystem is missing
+
+# pool_on_disk: the pool "fast" on a filesystem of its own, with the volume "data" in it.
+pool_on_disk() {
+        make_pool_on_ext4 fast 64m
+        DISK=$(findmnt --noheadings --output SOURCE "$POOL_DIR")
+        attach_again data pool=fast
+}
+
+# is_missing: every program says so and changes nothing.
+is_missing() {
+        refuses_attach missing "$POOL_DIR" "mount the pool's filesystem" -- pool=fast
+        call attach "$(spec new type=loop size=8Mi pool=fast)" "$NODE"
+        assert_refused missing "$POOL_DIR"
+        create '{"name": "more", "size": "1m", "pool": "fast"}'
+        assert_failure ENODEV && assert_field '.error.hint | contains("mount")' true || return 1
+        helper volume-capacity '{"pool": "fast"}'
+        assert_failure ENODEV || return 1
+        helper volume-capacity
+        assert_field '.pools[] | select(.name == "fast") | .problem | contains("missing")' true
+        helper volume-list '{"pool": "fast"}'
+        assert_failure ENODEV || return 1
+        remove '{"name": "data"}'
+        assert_failure ENODEV || return 1
+        helper volume-list
+        assert_field '[.volumes[] | .name, .missing] | map(tostring) | join(" ")' "data true"
+        is "$(find "$POOL_DIR" -mindepth 1 ! -name lost+found)" "" "what was made"
+}
+
+@test "a pool whose filesystem is not mounted is missing, not empty" {
+        pool_on_disk
+        umount "$POOL_DIR"
+        is_missing
+        mount "$DISK" "$POOL_DIR"
+        attach_again data pool=fast
+        created '{"name": "more", "size": "1m", "pool": "fast"}'
+}
+
+@test "a pool whose directory is gone is missing, and its volumes' records stay" {
+        make_pool fast
+        attach_again data pool=fast
+        mv "$POOL_DIR" "$POOL_DIR.away"
+        remove '{"name": "data"}'
+        assert_failure ENODEV
+        is "$(provisioned)" data.json
+        mv "$POOL_DIR.away" "$POOL_DIR"
+        removed '{"name": "data"}'
+        assert_no_volume "$POOL_DIR"
+}
+
+@test "another filesystem in a pool's place is not the pool" {
+        pool_on_disk
+        mount -t tmpfs -o mode=0755 tmpfs "$POOL_DIR"
+        is_missing
+        # even if it is a pool itself
+        ln -s 01234567-89ab-cdef-0123-456789abcdef "$POOL_DIR/.flexgraft-pool"
+        refuses_attach missing "another pool" -- pool=fast
+        rm "$POOL_DIR/.flexgraft-pool"
+        umount "$POOL_DIR"
+}
+
+@test "the default pool that was emptied by hand is missing" {
+        attach_again data
+        rm -r "$POOL"
+        refuses_attach missing --
+        is "$(images)" ""
+}
+
+@test "a pool of an earlier version without an identity gets one when it is used, and keeps its volumes" {
+        make_pool fast
+        make_disk "$POOL_DIR" data.img 8m
+        listed
+        [[ ! -L $POOL_DIR/.flexgraft-pool ]]
+        attach_again data pool=fast
+        [[ -L $POOL_DIR/.flexgraft-pool ]]
+        is "$(readlink "$POOL_DIR/.flexgraft-pool")" "$(jq -r .id "$STATE_DIR/known-pools/fast.json")"
+}
+
+@test "a pool of an earlier version whose volumes are known and not there is missing at its first use" {
+        pool_on_disk
+        umount "$POOL_DIR"
+        rm "$STATE_DIR/known-pools/fast.json"
+        is_missing
+        mount "$DISK" "$POOL_DIR"
+        rm "$POOL_DIR/.flexgraft-pool"
+        attach_again data pool=fast
+}
+
+@test "an empty file says that the directory is the pool after all" {
+        pool_on_disk
+        umount "$POOL_DIR"
+        : >"$POOL_DIR/.flexgraft-pool"
+        created '{"name": "more", "size": "1m", "pool": "fast"}'
+        [[ -L $POOL_DIR/.flexgraft-pool ]]
+        refuses_attach lost data.img -- pool=fast
+        removed '{"name": "data"}'
+        attach_again data pool=fast
+}
+
+@test "an identity that is damaged is an error that names it" {
+        make_pool fast
+        attach_again data pool=fast
+        rm "$POOL_DIR/.flexgraft-pool"
+        echo rubbish >"$POOL_DIR/.flexgraft-pool"
+        refuses_attach .flexgraft-pool damaged -- pool=fast
+}
+
+@test "two pools of one directory have one identity" {
+        make_pool fast
+        sed 's/"fast"/"same"/' "$FLEXGRAFT_POOLS/fast.json" >"$FLEXGRAFT_POOLS/same.json"
+        attach_again data pool=fast
+        attach_again other pool=same
+        local id
+        id=$(readlink "$POOL_DIR/.flexgraft-pool")
+        is "$(jq -r .id "$STATE_DIR/known-pools/fast.json")" "$id"
+        is "$(jq -r .id "$STATE_DIR/known-pools/same.json")" "$id"
+}
+
+@test "an ephemeral volume of a missing pool is refused, and taken away when the pool is back" {
+        pool_on_disk
+        install_driver flexgraft~ephemeral
+        SPECS[cache]=$(spec cache size=8Mi pool=fast)
+        kubelet_publish cache
+        echo text >"$(pod_dir cache)/file"
+        make_dir "$(pod_dir other)"
+        umount -l "$POOL_DIR"
+        call mount "$(pod_dir other)" "$(publish_spec cache other)"
+        assert_refused missing
+        call unmount "$(pod_dir cache)"
+        assert_refused missing
+        mount "$DISK" "$POOL_DIR"
+        kubelet_unpublish cache
+        is "$(images "$POOL_DIR")" data.img
+        rmdir "$(pod_dir other)"
+}

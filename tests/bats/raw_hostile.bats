@@ -1,0 +1,414 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# mount-block with "raw": what a container can do to the node and to others with the device that it got.
+
+load helpers
+load raw_helpers
+load driver_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        groups=()
+        needs mount-block mount-remove mount-list
+}
+
+teardown() {
+        bed_teardown
+}
+
+# ioctls DEVICE rw|ro ACTION...: what a process without capabilities in the container does to the device.
+ioctls() {
+        cp "$FLEXGRAFT_TOOLS/loop-ioctls" "$CONTAINER_ROOTFS/bin/loop-ioctls"
+        in_container /bin/loop-ioctls "$@"
+}
+
+# A device of 8 MiB in the middle of a file of 16 MiB, whose other content is the node's.
+make_window() {
+        make_raw_device secret
+        losetup --detach "$DEVICE"
+        printf '%-512s' inside | dd of="$IMAGE" bs=1M seek=4 conv=notrunc status=none
+        DEVICE=$(loop_over --offset 4M --sizelimit 8M "$IMAGE")
+        bed_loops+=("$DEVICE")
+}
+
+# A file of the container's own, which begins with "theirs" and is as large as the device.
+make_own_file() {
+        truncate -s "$(blockdev --getsize64 "$DEVICE")" "$CONTAINER_ROOTFS/own"
+        printf '%-512s' theirs | dd of="$CONTAINER_ROOTFS/own" conv=notrunc status=none
+        chown "$((CONTAINER_BASE)):$((CONTAINER_BASE))" "$CONTAINER_ROOTFS/own"
+}
+
+raw_of() { # raw_of [MORE]: mounts it
+        helper mount-block "$(raw_request "$@")"
+        assert_success
+}
+
+# ---- what it reaches
+
+check_window() {
+        make_window
+        start_container "$1"
+        raw_of
+        is "$(ioctls /disk rw window size read write)" $'window: done\nsize: 8388608\nread: inside\nwrite: done'
+        is "$(head -c 6 "$IMAGE")" secret "the rest of the node's file"
+        is "$(on_device)" stolen "the device itself"
+}
+
+# bats test_tags=kernel
+@test "a container cannot get out of the window of a raw loop device" {
+        check_window plain
+}
+
+@test "a container without a user namespace cannot get out of the window of a raw loop device" {
+        check_window plain-nouserns
+}
+
+# bats test_tags=kernel
+@test "a container cannot detach a raw loop device, so that its number becomes another volume's" {
+        make_raw_device first
+        local device=$DEVICE guards
+        start_container plain
+        raw_of
+        make_own_file
+        guards=$(guards_of "$device")
+        is "$(ioctls /disk rw clear read set /own read clear)" $'clear: done\nread: first\nset: EBUSY\nread: first\nclear: done'
+        is "$(guards_of "$device")" "$guards" "the container's loop device"
+        losetup "$device" >/dev/null
+        make_raw_device other
+        is "$(ioctls /disk ro read)" "read: first"
+}
+
+# bats test_tags=kernel
+@test "a container cannot put a file of its own behind the node's device" {
+        make_raw_device first
+        start_container plain
+        make_own_file
+        raw_of '"readOnly": true'
+        is "$(ioctls /disk ro window clear read set /own change /own)" $'window: EPERM\nclear: done\nread: first\nset: EBUSY\nchange: EINVAL'
+        is "$(on_device)" first "the node's device"
+        is "$(head -c 5 "$IMAGE")" first "the node's file"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
+}
+
+# bats test_tags=kernel
+@test "a container cannot pass its loop device off as that of a volume" {
+        driver_setup
+        kubelet_attach victim type=loop size=8Mi
+        local tag
+        tag=$("$FLEXGRAFT_TOOLS/loop-ioctls" "${DEVICES[victim]}" root tag)
+        [[ $tag == "tag: flexgraft:"* ]]
+        kubelet_detach victim
+        make_raw_device first
+        start_container plain
+        raw_of
+        is "$(ioctls /disk rw name "${tag#tag: }")" 'name: done'
+        call isattached "$(spec victim type=loop size=8Mi)" "$NODE"
+        assert_field .attached false
+        helper volume-reconcile '{}'
+        is "$(jq -c .problems <<<"$json")" '[]'
+        is "$(ioctls /disk rw read)" "read: first"
+}
+
+# bats test_tags=kernel
+@test "a partition table that a container writes makes no partitions on the node" {
+        make_raw_device first
+        start_container plain
+        # two partitions of 1 MiB, of type Linux
+        printf '\0\0\2\0\203\0\0\0\0\10\0\0\0\10\0\0\0\0\2\0\203\0\0\0\0\30\0\0\0\10\0\0' |
+                dd of="$DEVICE" bs=1 seek=446 conv=notrunc,fsync status=none
+        printf '\125\252' | dd of="$DEVICE" bs=1 seek=510 conv=notrunc,fsync status=none
+        raw_of
+        is "$(ioctls /disk rw partitions partition)" $'flag: done\nreread: EACCES\npartition: EACCES'
+        local guard
+        guard=$(guards_of "$DEVICE")
+        [[ -n $guard ]]
+        is "$(compgen -G "$guard"p'*' || :)" "" "partitions on the node"
+        is "$(compgen -G "/sys/block/${guard#/dev/}/${guard#/dev/}p*" || :)" "" "partitions in sysfs"
+}
+
+@test "a raw partition is that partition only" {
+        make_raw_device whole
+        printf '%-512s' part | dd of="$DEVICE" bs=512 seek=8 conv=notrunc,fsync status=none
+        "$FLEXGRAFT_TOOLS/loop-ioctls" "$DEVICE" root partition
+        local whole=$DEVICE
+        [[ -b ${whole}p1 ]] || skip "no partitions of loop devices here"
+        DEVICE=${whole}p1
+        start_container plain
+        raw_of
+        is "$(ioctls /disk rw window clear size read write)" $'window: done\nclear: done\nsize: 4096\nread: part\nwrite: done'
+        losetup "$whole" >/dev/null
+        is "$(head -c 5 "$IMAGE")" whole
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        "$FLEXGRAFT_TOOLS/loop-ioctls" "$whole" root unpartition
+}
+
+@test "a raw device is found through root's symbolic link" {
+        make_window
+        start_container plain
+        ln -s "${DEVICE#/dev/}" "/dev/flexgraft-test-$RUN_ID"
+        helper mount-block "$(DEVICE=/dev/flexgraft-test-$RUN_ID raw_request)"
+        rm "/dev/flexgraft-test-$RUN_ID"
+        assert_success
+        assert_field .mount.origin "$DEVICE"
+        is "$(ioctls /disk rw window read)" $'window: done\nread: inside'
+}
+
+@test "the loop device that a container got is no source of another mount" {
+        make_device ext4
+        start_container plain
+        raw_of
+        local guard uuid
+        guard=$(guards_of "$DEVICE")
+        uuid=$(blkid -p -s UUID -o value "$DEVICE")
+        helper mount-block "$(DEVICE=$guard TARGET=/again raw_request)"
+        assert_failure EACCES
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$guard\", \"target\": \"/again\", \"readOnly\": true}"
+        assert_failure EACCES
+        # it has the device's tag, too
+        helper mount-block "$(DEVICE=UUID=$uuid raw_request)"
+        assert_success
+        assert_field .mount.alreadyMounted true
+}
+
+# ---- removed
+
+# bats test_tags=kernel
+@test "removing a raw device revokes it also where the container bound it" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        in_container sh -c ': >/copy; mount --bind /disk /copy'
+        is "$(container_reads in_container /copy)" first
+        local guard
+        guard=$(guards_of "$DEVICE")
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field '.stillReachable' null
+        run ! container_writes in_container stolen /copy
+        "$FLEXGRAFT_TOOLS/remove-loops" "${guard#/dev/loop}" # opened by its number, the kernel makes it anew
+        is "$(on_device)" first
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+# hold_raw: a process of the container has the device open by another name; end_process "$BACKGROUND_PID" ends it.
+hold_raw() {
+        in_container sh -c ': >/copy; mount --bind /disk /copy'
+        cp "$FLEXGRAFT_TOOLS/loop-ioctls" "$CONTAINER_ROOTFS/bin/loop-ioctls"
+        mkfifo "$BATS_TEST_TMPDIR/hold"
+        exec {hold_fd}<>"$BATS_TEST_TMPDIR/hold"
+        background_ready nsenter --target "$CONTAINER_PID" --mount --user -- /bin/loop-ioctls /copy rw hold \
+                <"$BATS_TEST_TMPDIR/hold"
+}
+
+# bats test_tags=kernel
+@test "a removed raw device that a process still has open is reported, and stays in use until it is closed" {
+        make_raw_device first
+        start_container plain
+        local one=$CONTAINER_PID
+        raw_of
+        hold_raw
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field .stillReachable true
+        assert_field '.hint | length > 0' true
+        assert_mounts_at /disk 0
+        helper mount-list '{}'
+        assert_success
+        assert_field '.mounts[0] | .stillReachable, .state, .source' $'true\ngone\n'"$DEVICE"
+        # again: the same answer
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field '.stillReachable, .alreadyRemoved' $'true\ntrue'
+        start_container plain 200000
+        helper mount-block "$(raw_request)"
+        assert_failure EBUSY
+        use_container "$one"
+        end_process "$BACKGROUND_PID"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field .stillReachable null
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+@test "volume-reconcile leaves a raw device alone whose removal was killed while a process had it open" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        hold_raw
+        local guard
+        guard=$(guards_of "$DEVICE")
+        # as far as mount-remove is when it has detached the second loop device, which holds the first one
+        losetup --detach "/dev/loop$((${guard#/dev/loop} + 1))"
+        helper volume-reconcile '{}'
+        assert_success
+        [[ -e /sys/block/loop$((${guard#/dev/loop} + 1)) ]]
+        "$FLEXGRAFT_TOOLS/remove-loops" "$((${guard#/dev/loop} + 1))" # another program may do so all the same
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field .stillReachable true
+        end_process "$BACKGROUND_PID"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+@test "what a container wrote before its raw device is removed is on the device" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        in_container sh -c "printf '%-512s' second | dd of=/disk bs=512 conv=notrunc 2>/dev/null"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(on_device)" second
+}
+
+@test "a raw device that was removed while it was open can be mounted again by its container, and nothing is lost" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        hold_raw
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        raw_of
+        is "$(container_reads in_container)" first
+        helper mount-list '{}'
+        assert_field '[.mounts[] | .stillReachable == true] | sort' $'[\n  false,\n  true\n]'
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(guards_of "$DEVICE" | wc -l)" 1 "the first one, which is still open"
+        end_process "$BACKGROUND_PID"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_no_records
+        is "$(guards_of "$DEVICE")" ""
+}
+
+@test "another device at the place of a raw device that the container unmounted: the first stays recorded until it is free" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        hold_raw
+        in_container umount /disk
+        local one=$DEVICE
+        make_raw_device other
+        raw_of
+        is "$(container_reads in_container)" other
+        helper mount-list '{}'
+        assert_field '[.mounts[] | select(.stillReachable) | .source]' $'[\n  "'"$one"$'"\n]'
+        end_process "$BACKGROUND_PID"
+        stop_container
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$one")$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+@test "volume-reconcile frees the removed raw device of a running container once it is closed" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        hold_raw
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        helper volume-reconcile '{}'
+        [[ -n $(guards_of "$DEVICE") && -n $(records) ]]
+        end_process "$BACKGROUND_PID"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+# ---- the container's end
+
+# bats test_tags=kernel
+@test "volume-reconcile frees the raw device of a container that is gone" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        stop_container
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
+}
+
+@test "volume-reconcile keeps the record of a raw device that a process outside of the ended container has open" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        local guard
+        guard=$(guards_of "$DEVICE")
+        hold_device "$guard"
+        stop_container
+        helper volume-reconcile '{}'
+        is "$(guards_of "$DEVICE")" "$guard"
+        [[ -n $(records) ]]
+        end_process "$BACKGROUND_PID"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+}
+
+@test "the next container gets the device of one that is gone" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        stop_container
+        start_container plain 200000
+        raw_of
+        is "$(container_reads in_container)" first
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE" | wc -l)" 1
+}
+
+@test "what an ended container wrote is on the device before the next container gets it" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        in_container sh -c "printf '%-512s' second | dd of=/disk bs=512 conv=notrunc 2>/dev/null"
+        stop_container
+        start_container plain 200000
+        raw_of
+        is "$(guards_of "$DEVICE" | wc -l)" 1
+        is "$(container_reads in_container)" second
+}
+
+@test "the next container does not get a device that a process of the ended one has open" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        local guard
+        guard=$(guards_of "$DEVICE")
+        hold_device "$guard"
+        stop_container
+        start_container plain 200000
+        helper mount-block "$(raw_request)"
+        assert_failure EBUSY
+        end_process "$BACKGROUND_PID"
+        raw_of
+}
+
+@test "volume-reconcile with dryRun does not promise to remove the record of a raw device that is still attached" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        stop_container
+        helper volume-reconcile '{"dryRun": true}'
+        assert_success
+        [[ $output == *"if no process has it open"* ]]
+        [[ -n $(guards_of "$DEVICE") && -n $(records) ]]
+}

@@ -1,0 +1,334 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# remap-mount: a directory of the node as a filesystem that the kernel id-maps, with several maps and without one at the same time.
+
+load helpers
+load remap_helpers
+load docs_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        # what the containers get are id-mapped mounts of it
+        FLEXGRAFT_TEST_IDS=idmapped
+        remap_setup
+        needs remap-mount remap-daemon
+        KEEPER=
+}
+
+teardown() {
+        local failed=0
+        umount -l "$BATS_TEST_TMPDIR/served" 2>/dev/null || :
+        remap_teardown || failed=1
+        [[ -z $KEEPER ]] || wait_until 10 process_is_gone "$KEEPER" || { echo "$KEEPER is left"; failed=1; }
+        umount -l "$BATS_TEST_TMPDIR"/{behind,tmpfs} 2>/dev/null || :
+        return "$failed"
+}
+
+# serve SOURCE [MORE]: at $BATS_TEST_TMPDIR/served.
+serve() {
+        SERVED=$BATS_TEST_TMPDIR/served
+        mkdir -p "$SERVED"
+        helper remap-mount "{\"source\": \"$1\", \"target\": \"$SERVED\"${2:+, $2}}"
+        [[ $(json_field .error.errno) != ENOSYS || $(json_field .message) != *'Linux 6.12'* ]] || skip "the kernel cannot id-map FUSE"
+        assert_success
+        KEEPER=$(keeper_of "$1")
+}
+
+keeper_of() {
+        local pid
+        for pid in $(pgrep -x remap-keeper); do
+                [[ $(readlink "/proc/$pid/exe") != "$FLEXGRAFT_BIN"/* || $(readlink "/proc/$pid/fd/4") != / ]] || echo "$pid"
+        done
+}
+
+# two_containers SOURCE: both have it at /data, with maps of their own; the first is the current one.
+two_containers() {
+        serve "$1"
+        remap_container plain 100000
+        FIRST=$CONTAINER_PID
+        remap_mount "$SERVED" /data
+        remap_container plain 200000
+        SECOND=$CONTAINER_PID
+        remap_mount "$SERVED" /data
+        use_container "$FIRST"
+}
+
+owners() {
+        stat -c %u:%g "$@" | xargs
+}
+
+# Over one daemon: two maps, and none.
+check_owners() {
+        local dir=$1
+        chmod 0777 "$dir"
+        echo text >"$dir/user" && chown 1000:1001 "$dir/user"
+        two_containers "$dir"
+        is "$(in_container stat -c %u:%g /data/user)" 1000:1001 "the first container"
+        in_container touch /data/first
+        as 1000 append /data/first-1000 x 1
+        use_container "$SECOND"
+        is "$(in_container stat -c %u:%g /data/user /data/first /data/first-1000 | xargs)" "1000:1001 0:0 1000:1000" "the second container"
+        in_container touch /data/second
+        in_container mkdir /data/directory
+        in_container ln -s nowhere /data/link
+        in_container mkfifo /data/pipe
+        in_container chown 65535:7 /data/second
+        as 1000 append /data/second-1000 x 1
+        touch "$SERVED/node"
+        setpriv --reuid 1000 --regid 1000 --clear-groups touch "$SERVED/node-1000"
+        is "$(owners "$dir"/{first,first-1000,second,second-1000,directory,link,pipe,node,node-1000})" \
+                "0:0 1000:1000 65535:7 1000:1000 0:0 0:0 0:0 0:0 1000:1000" "the source"
+        is "$(owners "$SERVED"/{user,first,first-1000,node-1000})" "1000:1001 0:0 1000:1000 1000:1000" "unmapped"
+}
+
+# bats test_tags=kernel
+@test "uid N in each of two id-mapped mounts, and in an unmapped one, is uid N at the source: tmpfs" {
+        make_source tmpfs
+        check_owners "$BATS_TEST_TMPDIR/tmpfs"
+}
+
+@test "uid N in each of two id-mapped mounts, and in an unmapped one, is uid N at the source: ext4" {
+        make_source ext4
+        check_owners "$BATS_TEST_TMPDIR/ext4"
+}
+
+# bindfs, which the kernel refuses to id-map.
+behind_bindfs() {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        make_source tmpfs
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        bindfs "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+}
+
+@test "uid N in each of two id-mapped mounts, and in an unmapped one, is uid N at the source: a FUSE filesystem" {
+        behind_bindfs
+        remap_container plain
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/behind\", \"target\": \"/x\", \"ids\": \"idmapped\"}"
+        assert_failure EINVAL
+        check_owners "$BATS_TEST_TMPDIR/behind"
+}
+
+@test "what belongs to another user of a container is refused as by the filesystem itself" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        echo secret >"$dir/secret" && chmod 0600 "$dir/secret" && chown 1000:1000 "$dir/secret"
+        mkdir -m 0755 "$dir/mine" && chown 1000:1000 "$dir/mine" && mkdir -m 1777 "$dir/sticky"
+        two_containers "$dir"
+        as 1000 append /data/secret x 1
+        run ! as 1001 append /data/secret x 1
+        run ! as 1001 append /data/mine/new x 1
+        as 1000 append /data/sticky/of-1000 x 1
+        run ! in_container setpriv --reuid 1001 --regid 1001 --clear-groups cat /data/secret
+        run ! in_container setpriv --reuid 1001 --regid 1001 --clear-groups rm -f /data/sticky/of-1000
+        run ! in_container setpriv --reuid 1001 --regid 1001 --clear-groups chmod 0777 /data/mine
+        run ! in_container setpriv --reuid 1000 --regid 1000 --clear-groups chown 1001 /data/secret
+        [[ -e $dir/sticky/of-1000 && ! -e $dir/mine/new ]]
+        is "$(stat -c %a:%u "$dir/mine" "$dir/secret" | xargs)" "755:1000 600:1000"
+        # an owner that the map does not have is nobody's, also for root in the container
+        chown 100000 "$dir/secret"
+        run ! in_container chown 0 /data/secret
+        run ! in_container cat /data/secret
+        is "$(stat -c %u "$dir/secret")" 100000
+}
+
+@test "supplementary groups count, for what is created, too" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        mkdir "$dir/team" && chown 0:2000 "$dir/team" && chmod 2770 "$dir/team"
+        two_containers "$dir"
+        GROUPS_TOO=2000 as 1000 append /data/team/new x 1
+        is "$(owners "$dir/team/new")" 1000:2000
+        run ! as 1000 append /data/team/other x 1
+        in_container setpriv --reuid 1000 --regid 1000 --groups 2000 mkdir /data/team/directory
+        is "$(stat -c %u:%g:%a "$dir/team/directory")" 1000:2000:2755
+}
+
+@test "setuid, setgid and ACLs are as with a direct mount" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        mkdir -m 0777 "$dir/all"
+        two_containers "$dir"
+        in_container setpriv --reuid 1000 --regid 1000 --clear-groups sh -c 'touch /data/all/x && chmod 6755 /data/all/x'
+        is "$(stat -c %a "$dir/all/x")" 6755
+        as 1000 append /data/all/x x 1
+        is "$(stat -c %a "$dir/all/x")" 755 "after it was written"
+        in_container setpriv --reuid 1000 --regid 1000 --clear-groups chmod 2755 /data/all/x
+        chgrp 3000 "$dir/all/x"
+        in_container setpriv --reuid 1000 --regid 1000 --clear-groups chmod 2755 /data/all/x
+        is "$(stat -c %a "$dir/all/x")" 755 "of a group that the owner is not in"
+        command -v setfacl >/dev/null || skip "no setfacl"
+        in_container setfacl -m u:1001:rw,g:1002:r /data/all/x
+        is "$(getfacl -cnp "$dir/all/x" | grep -E '^(user|group):[0-9]' | xargs)" "user:1001:rw- group:1002:r--" "at the source"
+        use_container "$SECOND"
+        is "$(in_container getfacl -cnp /data/all/x | grep -E '^(user|group):[0-9]' | xargs)" "user:1001:rw- group:1002:r--" "in the other"
+        in_container setpriv --reuid 1001 --regid 1001 --clear-groups sh -c 'echo more >>/data/all/x'
+        run ! in_container setpriv --reuid 1003 --regid 1003 --clear-groups sh -c 'echo more >>/data/all/x'
+}
+
+@test "file operations give what they give over the filesystem itself" {
+        local name
+        make_source tmpfs
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        chmod 0755 "$BATS_TEST_TMPDIR/tmpfs"
+        for name in links rename unlink errors xattr fallocate seek readdir mmap append open times truncate rights setid io; do
+                mkdir -m 0755 "$BATS_TEST_TMPDIR/tmpfs/$name"
+                run in_container /bin/fs-calls "$name" "/data/$name"
+                [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }
+        done
+}
+
+@test "the daemon may be killed, and umount ends it" {
+        make_source tmpfs
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        local daemon
+        daemon=$(pgrep -P "$KEEPER" -x remap-daemon)
+        kill -KILL "$daemon"
+        in_container touch /data/after
+        is "$(owners "$BATS_TEST_TMPDIR/tmpfs/after")" 0:0
+        umount "$SERVED"
+        in_container touch /data/still
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        use_container "$SECOND"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        wait_until 10 process_is_gone "$KEEPER"
+}
+
+@test "the same request again does nothing, another one for that target is refused, and a dead one is mounted anew" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs before
+        mkdir "$dir/other"
+        serve "$dir"
+        assert_field .mount.alreadyMounted false
+        before=$KEEPER
+        serve "$dir"
+        assert_field .mount.alreadyMounted true
+        is "$KEEPER" "$before" "the keepers"
+        helper remap-mount "{\"source\": \"$dir/other\", \"target\": \"$SERVED\"}"
+        assert_failure EBUSY
+        helper remap-mount "{\"source\": \"$dir\", \"target\": \"$SERVED\", \"readOnly\": true}"
+        assert_failure EBUSY
+        kill -STOP "$KEEPER"
+        kill -KILL "$(pgrep -P "$KEEPER" -x remap-daemon)" "$KEEPER"
+        wait_until 10 process_is_gone "$KEEPER"
+        serve "$dir"
+        assert_field .mount.alreadyMounted false
+        touch "$SERVED/anew"
+        is "$(grep -c " $SERVED " /proc/self/mountinfo)" 1 "mounts on it"
+}
+
+@test "read-only is so for who remounts it, too" {
+        make_source tmpfs
+        serve "$BATS_TEST_TMPDIR/tmpfs" '"readOnly": true'
+        mount -o remount,bind,rw "$SERVED"
+        run ! touch "$SERVED/x"
+        [[ $output == *'Read-only file system'* ]]
+}
+
+@test "a file that somebody else makes at the same moment is not opened for who only may create one" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        mkdir -m 0777 "$dir/all" # not sticky: there fs.protected_regular would refuse it, too
+        serve "$dir"
+        setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -c 'import os, sys
+while True:
+    try:
+        fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
+        os.write(fd, b"x")
+        os.close(fd)
+        os.unlink(sys.argv[1])
+    except (PermissionError, FileNotFoundError): pass
+    except OSError as error:
+        if error.errno != 116: raise # ESTALE, twice in a row' "$SERVED/all/x" 3>&- &
+        bed_pids+=($!)
+        wait_until 10 is_made "$dir/all/x"
+        /usr/bin/python3 -c 'import os, sys
+made = 0
+while made < 3000:
+    try: fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError: continue
+    made += 1
+    for _ in range(20): os.stat(sys.argv[1])
+    if os.fstat(fd).st_size: sys.exit(f"root has a file that another wrote to, after {made}")
+    os.close(fd)
+    try: os.unlink(sys.argv[1])
+    except FileNotFoundError: pass' "$dir/all/x"
+        kill -0 "${bed_pids[-1]}"
+}
+
+is_made() {
+        [[ -e $1 ]]
+}
+
+# mapped SOURCE BASE: an entry of "mounts", which the runtime id-maps.
+mapped() {
+        local map='[{"containerID": 0, "hostID": '$2', "size": 65536}]'
+        OCI_MOUNTS="{\"destination\": \"/data\", \"type\": \"bind\", \"source\": \"$1\", \"options\": [\"bind\"], \"uidMappings\": $map, \"gidMappings\": $map}"
+}
+
+@test "crun id-maps it in two containers with different maps, and not what lies behind it" {
+        behind_bindfs
+        local dir=$BATS_TEST_TMPDIR/behind base
+        echo text >"$dir/user" && chown 1000:1000 "$dir/user"
+        mapped "$dir" 100000
+        run start_container crun 100000
+        is "$status" 1 "crun over bindfs"
+        [[ $output == *mount_setattr* ]]
+        bed_serial=$((bed_serial + 1)) # what that call counted
+        serve "$dir"
+        for base in 100000 200000; do
+                mapped "$SERVED" "$base"
+                start_container crun "$base"
+                is "$(in_container stat -c %u:%g /data/user)" 1000:1000 "in the container of $base"
+                in_container touch "/data/of-$base"
+                in_container chown 7:8 "/data/of-$base"
+                is "$(owners "$dir/of-$base")" 7:8 "at the source"
+        done
+        is "$(in_container stat -c %u:%g /data/of-100000)" 7:8 "the other container's"
+}
+
+# refuses SOURCE
+refuses() {
+        SERVED=$BATS_TEST_TMPDIR/served
+        mkdir -p "$SERVED"
+        helper remap-mount "{\"source\": \"$1\", \"target\": \"$SERVED\", \"timeoutSeconds\": 20}"
+        assert_failure EOPNOTSUPP
+        [[ $(json_field .message) == *'do not say who asks'* ]]
+        run ! grep " $SERVED " /proc/self/mountinfo
+        is "$(keeper_of x)" '' "keepers"
+}
+
+@test "a source of which the kernel alone does not decide who may do what is refused, and nothing is left" {
+        refuses /proc
+        behind_bindfs
+        serve "$BATS_TEST_TMPDIR/behind"
+        umount "$SERVED" "$BATS_TEST_TMPDIR/behind"
+        wait_until 10 process_is_gone "$KEEPER"
+        "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/behind" 3>&- &
+        bed_pids+=($!)
+        wait_until 10 grep -q " $BATS_TEST_TMPDIR/behind .* - fuse" /proc/self/mountinfo
+        refuses "$BATS_TEST_TMPDIR/behind"
+}
+
+@test "the commands of docs/owners.md for a volume that a runtime can id-map can be typed one after the other, and none fails" {
+        make_source ext4
+        serve "$BATS_TEST_TMPDIR/ext4"  # skips where the kernel cannot
+        umount "$SERVED"
+        mkdir -p "$BATS_TEST_TMPDIR/srv/data"
+        blocks docs/owners.md 'sh mappable' | sed "s,/mnt/fuse/data,$BATS_TEST_TMPDIR/ext4,; s,/srv/data,$BATS_TEST_TMPDIR/srv/data,g" \
+                >"$BATS_TEST_TMPDIR/script"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/script")" 3 "lines of two commands"
+        run env PATH="$FLEXGRAFT_BIN:$PATH" bash -euxo pipefail "$BATS_TEST_TMPDIR/script"
+        is "$status" 0 "exit status of what docs/owners.md says: $output"
+        run ! mountpoint -q "$BATS_TEST_TMPDIR/srv/data"
+}
+
+@test "remap-mount refuses what it does not understand" {
+        helper remap-mount '{"source": "/srv"}'
+        is "$status" 2
+        helper remap-mount '{"source": "srv", "target": "/x"}'
+        is "$status" 2
+        helper remap-mount '{"source": "/srv", "target": "/x", "nonesuch": 1}'
+        is "$status" 2
+}

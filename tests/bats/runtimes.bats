@@ -1,0 +1,752 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Containers by what their engine calls them: state directories of the configuration, the beginning of an id, pods, units, LXC, and the
+# containers of other users.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+SIBLING=0123450000000000000000000000000000000000000000000000000000000000
+SHIMS=/run/containerd/io.containerd.runtime.v2.task
+STORAGE=/var/lib/containers/storage
+KUBELET_LINKS=/var/log/containers
+
+setup() {
+        bed_setup
+        needs mount-bind mount-remove mount-list
+        GROUPS_MADE=() DIRECTORIES_MADE=() LXC_DIRS=()
+}
+
+teardown() {
+        local directory
+        OCI_ROOT=${OCI_ROOT:-}
+        for directory in "${LXC_DIRS[@]}"; do
+                lxc-stop --kill --lxcpath "$directory" --name web >/dev/null 2>&1 3>&- || :
+        done
+        bed_teardown
+        for directory in "${GROUPS_MADE[@]}"; do
+                wait_until 5 rmdir "$directory" || :
+        done
+        rm -rf "${DIRECTORIES_MADE[@]}"
+}
+
+mount_into() {
+        helper mount-bind "{\"container\": $1, \"source\": \"$SOURCE\", \"target\": \"/data\", \"ids\": \"${IDS:-auto}\"}"
+        assert_success
+        assert_field .mount.container.pid "${2:-$CONTAINER_PID}"
+        helper mount-remove "{\"container\": $1, \"target\": \"/data\"}"
+        assert_success
+        assert_no_records
+}
+
+message_has() {
+        local word
+        for word; do
+                [[ $(json_field .message) == *"$word"* ]] || { echo "no $word in: $json"; return 1; }
+        done
+}
+
+# A container, and a node whose runtimes know nothing yet.
+started() {
+        start_container plain
+        private_node_view /run /var/lib/docker /var/lib/containers "$KUBELET_LINKS"
+}
+
+runc_state() {
+        printf '{"id": "x", "init_process_pid": %s, "init_process_start": %s}' "$CONTAINER_PID" "$(process_start_time "$CONTAINER_PID")"
+}
+
+crun_state() {
+        printf '{"pid": %s, "process-start-time": %s}' "${1:-$CONTAINER_PID}" "$(process_start_time "${1:-$CONTAINER_PID}")"
+}
+
+docker_config() {
+        printf '{"State": {"Running": true, "Pid": %s}, "ID": "%s", "Name": "/%s"}' "$CONTAINER_PID" "$1" "$2"
+}
+
+# ---- state directories
+
+# The real runtime, with a state directory of its own.
+elsewhere() {
+        OCI_ROOT=$(mktemp -d /run/runtimes.XXXXXX)
+        DIRECTORIES_MADE+=("$OCI_ROOT")
+        start_container "$1"
+        refuses_container "\"$CONTAINER_ID\"" ENOENT
+        configure "$1" "$OCI_ROOT"
+        mount_into "\"$CONTAINER_ID\""
+        mount_into "{\"id\": \"$CONTAINER_ID\", \"runtime\": \"$1\"}"
+}
+
+@test "by id at runc --root, if the configuration names the directory" {
+        elsewhere runc
+}
+
+@test "by id at crun --root, if the configuration names the directory" {
+        elsewhere crun
+}
+
+@test "by id in any namespace of containerd" {
+        started
+        put "$SHIMS/team-a/web/init.pid" "$CONTAINER_PID"
+        put "/run/containerd/runc/team-a/web/state.json" "$(runc_state)"
+        mount_into '"web"'
+        mount_into '{"id": "web", "runtime": "containerd"}'
+}
+
+@test "by id at a containerd with another state directory" {
+        started
+        put "/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        refuses_container "\"$ID\"" ENOENT
+        configure containerd /run/k3s/containerd
+        mount_into "\"$ID\""
+}
+
+@test "an id that two namespaces of containerd have is refused" {
+        started
+        local first=$CONTAINER_PID
+        put "$SHIMS/default/web/init.pid" "$CONTAINER_PID"
+        start_container plain 200000
+        put "$SHIMS/team-a/web/init.pid" "$CONTAINER_PID"
+        refuses_container '"web"' ENOTUNIQ
+        use_container "$first"
+}
+
+@test "a state directory that others may write to is refused" {
+        started
+        put /srv/runc/web/state.json "$(runc_state)"
+        configure runc /run/open
+        in_node_view sh -c 'mkdir -m 0777 /run/open /run/open/web'
+        put /run/open/web/state.json "$(runc_state)"
+        refuses_container '"web"' EPERM
+        message_has /run/open
+        in_node_view chmod 0755 /run/open
+        mount_into '"web"'
+        in_node_view rm -r /srv/runc
+}
+
+@test "a state file that is not root's, or that others may write, is refused" {
+        started
+        put /run/runc/web/state.json "$(runc_state)"
+        in_node_view chown 1000 /run/runc/web/state.json
+        refuses_container '"web"' EPERM
+        in_node_view sh -c 'chown 0 /run/runc/web/state.json; chmod 0666 /run/runc/web/state.json'
+        refuses_container '"web"' EPERM
+        in_node_view chmod 0644 /run/runc/web/state.json
+        mount_into '"web"'
+}
+
+@test "a broken list of state directories is an error that names the key" {
+        start_container plain
+        local broken
+        for broken in '[]' '{"runc": "/run/x"}' '{"runc": ["run/x"]}' '{"rkt": ["/run/x"]}' '{"runc": [7]}'; do
+                jq --argjson broken "$broken" '.runtimes = $broken' <"$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new"
+                mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
+                refuses_container '"web"' EBADMSG
+                message_has runtimes
+        done
+}
+
+# ---- the beginning of an id
+
+@test "the name of a container that is gone is not the beginning of another's id" {
+        started
+        local name
+        put "$SHIMS/k8s.io/db${ID:2}/init.pid" "$CONTAINER_PID"
+        for name in '"db"' '{"id": "db"}' "\"db${ID:2:9}\""; do
+                refuses_container "$name" ENOENT
+        done
+        mount_into "\"db${ID:2:10}\""
+        mount_into '{"id": "db", "runtime": "containerd"}'
+        refuses_container '{"id": "db", "runtime": "docker"}' ENOENT
+}
+
+@test "mount-remove for a container that is gone removes nothing from one whose id begins with its name" {
+        started
+        local container
+        put "$SHIMS/k8s.io/db${ID:2}/init.pid" "$CONTAINER_PID"
+        helper mount-bind "{\"container\": \"db${ID:2}\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        for container in '"db"' '{"id": "db"}' '{"id": "db", "runtime": "containerd"}'; do
+                helper mount-remove "{\"container\": $container, \"target\": \"/data\"}"
+                assert_mounts_at /data 1
+        done
+        helper mount-remove "{\"container\": \"db${ID:2:10}\", \"target\": \"/data\"}"
+        assert_success
+        assert_no_records
+}
+
+@test "the beginning of an id is enough where the engine says so, and runc does not" {
+        started
+        put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        mount_into '{"id": "012345", "runtime": "containerd"}'
+        mount_into '{"id": "0", "runtime": "containerd"}'
+        mount_into '"0123456789ab"'
+        in_node_view rm -r /run/containerd
+        put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" web)"
+        mount_into '"0123456789ab"'
+        mount_into '{"id": "0123456789a", "runtime": "docker"}'
+        in_node_view rm -r "/var/lib/docker/containers/$ID"
+        put "$STORAGE/overlay-containers/containers.json" "[{\"id\": \"$ID\", \"names\": [\"web\"]}]"
+        put "/run/crun/$ID/status" "$(crun_state)"
+        mount_into '"0123456789ab"'
+        mount_into '{"id": "01", "runtime": "podman"}'
+        in_node_view rm "$STORAGE/overlay-containers/containers.json"
+        refuses_container '{"id": "01", "runtime": "podman"}' ENOENT
+        mount_into "\"$ID\""
+}
+
+@test "a beginning that two ids have is refused, and both are named" {
+        started
+        put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        put "$SHIMS/k8s.io/$SIBLING/init.pid" "$CONTAINER_PID"
+        refuses_container '{"id": "012345", "runtime": "containerd"}' ENOTUNIQ
+        message_has "$ID" "$SIBLING"
+        mount_into '{"id": "0123456", "runtime": "containerd"}'
+        in_node_view rm -r "$SHIMS/k8s.io/$SIBLING"
+        mount_into '{"id": "012345", "runtime": "containerd"}'
+}
+
+@test "a beginning that ids of two engines have is refused, and both are named" {
+        started
+        local first=$CONTAINER_PID
+        put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        start_container plain 200000
+        local other=${ID:0:12}${SIBLING:12}
+        put "/var/lib/docker/containers/$other/config.v2.json" "$(docker_config "$other" web)"
+        refuses_container "\"${ID:0:12}\"" ENOTUNIQ
+        message_has "$ID" "$other" containerd docker
+        mount_into '{"id": "012345", "runtime": "docker"}'
+        use_container "$first"
+        mount_into '{"id": "012345", "runtime": "containerd"}'
+}
+
+@test "an exact id or name wins over the beginning of another, also while it does not run" {
+        started
+        local first=$CONTAINER_PID
+        put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        start_container plain 200000
+        put "/run/runc/${ID:0:12}/state.json" "$(runc_state)"
+        mount_into "{\"id\": \"${ID:0:12}\"}"
+        put "/run/runc/${ID:0:12}/state.json" '{"init_process_pid": 0, "init_process_start": 0}'
+        refuses_container "{\"id\": \"${ID:0:12}\"}" ESRCH
+        use_container "$first"
+}
+
+@test "a short string of digits is a process id and never the beginning of an id" {
+        started
+        local pid=30999
+        while [[ -e /proc/$pid ]]; do pid=$((pid - 1)); done
+        put "$SHIMS/k8s.io/${pid}ffff${ID:9}/init.pid" "$CONTAINER_PID"
+        refuses_container "\"$pid\"" ESRCH
+}
+
+# ---- CRI-O
+
+crio_state() {
+        printf '{"ociVersion": "1.0.2-dev", "id": "%s", "status": "%s", "pid": %s, "bundle": "/x", "created": "2026-01-01T00:00:00Z", "initPid": %s, "initStartTime": "%s"}' \
+                "$ID" "${1:-running}" "${2:-$CONTAINER_PID}" "$CONTAINER_PID" "${3:-$(process_start_time "$CONTAINER_PID")}"
+}
+
+# crio_container NAMESPACE POD CONTAINER: as CRI-O writes it
+crio_container() {
+        put "$STORAGE/overlay-containers/containers.json" "[{\"id\": \"$ID\", \"names\": [\"k8s_$3_$2_$1_u-i-d_0\"]}]"
+        put "$STORAGE/overlay-containers/$ID/userdata/state.json" "$(crio_state)"
+        put "$STORAGE/overlay-containers/$ID/userdata/config.json" "$(jq -nc --arg ns "$1" --arg pod "$2" --arg name "$3" '{ociVersion: "1.0.2", annotations: {
+                "io.kubernetes.pod.namespace": $ns, "io.kubernetes.pod.name": $pod, "io.kubernetes.container.name": $name,
+                "io.kubernetes.cri-o.ContainerType": "container"}}')"
+}
+
+@test "by id, name and the beginning of an id at CRI-O" {
+        started
+        crio_container default web-0 nginx
+        mount_into "\"$ID\""
+        mount_into '"k8s_nginx_web-0_default_u-i-d_0"'
+        mount_into '{"id": "0123", "runtime": "crio"}'
+}
+
+@test "CRI-O's state of another process, or of a stopped container, is refused" {
+        started
+        crio_container default web-0 nginx
+        put "$STORAGE/overlay-containers/$ID/userdata/state.json" "$(crio_state running "$CONTAINER_PID" 12345)"
+        refuses_container "\"$ID\"" ESRCH
+        put "$STORAGE/overlay-containers/$ID/userdata/state.json" "$(crio_state stopped 0)"
+        refuses_container "\"$ID\"" ESRCH
+}
+
+# ---- pods
+
+# containerd_container ID NAMESPACE POD CONTAINER: as containerd's CRI plugin writes it, of the current container
+containerd_container() {
+        put "$SHIMS/k8s.io/$1/init.pid" "$CONTAINER_PID"
+        put "$SHIMS/k8s.io/$1/config.json" "$(jq -nc --arg ns "$2" --arg pod "$3" --arg name "$4" '{ociVersion: "1.0.2", annotations: {
+                "io.kubernetes.cri.container-type": (if $name == "" then "sandbox" else "container" end), "io.kubernetes.cri.container-name": $name,
+                "io.kubernetes.cri.sandbox-name": $pod, "io.kubernetes.cri.sandbox-namespace": $ns, "io.kubernetes.cri.sandbox-uid": "u-i-d"}}')"
+}
+
+# kubelet_link ID NAMESPACE POD CONTAINER
+kubelet_link() {
+        in_node_view ln -s "/var/log/pods/$2_$3_u-i-d/$4/0.log" "$KUBELET_LINKS/$3_$2_$4-$1.log"
+}
+
+@test "by pod and container at containerd, with kubelet's links and without" {
+        started
+        containerd_container "$ID" default web-0 nginx
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        mount_into '{"pod": "default/web-0"}'
+        kubelet_link "$ID" default web-0 nginx
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        mount_into '{"pod": "default/web-0"}'
+        refuses_container '{"pod": "other/web-0", "container": "nginx"}' ENOENT
+        refuses_container '{"pod": "default/web", "container": "nginx"}' ENOENT
+        refuses_container '{"pod": "default/web-0", "container": "ngin"}' ENOENT
+}
+
+@test "by pod at CRI-O" {
+        started
+        crio_container kube-system dns.a coredns
+        mount_into '{"pod": "kube-system/dns.a", "container": "coredns"}'
+        mount_into '{"pod": "kube-system/dns.a"}'
+        refuses_container '{"pod": "kube-system/dns.b", "container": "coredns"}' ENOENT
+}
+
+# docker_of_pod NAME: a container of Docker's with this name, and the labels of nginx in the pod web-0
+docker_of_pod() {
+        put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" "$1" | jq -c '. + {Config: {Labels: {
+                "io.kubernetes.pod.namespace": "default", "io.kubernetes.pod.name": "web-0", "io.kubernetes.container.name": "nginx",
+                "io.kubernetes.docker.type": "container"}}}')"
+}
+
+@test "by pod at Docker under cri-dockerd" {
+        started
+        docker_of_pod k8s_nginx_web-0_default_5f0c2d0e-8c1f-4a52-9d5c-1f3a1c0a7e55_0
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        mount_into '{"pod": "default/web-0"}'
+}
+
+@test "an image whose labels are those of a pod's container is not that container at Docker" {
+        started
+        local name
+        for name in evil web_nginx_web-0_default_uid_0 k8s_nginx_web-0_other_uid_0 k8s_nginx_web-00_default_uid_0 k8s_other_nginx_web-0_default_uid_0 k8s_nginx; do
+                docker_of_pod "$name"
+                refuses_container '{"pod": "default/web-0", "container": "nginx"}' ENOENT
+                refuses_container '{"pod": "default/web-0"}' ENOENT
+        done
+        docker_of_pod k8s_ngin_web-0_default_uid_0
+        refuses_container '{"pod": "default/web-0", "container": "nginx"}' ENOENT
+}
+
+@test "a pod of two containers needs the name of one, and its sandbox is none of them" {
+        started
+        local first=$CONTAINER_PID
+        containerd_container "$ID" default web-0 nginx
+        start_container plain 200000
+        containerd_container "$SIBLING" default web-0 ""
+        use_container "$first"
+        mount_into '{"pod": "default/web-0"}'
+        in_node_view rm -r "$SHIMS/k8s.io/$SIBLING"
+        start_container plain 300000
+        containerd_container "$SIBLING" default web-0 sidecar
+        refuses_container '{"pod": "default/web-0"}' ENOTUNIQ
+        message_has "$ID" "$SIBLING"
+        mount_into '{"pod": "default/web-0", "container": "sidecar"}'
+        use_container "$first"
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+}
+
+@test "of a container that was started again, the one that runs is meant" {
+        started
+        containerd_container "$ID" default web-0 nginx
+        kubelet_link "$ID" default web-0 nginx
+        kubelet_link "$SIBLING" default web-0 nginx # of the one before it, which kubelet keeps
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+}
+
+@test "a link of kubelet's name alone makes no container a pod's" {
+        started
+        containerd_container "$ID" default other nginx
+        kubelet_link "$ID" default web-0 nginx
+        refuses_container '{"pod": "default/web-0", "container": "nginx"}' ENOENT
+}
+
+@test "a container whose labels cannot be read hides no pod's container" {
+        started
+        containerd_container "$ID" default web-0 nginx
+        put "$SHIMS/k8s.io/$SIBLING/config.json" '{"annotations": '
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        put "$SHIMS/k8s.io/$SIBLING/config.json" '{}'
+        in_node_view chmod 0666 "$SHIMS/k8s.io/$SIBLING/config.json"
+        mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        in_node_view chmod 0666 "$SHIMS/k8s.io/$ID/config.json"
+        kubelet_link "$ID" default web-0 nginx
+        refuses_container '{"pod": "default/web-0", "container": "nginx"}' EPERM
+}
+
+@test "a mount is recorded under its pod, and removed by it when the container is gone" {
+        started
+        containerd_container "$ID" default web-0 nginx
+        helper mount-bind "{\"container\": {\"pod\": \"default/web-0\", \"container\": \"nginx\"}, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .mount.container.id pod/default/web-0/nginx
+        stop_container
+        in_node_view rm -r "$SHIMS/k8s.io/$ID"
+        helper mount-remove '{"container": {"pod": "default/web-0", "container": "nginx"}, "target": "/data"}'
+        assert_success
+        assert_no_records
+}
+
+@test "what is no pod, and keys that do not belong together, are refused" {
+        start_container plain
+        local container long
+        printf -v long '%064d' 0
+        for container in '{"pod": "'"$long"'/web"}' '{"pod": "web"}' '{"pod": "/web"}' '{"pod": "a/"}' '{"pod": "a/b/c"}' '{"pod": "a/../b"}' '{"pod": "a/b_c"}' '{"pod": "a/b", "container": "c/d"}' \
+                '{"pod": "a/b", "id": "c"}' '{"id": "a", "container": "c"}' '{"pod": "a/b", "user": 7}' '{"id": "a", "user": -1}' '{"unit": "web"}' '{"unit": "../web.service"}' \
+                '{"unit": "web.service", "runtime": "runc"}' '{"unit": "a/b.service"}'; do
+                helper mount-bind "{\"container\": $container, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+                is "$status" 2 "$container"
+                assert_one_json_line
+        done
+}
+
+# ---- units of systemd
+
+hierarchy() {
+        if [[ $(stat --file-system --format %T /sys/fs/cgroup) == cgroup2fs ]]; then echo /sys/fs/cgroup; else echo /sys/fs/cgroup/systemd; fi
+}
+
+# group PATH [PID...]: a control group of the hierarchy that systemd uses, with these processes in it
+group() {
+        local path='' part
+        [[ -d $(hierarchy) && -w $(hierarchy) ]] || skip "no control group hierarchy of systemd's that root may write"
+        while read -r part; do
+                path+=/$part
+                if [[ ! -d $(hierarchy)$path ]]; then
+                        mkdir "$(hierarchy)$path"
+                        GROUPS_MADE=("$(hierarchy)$path" "${GROUPS_MADE[@]}")
+                fi
+        done < <(tr / '\n' <<<"$1")
+        for part in "${@:2}"; do
+                echo "$part" >"$(hierarchy)$path/cgroup.procs"
+        done
+}
+
+@test "by unit: the oldest process of the service that is not in the node's mount namespace" {
+        start_container plain-nouserns
+        local supervisor unit=flexgraft-$RUN_ID.service
+        background sleep 1000000
+        supervisor=$BACKGROUND_PID
+        background nsenter --target "$CONTAINER_PID" --mount --pid --uts --ipc -- /bin/sleep 1000000
+        group "system.slice/$unit" "$supervisor" "$BACKGROUND_PID"
+        refuses_container '{"unit": "flexgraft-no-such.service"}' ENOENT
+        group "system.slice/$unit" "$CONTAINER_PID"
+        mount_into "{\"unit\": \"$unit\"}"
+        helper mount-bind "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_field .mount.container.id "unit/$unit"
+}
+
+@test "by unit: a container of a runtime that has a unit's name as its id is another one" {
+        start_container plain
+        local unit=flexgraft-$RUN_ID.service
+        group "system.slice/$unit" "$CONTAINER_PID"
+        helper mount-bind "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        stop_container
+        helper mount-remove "{\"container\": \"$unit\", \"target\": \"/data\"}"
+        assert_field .alreadyRemoved true
+        is "$(records | wc -l)" 1
+        helper mount-remove "{\"container\": {\"unit\": \"$unit\"}, \"target\": \"/data\"}"
+        assert_field .alreadyRemoved true
+        assert_no_records
+}
+
+@test "by unit: systemd-nspawn's container is in the group payload" {
+        start_container plain
+        local unit=flexgraft-nspawn@$RUN_ID.service
+        background unshare --mount sleep 1000000
+        group "system.slice/system-flexgraft\\x2dnspawn.slice/$unit/supervisor" "$BACKGROUND_PID"
+        group "system.slice/system-flexgraft\\x2dnspawn.slice/$unit/payload/init.scope" "$CONTAINER_PID"
+        mount_into "{\"unit\": \"$unit\"}"
+}
+
+@test "by unit: a scope in another slice" {
+        start_container plain
+        group "flexgraft.slice/flexgraft-$RUN_ID.slice/libpod-$ID.scope" "$CONTAINER_PID"
+        mount_into "{\"unit\": \"libpod-$ID.scope\"}"
+}
+
+@test "by unit: a group that a user made in a slice of its own is no unit" {
+        start_container plain
+        group "flexgraft.slice/mine-$RUN_ID.slice/flexgraft-$RUN_ID.service" "$CONTAINER_PID"
+        chown 1000 "$(hierarchy)/flexgraft.slice/mine-$RUN_ID.slice"
+        refuses_container "{\"unit\": \"flexgraft-$RUN_ID.service\"}" ENOENT
+}
+
+@test "by unit: a process that gets the number of one of the unit's that has just ended is not taken for it" {
+        start_container plain
+        local unit=flexgraft-$RUN_ID.service stranger=$CONTAINER_PID
+        group "system.slice/$unit" "$CONTAINER_PID"
+        mkdir "$BATS_TEST_TMPDIR/target"
+        bed_pids+=("$stranger")
+        # once the list of processes has been read
+        at_syscall --each "[ \"\$AT_NAME\" = close ] && [ ! -e '$BATS_TEST_TMPDIR/swapped' ] && readlink /proc/\$AT_PID/fd/* | grep -q '$unit/cgroup.procs' &&
+                touch '$BATS_TEST_TMPDIR/swapped' && '$FLEXGRAFT_TOOLS/clone-at-pid' --kill $stranger sleep 1000000" \
+                "$(program mount-bind)" "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/target\"}"
+        [[ -e $BATS_TEST_TMPDIR/swapped && -d /proc/$stranger ]]
+        assert_failure ESRCH
+        run ! grep -F "$BATS_TEST_TMPDIR/target" "/proc/$stranger/mountinfo"
+}
+
+@test "by unit: one that runs in the node's mount namespace, or has no process, is no container" {
+        start_container plain
+        local unit=flexgraft-$RUN_ID.service
+        group "system.slice/$unit"
+        refuses_container "{\"unit\": \"$unit\"}" ESRCH
+        background sleep 1000000
+        group "system.slice/$unit" "$BACKGROUND_PID"
+        refuses_container "{\"unit\": \"$unit\"}" EINVAL
+}
+
+@test "a container that makes a thousand control groups keeps no mount that way" {
+        start_container plain
+        local unit=flexgraft-$RUN_ID.service many other
+        group "system.slice/$unit/a" "$CONTAINER_PID"
+        helper mount-bind "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        many=$(hierarchy)/system.slice/$unit/a/many
+        eval "mkdir '$many'{1..1100}"
+        echo "$CONTAINER_PID" >"${many}1/cgroup.procs"
+        helper mount-remove "{\"container\": {\"unit\": \"$unit\"}, \"target\": \"/other\"}"
+        other=$json
+        helper mount-remove "{\"container\": {\"unit\": \"$unit\"}, \"target\": \"/data\"}"
+        echo "$CONTAINER_PID" >"${many%/many}/cgroup.procs"
+        eval "rmdir '$many'{1..1100}"
+        assert_success
+        assert_mounts_at /data 0
+        assert_no_records
+        json=$other
+        assert_field .error.errno E2BIG
+}
+
+# ---- LXC
+
+# start_lxc OPTION: a real container of LXC's, called web, in a directory of its own: LXC_DIR, and its process LXC_PID
+start_lxc() {
+        command -v lxc-start >/dev/null || skip "LXC is not installed"
+        LXC_DIR=$(mktemp -d /run/lxc-test.XXXXXX)
+        LXC_DIRS+=("$LXC_DIR")
+        DIRECTORIES_MADE+=("$LXC_DIR")
+        mkdir "$LXC_DIR/web"
+        cp -a "$FLEXGRAFT_TEMPLATE" "$LXC_DIR/web/rootfs"
+        cat >"$LXC_DIR/web/config" <<END
+lxc.uts.name = web
+lxc.rootfs.path = dir:$LXC_DIR/web/rootfs
+lxc.net.0.type = none
+lxc.apparmor.profile = unconfined
+lxc.init.cmd = /bin/container-init --pause 1
+END
+        configure lxc "${LXC_DIRS[@]}"
+        lxc-start "$@" --lxcpath "$LXC_DIR" --name web >"$BATS_TEST_TMPDIR/lxc" 2>&1 3>&- </dev/null &
+        [[ " $* " != *" --foreground "* ]] || bed_pids+=("$!")
+        wait_until 20 lxc_runs || { cat "$BATS_TEST_TMPDIR/lxc"; return 1; }
+        LXC_PID=$(lxc-info --lxcpath "$LXC_DIR" --name web --pid --no-humanize)
+}
+
+lxc_runs() {
+        [[ $(lxc-info --lxcpath "$LXC_DIR" --name web --state --no-humanize 2>/dev/null) == RUNNING ]]
+}
+
+@test "by name at LXC" {
+        start_lxc --daemon
+        mount_into '"web"' "$LXC_PID"
+        mount_into '{"id": "web", "runtime": "lxc"}' "$LXC_PID"
+        lxc-stop --kill --lxcpath "$LXC_DIR" --name web 3>&-
+        start_container plain
+        refuses_container '"web"' ESRCH
+}
+
+@test "by name at LXC in the foreground" {
+        start_lxc --foreground
+        mount_into '"web"' "$LXC_PID"
+}
+
+@test "LXC's container in the foreground is not the one of the same name in the default directory" {
+        start_lxc --foreground
+        configure lxc
+        start_container plain
+        private_node_view /var/lib/lxc
+        in_node_view mkdir /var/lib/lxc/web
+        refuses_container '"web"' ESRCH
+}
+
+@test "LXC's containers of one name in two directories are two, and none is called as its control group" {
+        local first
+        start_lxc --daemon
+        first=$LXC_PID
+        start_lxc --daemon
+        [[ -d $(hierarchy)/lxc.monitor.web-1 ]] || skip "LXC gave both one control group"
+        mkdir "$LXC_DIR/web-1"
+        configure lxc "${LXC_DIRS[0]}"
+        mount_into '"web"' "$first"
+        configure lxc "${LXC_DIRS[1]}"
+        mount_into '"web"' "$LXC_PID"
+        configure lxc "${LXC_DIRS[@]}"
+        start_container plain
+        refuses_container '"web"' ENOTUNIQ
+        refuses_container '"web-1"' ESRCH
+}
+
+@test "by name at Incus, which runs LXC in a directory of its own" {
+        start_lxc --daemon
+        configure lxc
+        configure incus "$LXC_DIR"
+        mount_into '{"id": "web", "runtime": "incus"}' "$LXC_PID"
+        mount_into '"web"' "$LXC_PID"
+}
+
+# ---- rootless containers
+
+# A user, with the directory that pam_systemd makes at login.
+login() {
+        LOGIN_UID=54321 IDS=host # root's files are not mapped by a user's choice
+        [[ ! -e /run/user/$LOGIN_UID ]] || skip "user $LOGIN_UID is logged in"
+        [[ -d /run/user ]] || DIRECTORIES_MADE+=(/run/user)
+        DIRECTORIES_MADE+=("/run/user/$LOGIN_UID")
+        mkdir -p /run/user
+        mkdir -m 0700 "/run/user/$LOGIN_UID"
+        chown $LOGIN_UID:$LOGIN_UID "/run/user/$LOGIN_UID"
+}
+
+as_user() {
+        setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups env HOME="/run/user/$LOGIN_UID" XDG_RUNTIME_DIR="/run/user/$LOGIN_UID" "$@"
+}
+
+# A real container of the user's: crun without privileges.
+start_rootless() {
+        local bundle=/run/user/$LOGIN_UID/bundle
+        mkdir "$bundle"
+        cp -a "$FLEXGRAFT_TEMPLATE" "$bundle/rootfs"
+        chown -R "$LOGIN_UID:$LOGIN_UID" "$bundle"
+        cat >"$bundle/config.json" <<END
+{"ociVersion": "1.0.2",
+ "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/", "args": ["/bin/container-init", "--pause", "1"], "env": ["PATH=/bin"], "noNewPrivileges": true},
+ "root": {"path": "rootfs"}, "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+ "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "user"}],
+        "uidMappings": [{"containerID": 0, "hostID": $LOGIN_UID, "size": 1}], "gidMappings": [{"containerID": 0, "hostID": $LOGIN_UID, "size": 1}]}}
+END
+        unshare --mount sh -c '[ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup; exec "$@"' sh \
+                setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups env HOME="$bundle" XDG_RUNTIME_DIR="/run/user/$LOGIN_UID" \
+                crun --cgroup-manager=disabled run --detach --bundle "$bundle" --pid-file "$bundle/pid" web >"$BATS_TEST_TMPDIR/log" 2>&1 </dev/null 3>&- ||
+                { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+        ROOTLESS_PID=$(<"$bundle/pid")
+        bed_pids+=("$ROOTLESS_PID")
+}
+
+@test "a rootless container is found if the request names its user, and only then" {
+        login
+        start_rootless
+        mount_into "{\"id\": \"web\", \"user\": $LOGIN_UID}" "$ROOTLESS_PID"
+        mount_into "{\"id\": \"web\", \"user\": $LOGIN_UID, \"runtime\": \"crun\"}" "$ROOTLESS_PID"
+        start_container plain
+        refuses_container '"web"' ENOENT
+        refuses_container '{"id": "web", "user": 54322}' ENOENT
+}
+
+@test "a rootless Podman's container is found by name in the storage that the configuration names" {
+        login
+        start_rootless
+        local storage=/run/user/$LOGIN_UID/storage
+        as_user mkdir -p "$storage/overlay-containers" "/run/user/$LOGIN_UID/crun/$ID"
+        as_user sh -c 'printf %s "$2" >"$1"' sh "$storage/overlay-containers/containers.json" "[{\"id\": \"$ID\", \"names\": [\"db\"]}]"
+        as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/$ID/status" "$(crun_state "$ROOTLESS_PID")"
+        configure podman "$storage"
+        mount_into "{\"id\": \"db\", \"user\": $LOGIN_UID}" "$ROOTLESS_PID"
+        mount_into "{\"id\": \"0123\", \"user\": $LOGIN_UID, \"runtime\": \"podman\"}" "$ROOTLESS_PID"
+        start_container plain
+        refuses_container '"db"' ENOENT
+        # the user's container of this name does not hide root's, and is not in its way
+        private_node_view /run/crun
+        put "/run/crun/db/status" "$(crun_state)"
+        mount_into '"db"'
+}
+
+@test "mount-remove takes root's container and a user's of the same name for two" {
+        login
+        start_rootless
+        start_container plain
+        private_node_view /run/crun
+        put /run/crun/web/status "$(crun_state)"
+        helper mount-bind "{\"container\": \"web\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .mount.container.id web
+        kill -KILL "$ROOTLESS_PID"
+        wait_until 10 process_is_gone "$ROOTLESS_PID"
+        helper mount-remove "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"target\": \"/data\"}"
+        assert_mounts_at /data 1
+        helper mount-list '{}'
+        assert_field '.mounts | length' 1
+        helper mount-remove '{"container": "web", "target": "/data"}'
+        assert_success
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+@test "a mount in a user's container is recorded as that user's, and no request for root's removes it" {
+        login
+        start_rootless
+        helper mount-bind "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"source\": \"$SOURCE\", \"target\": \"/data\", \"ids\": \"host\"}"
+        assert_success
+        assert_field .mount.container.id "user/$LOGIN_UID/web"
+        helper mount-remove '{"container": "web", "target": "/data"}'
+        helper mount-remove '{"container": {"id": "web", "user": 54322}, "target": "/data"}'
+        grep -q ' /data ' "/proc/$ROOTLESS_PID/mountinfo"
+        kill -KILL "$ROOTLESS_PID"
+        wait_until 10 process_is_gone "$ROOTLESS_PID"
+        helper mount-remove "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"target\": \"/data\"}"
+        assert_success
+        assert_no_records
+}
+
+@test "a user's state file that names a process that is not the user's is refused" {
+        login
+        local kind
+        as_user mkdir -p "/run/user/$LOGIN_UID/crun/web"
+        for kind in plain plain-nouserns; do
+                start_container "$kind"
+                as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state)"
+                refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" EPERM
+                message_has "$LOGIN_UID" "$CONTAINER_PID"
+        done
+}
+
+@test "a user's process in a mount namespace that somebody else made is refused" {
+        login
+        local as_user=(setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups)
+        as_user mkdir -p "/run/user/$LOGIN_UID/crun/web"
+        # as of a user who is logged in in a container without a user namespace, or in a service with mounts of its own
+        background_ready unshare --mount "${as_user[@]}" unshare --user sh -c 'echo ready; exec sleep 60'
+        as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state "$BACKGROUND_PID")"
+        mkdir "$BATS_TEST_TMPDIR/data"
+        helper mount-bind "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/data\", \"ids\": \"host\"}"
+        assert_failure EPERM
+        message_has "$LOGIN_UID" "$BACKGROUND_PID"
+        is "$(grep -c " $BATS_TEST_TMPDIR/data " "/proc/$BACKGROUND_PID/mountinfo")" 0
+}
+
+@test "a user's state directory leads nowhere else, and hangs nobody" {
+        login
+        local crun=/run/user/$LOGIN_UID/crun
+        start_container plain
+        mkdir -p /run/flexgraft-roots/web
+        DIRECTORIES_MADE+=(/run/flexgraft-roots)
+        crun_state >/run/flexgraft-roots/web/status
+        as_user mkdir -p "$crun/web"
+        as_user ln -s /run/flexgraft-roots/web/status "$crun/web/status"
+        refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ELOOP
+        as_user sh -c 'rm -r "$1/web"; ln -s /run/flexgraft-roots/web "$1/web"' sh "$crun"
+        refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ELOOP
+        as_user sh -c 'rm "$1/web"; mkdir "$1/web"; mkfifo "$1/web/status"' sh "$crun"
+        refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" EBADMSG
+        as_user rm -r "$crun"
+        ln -s /run/flexgraft-roots "$crun"
+        refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ENOENT
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# volume-expand: the backing, the device and the filesystem grow, whoever has the volume.
+
+load helpers
+load driver_helpers
+load volume_helpers
+bats_require_minimum_version 1.5.0
+
+MIB=1048576
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+        needs volume-expand
+        # on the disk: a btrfs grows to 256 MiB at least
+        POOL=$BATS_TEST_TMPDIR/disk
+        mkdir "$POOL"
+        printf '{"name": "disk", "type": "loop", "path": "%s"}\n' "$POOL" >"$FLEXGRAFT_POOLS/disk.json"
+}
+
+teardown() {
+        driver_teardown
+}
+
+expand() {
+        helper volume-expand "$1"
+}
+
+expanded() {
+        expand "$1"
+        succeeded
+}
+
+# make_volume TYPE MIB: the volume "data" of the pool "disk", sparse, which the driver has formatted.
+make_volume() {
+        created "{\"name\": \"data\", \"size\": \"$2m\", \"pool\": \"disk\", \"fsType\": \"$1\", \"parameters\": {\"preallocate\": \"false\"}}"
+}
+
+# attach_volume: as kubelet does it, without a pod.
+attach_volume() {
+        kubelet_attach data type=loop && kubelet_stage data
+}
+
+detach_volume() {
+        kubelet_unstage data && kubelet_detach data
+}
+
+size_of() {
+        echo $(($(stat -f -c '%b * %S' "$1")))
+}
+
+# has_grown FILESYSTEM_DIR BEFORE: by more than half of 64 MiB.
+has_grown() {
+        (($(size_of "$1") > $2 + 32 * MIB))
+}
+
+@test "a volume that kubelet has mounted grows with its device and its filesystem" {
+        local before
+        make_volume btrfs 128
+        attach_volume
+        before=$(size_of "$(global_dir data)")
+        expanded '{"name": "data", "size": "320m"}'
+        assert_field .filesystem btrfs
+        assert_field .sizeBefore $((128 * MIB))
+        assert_field .volume.size $((320 * MIB))
+        is "$(stat -c %s "$POOL/data.img") $(blockdev --getsize64 "${DEVICES[data]}")" "$((320 * MIB)) $((320 * MIB))"
+        has_grown "$(global_dir data)" "$before"
+        detach_volume
+}
+
+@test "a volume that only a container has mounted grows" {
+        local before device
+        needs mount-block
+        make_volume btrfs 128
+        attach_volume
+        device=${DEVICES[data]}
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$device\", \"target\": \"/data\"}"
+        assert_success
+        kubelet_unstage data || : # in use by the container, but not mounted on the node any more
+        is "$(mounts_here | grep -c "$(global_dir data)\$")" 0
+        before=$(in_container stat -f -c '%b' /data)
+        node_snapshot
+        expanded '{"name": "data", "size": "320m"}'
+        (($(in_container stat -f -c '%b' /data) > before))
+        assert_node_unchanged
+        is "$(blockdev --getsize64 "$device")" $((320 * MIB))
+        # again: nothing to do
+        before=$(in_container stat -f -c '%b' /data)
+        expanded '{"name": "data", "size": "320m"}'
+        is "$(in_container stat -f -c '%b' /data)" "$before"
+        stop_container
+        kubelet_detach data
+}
+
+@test "an xfs grows while it is mounted" {
+        local before
+        make_volume xfs 300
+        attach_volume
+        before=$(size_of "$(global_dir data)")
+        expanded '{"name": "data", "size": "400m"}'
+        has_grown "$(global_dir data)" "$before"
+        detach_volume
+        run -0 xfs_repair -n "$POOL/data.img"
+}
+
+# bats test_tags=kernel
+@test "an ext4 grows while it is mounted, and while it is not" {
+        local before
+        can_grow_ext4 || skip "growing an ext4 needs CAP_SYS_RESOURCE, which root has not got here"
+        make_volume ext4 32
+        attach_volume
+        before=$(size_of "$(global_dir data)")
+        expanded '{"name": "data", "size": "96m"}'
+        has_grown "$(global_dir data)" "$before"
+        before=$(size_of "$(global_dir data)")
+        detach_volume
+        expanded '{"name": "data", "size": "160m"}'
+        attach_volume
+        has_grown "$(global_dir data)" "$before"
+        detach_volume
+        run -0 e2fsck -fn "$POOL/data.img"
+}
+
+@test "a volume that nobody has grows with its filesystem, and nothing of it stays attached" {
+        local before
+        make_volume btrfs 128
+        attach_volume
+        before=$(size_of "$(global_dir data)")
+        detach_volume
+        expanded '{"name": "data", "size": "320m"}'
+        assert_field .filesystem btrfs
+        wait_until 5 no_loops_of_driver
+        is "$(volume_records)" ''
+        run -0 btrfs check --readonly "$POOL/data.img"
+        attach_volume
+        has_grown "$(global_dir data)" "$before"
+        detach_volume
+}
+
+@test "a volume without a filesystem yet grows" {
+        make_volume btrfs 128
+        expanded '{"name": "data", "size": "320m"}'
+        assert_field .filesystem null
+        is "$(stat -c %s "$POOL/data.img")" $((320 * MIB))
+        wait_until 5 no_loops_of_driver
+}
+
+@test "of a block volume the device grows, and its content stays" {
+        created '{"name": "data", "size": "8m", "targetType": "block"}'
+        kubelet_attach data type=loop
+        printf text >"${DEVICES[data]}"
+        expanded '{"name": "data", "size": "16m"}'
+        assert_field .filesystem null
+        is "$(blockdev --getsize64 "${DEVICES[data]}") $(head -c 4 "${DEVICES[data]}")" "$((16 * MIB)) text"
+        kubelet_detach data
+}
+
+@test "a container that has a block volume itself sees it grow" {
+        local guard
+        needs mount-block mount-remove
+        created '{"name": "data", "size": "8m", "pool": "disk", "targetType": "block"}'
+        kubelet_attach data type=loop
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        guard=$(losetup --list --noheadings --output NAME,BACK-FILE | awk -v on="${DEVICES[data]}" '$2 == on { print $1 }')
+        is "$(blockdev --getsize64 "$guard")" $((8 * MIB))
+        expanded '{"name": "data", "size": "16m"}'
+        is "$(blockdev --getsize64 "$guard")" $((16 * MIB))
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        kubelet_detach data
+}
+
+@test "an image that has all its blocks gets those that it grows by" {
+        created '{"name": "data", "size": "8m", "pool": "disk"}'
+        expanded '{"name": "data", "size": "16m"}'
+        (($(allocated "$POOL/data.img") >= 16 * MIB))
+        created '{"name": "sparse", "size": "8m", "pool": "disk", "parameters": {"preallocate": "false"}}'
+        expanded '{"name": "sparse", "size": "16m"}'
+        (($(allocated "$POOL/sparse.img") < 8 * MIB))
+}
+
+@test "the same size twice is no change, and a smaller one is refused" {
+        created '{"name": "data", "size": "8m", "pool": "disk"}'
+        expanded '{"name": "data", "size": 12345678}'
+        assert_field .volume.size $(((12345678 + 4095) / 4096 * 4096))
+        expanded '{"name": "data", "size": 12345678}'
+        assert_field '.sizeBefore == .volume.size' true
+        expand '{"name": "data", "size": "8m"}'
+        refused EINVAL "never shrinks" "$(((12345678 + 4095) / 4096 * 4096))" 8388608
+        is "$(stat -c %s "$POOL/data.img")" $(((12345678 + 4095) / 4096 * 4096))
+}
+
+@test "volume-create says of an expanded volume that it exists, with its new size" {
+        created '{"name": "data", "size": "8m", "pool": "disk"}'
+        expanded '{"name": "data", "size": "16m"}'
+        created '{"name": "data", "size": "16m", "pool": "disk"}'
+        existed true
+}
+
+@test "a volume grows as far as its pool has room" {
+        local before
+        make_pool fast '"maxPercent": 10'
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        before=$(available fast)
+        expand "{\"name\": \"data\", \"size\": $((8 * MIB + before + 4096))}"
+        refused ENOSPC fast "$before"
+        is "$(stat -c %s "$POOL_DIR/data.img")" $((8 * MIB))
+        expanded "{\"name\": \"data\", \"size\": $((8 * MIB + before))}"
+        is "$(available fast)" 0
+}
+
+@test "a volume that does not exist, and a request without a size, are refused" {
+        expand '{"name": "data", "size": "8m"}'
+        refused ENOENT "no volume of this name"
+        expand '{"name": "data"}'
+        refused_key size
+        expand '{"size": "8m"}'
+        refused_key name
+}
+
+@test "a volume whose only mount is read-only is refused, and grows when that is gone" {
+        make_volume btrfs 128
+        attach_volume
+        detach_volume
+        kubelet_attach data type=loop @readwrite=ro
+        kubelet_stage data
+        expand '{"name": "data", "size": "320m"}'
+        refused EBUSY read-only
+        detach_volume
+        expanded '{"name": "data", "size": "320m"}'
+        assert_field .filesystem btrfs
+}
+
+@test "in words: volume-expand NAME SIZE" {
+        created '{"name": "data", "size": "8m", "pool": "disk"}'
+        helper volume-expand data 16m
+        assert_success
+        assert_field .volume.size $((16 * MIB))
+}

@@ -1,0 +1,386 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# volume-snapshot: snapshots of volumes, also while they are written to; volumes made of them, and back to them.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load snapshot_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+        needs volume-snapshot
+}
+
+teardown() {
+        snapshot_teardown
+}
+
+# ---- taken
+
+@test "a snapshot of a mounted volume has what was written before it, and nothing that was written after it" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        echo before >"$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        assert_field .existed false
+        assert_field .volume.snapshotOf data
+        assert_field '.volume.size' $((32 << 20))
+        echo after >"$(global_dir data)/file"
+        created '{"name": "copy", "from": "monday"}'
+        mount_volume copy
+        is "$(<"$(global_dir copy)/file")" before
+        unmount_volume copy
+        unmount_volume data
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+}
+
+@test "a snapshot of a volume that only a container has mounted is clean" {
+        needs mount-block
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        chown 1000 "$(global_dir data)"
+        chmod 0700 "$(global_dir data)"
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/data\"}"
+        assert_success
+        kubelet_unstage data || :
+        in_container sh -c 'echo text >/data/file' || :
+        mounts=$(mounts_here)
+        snapped '{"name": "data", "snapshot": "monday"}'
+        is "$(mounts_here)" "$mounts"
+        in_container sh -c 'echo again >/data/file'
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+        stop_container
+        kubelet_detach data
+}
+
+@test "a snapshot of a volume that nobody has is taken, also where the filesystem cannot share blocks" {
+        make_pool fast
+        make_mounted ext4 16m
+        echo text >"$(global_dir data)/file"
+        unmount_volume data
+        snapped '{"name": "data", "snapshot": "monday"}'
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/monday.img"
+        # what is no data is a hole there, too
+        (($(allocated "$POOL_DIR/monday.img") < 8 << 20))
+}
+
+@test "where all would be copied, a mounted volume is refused, unless it is to be frozen that long" {
+        make_pool fast
+        make_mounted ext4 16m
+        echo text >"$(global_dir data)/file"
+        snap '{"name": "data", "snapshot": "monday"}'
+        refused EBUSY mounted freeze
+        is "$(images "$POOL_DIR") $(provisioned)" "data.img data.json"
+        snapped '{"name": "data", "snapshot": "monday", "freeze": true}'
+        can_write "$(global_dir data)"
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+        unmount_volume data
+}
+
+@test "the same snapshot twice is one, and of another volume it is refused" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        created '{"name": "other", "size": "8m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        inode=$(stat -c %i "$POOL_DIR/monday.img")
+        snapped '{"name": "data", "snapshot": "monday"}'
+        assert_field .existed true
+        is "$(stat -c %i "$POOL_DIR/monday.img")" "$inode"
+        snap '{"name": "other", "snapshot": "monday"}'
+        refused EEXIST "a snapshot of data"
+        snap '{"name": "data", "snapshot": "other"}'
+        refused EEXIST "a volume"
+        snap '{"name": "monday", "snapshot": "tuesday"}'
+        refused EINVAL "snapshot itself"
+        snap '{"name": "nonesuch", "snapshot": "tuesday"}'
+        refused ENOENT nonesuch
+}
+
+@test "volume-list shows snapshots, and volume-delete deletes them" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        listed '{"pool": "fast"}'
+        json=$output
+        is "$(volume_names)" "data monday"
+        assert_field '.volumes[1] | .snapshotOf, (.taken > 1600000000)' $'data\ntrue'
+        removed '{"name": "data"}'
+        created '{"name": "data", "from": "monday"}'
+        removed '{"name": "monday"}'
+        is "$(images "$POOL_DIR")" data.img
+}
+
+@test "a snapshot is neither attached nor grown" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        call attach "$(spec monday type=loop)" "$NODE"
+        assert_refused "snapshot of data"
+        call attach "$(spec monday type=loop pool=fast image=monday.img)" "$NODE"
+        assert_refused "snapshot of data"
+        helper volume-expand '{"name": "monday", "size": "16m"}'
+        refused EINVAL snapshot
+        is "$(loops_of_driver)" ''
+}
+
+# ---- copies
+
+@test "a volume is made of another that nobody has, and one in use is refused" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        echo text >"$(global_dir data)/file"
+        create '{"name": "copy", "from": "data"}'
+        refused EBUSY volume-snapshot
+        unmount_volume data
+        created '{"name": "copy", "from": "data", "size": "64m"}'
+        assert_field .volume.copyOf data
+        assert_field .volume.size $((64 << 20))
+        is "$(stat -c %s "$POOL_DIR/copy.img")" $((64 << 20))
+        created '{"name": "copy", "from": "data"}'
+        existed true
+        create '{"name": "copy", "from": "other"}'
+        refused EEXIST
+        mount_volume copy
+        is "$(<"$(global_dir copy)/file")" text
+        unmount_volume copy
+        create '{"name": "small", "from": "data", "size": "8m"}'
+        refused ERANGE
+        create '{"name": "copy2", "from": "data", "fsType": "xfs"}'
+        refused_key fsType
+}
+
+@test "an xfs and a copy of it are mounted at the same time, and both keep their UUID" {
+        make_pool_that_shares fast 2g
+        make_mounted xfs 300m
+        uuid=$(blkid -o value -s UUID -p "${DEVICES[data]}")
+        echo text >"$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        created '{"name": "copy", "from": "monday"}'
+        mount_volume copy
+        is "$(<"$(global_dir copy)/file")" text
+        is "$(blkid -o value -s UUID -p "${DEVICES[copy]}")" "$uuid"
+        helper volume-expand '{"name": "copy", "size": "320m"}'
+        assert_success
+        unmount_volume copy
+        unmount_volume data
+        # and in the other order
+        mount_volume copy
+        mount_volume data
+        unmount_volume copy
+        unmount_volume data
+}
+
+# ---- back
+
+@test "a volume gets the content of a snapshot back, and keeps its size" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        echo before >"$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        echo after >"$(global_dir data)/file"
+        snap '{"name": "data", "restore": "monday"}'
+        refused EBUSY
+        is "$(<"$(global_dir data)/file")" after
+        unmount_volume data
+        truncate -s 48m "$POOL_DIR/data.img"
+        snapped '{"name": "data", "restore": "monday"}'
+        assert_field .restored monday
+        is "$(stat -c %s "$POOL_DIR/data.img")" $((48 << 20))
+        mount_volume data
+        is "$(<"$(global_dir data)/file")" before
+        unmount_volume data
+        snap '{"name": "data", "restore": "nonesuch"}'
+        refused ENOENT nonesuch
+        created '{"name": "other", "size": "8m", "pool": "fast"}'
+        snap '{"name": "other", "restore": "monday"}'
+        refused EINVAL "no snapshot of other"
+}
+
+@test "a volume keeps its Kubernetes namespace when a snapshot is restored" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        setfattr -n trusted.flexgraft.namespace -v team "$POOL_DIR/data.img"
+        snapped '{"name": "data", "restore": "monday"}'
+        is "$(getfattr --only-values -n trusted.flexgraft.namespace "$POOL_DIR/data.img" 2>/dev/null)" team
+}
+
+# ---- room
+
+@test "snapshots count at full size, and what they share is kept for the volume" {
+        local before
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "64m", "pool": "fast"}'
+        dd if=/dev/urandom of="$POOL_DIR/data.img" bs=1M count=64 conv=notrunc status=none
+        before=$(available fast)
+        snapped '{"name": "data", "snapshot": "monday"}'
+        ((before - $(available fast) >= 64 << 20))
+        counted
+        # written anew, the volume takes what was kept for it, and no more
+        before=$(available fast)
+        dd if=/dev/urandom of="$POOL_DIR/data.img" bs=1M count=32 conv=notrunc,fsync status=none
+        (($(available fast) >= before - (2 << 20)))
+        removed '{"name": "monday"}'
+        wait_until 10 counted >/dev/null || counted # xfs frees blocks in the background
+}
+
+@test "a snapshot for which there is no room is refused, and leaves nothing" {
+        make_pool_that_shares fast 320m
+        created '{"name": "data", "size": "200m", "pool": "fast"}'
+        snap '{"name": "data", "snapshot": "monday"}'
+        refused ENOSPC fast
+        is "$(images "$POOL_DIR")" data.img
+}
+
+@test "snapshots in pools of another type are refused by name" {
+        printf '{"name": "big", "type": "pmem", "region": "region0"}\n' >"$FLEXGRAFT_POOLS/big.json"
+        created '{"name": "data", "size": "8m"}'
+        sed -i 's/"pool":"default","type":"loop"/"pool":"big","type":"pmem"/' "$STATE_DIR/provisioned/data.json"
+        snap '{"name": "data", "snapshot": "monday"}'
+        refused EOPNOTSUPP "pools of type pmem"
+}
+
+# ---- frozen
+
+@test "a filesystem that another program has frozen is refused, and stays frozen" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        fsfreeze --freeze "$(global_dir data)"
+        snap '{"name": "data", "snapshot": "monday"}'
+        refused EBUSY frozen
+        fsfreeze --unfreeze "$(global_dir data)"
+        is "$(images "$POOL_DIR")" data.img
+        unmount_volume data
+}
+
+@test "a filesystem is thawed when the process that thaws is killed, and the snapshot is whole" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ "\$AT_NAME" = ppoll ] || exit 0
+read -r _ _ _ _ _ session _ <"/proc/\$AT_PID/stat"
+[ "\$session" = "\$AT_PID" ] || exit 0
+echo "\$AT_PID" >>"$BATS_TEST_TMPDIR/killed"
+kill -KILL "\$AT_PID"
+END
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        is "$(wc -l <"$BATS_TEST_TMPDIR/killed")" 1
+        assert_success
+        can_write "$(global_dir data)"
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+        unmount_volume data
+}
+
+@test "20 snapshots of a database that is written to all the time are all whole" {
+        check_sqlite 20
+}
+
+@test "volume-reconcile thaws what volume-snapshot left frozen that was killed with all its processes" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ "\$AT_NAME" = ioctl ] || exit 0
+fsfreeze --freeze "$(global_dir data)" 2>/dev/null && exec fsfreeze --unfreeze "$(global_dir data)"
+pkill -KILL -f "^$(program volume-snapshot) "
+END
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        is "$status" 137
+        run ! is_thawed "$(global_dir data)"
+        # the snapshot's record is what tells of it
+        helper volume-delete '{"name": "monday"}'
+        assert_failure EBUSY
+        helper volume-create '{"name": "monday", "size": "1m", "pool": "fast"}'
+        assert_failure EBUSY
+        helper volume-reconcile '{}'
+        assert_success
+        can_write "$(global_dir data)"
+        is "$(images "$POOL_DIR")" data.img
+        unmount_volume data
+}
+
+@test "volume-reconcile has no problem with a snapshot that is just being taken" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ "\$AT_NAME" = ioctl ] && [ -e '$STATE_DIR/provisioned/monday.json' ] && [ ! -e '$BATS_TEST_TMPDIR/reconciled' ] || exit 0
+'$(program volume-reconcile)' '{}' >'$BATS_TEST_TMPDIR/reconciled'
+END
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        assert_success
+        is "$(jq -c '[.status, .problems]' "$BATS_TEST_TMPDIR/reconciled")" '["Success",[]]'
+        unmount_volume data
+}
+
+@test "where all would be copied, a volume whose device a container has is refused" {
+        make_pool_in_memory fast 64m
+        created '{"name": "data", "size": "8m", "pool": "fast", "targetType": "block"}'
+        start_container plain
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"data\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        snap '{"name": "data", "snapshot": "monday"}'
+        assert_failure EBUSY
+        is "$(images "$POOL_DIR")" data.img
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        snapped '{"name": "data", "snapshot": "monday"}'
+}
+
+@test "an image that another program has attached is refused" {
+        local device
+        make_pool_in_memory fast 64m
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        device=$(loop_over "$POOL_DIR/data.img")
+        bed_loops+=("$device")
+        snap '{"name": "data", "snapshot": "monday"}'
+        assert_failure EBUSY
+}
+
+@test "an image whose size is no whole number of blocks has snapshots that share its blocks" {
+        make_pool_that_shares fast 1g
+        yes text | head -c $(((8 << 20) + 1000)) >"$POOL_DIR/odd.img"
+        created '{"name": "odd", "id": "odd.img", "pool": "fast"}'
+        snapped '{"name": "odd", "snapshot": "monday"}'
+        run -0 cmp -n $(((8 << 20) + 1000)) "$POOL_DIR/odd.img" "$POOL_DIR/monday.img"
+}
+
+@test "a snapshot and a copy are of the Kubernetes namespace of what they were made of" {
+        local image
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        setfattr -n trusted.flexgraft.namespace -v team "$POOL_DIR/data.img"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        created '{"name": "copy", "from": "monday"}'
+        created '{"name": "other", "from": "data"}'
+        for image in monday copy other; do
+                is "$(getfattr --only-values -n trusted.flexgraft.namespace "$POOL_DIR/$image.img" 2>/dev/null)" team "$image"
+        done
+}
+
+@test "a batch of mounts and volume-create of copies, the other way round, do not wait for each other" {
+        local round target pids
+        needs mount-batch
+        created '{"name": "a", "size": "16m", "pool": "default"}'
+        created '{"name": "b", "size": "16m", "pool": "default"}'
+        start_container plain
+        for round in 1 2 3; do
+                background "$(program mount-batch)" "{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 60, \"mounts\": [
+                        {\"type\": \"volume\", \"volume\": \"a\", \"target\": \"/a\"}, {\"type\": \"volume\", \"volume\": \"b\", \"target\": \"/b\"}]}" >/dev/null
+                pids=("$BACKGROUND_PID")
+                background "$(program volume-create)" '{"name": "a", "from": "b"}' >/dev/null
+                pids+=("$BACKGROUND_PID")
+                background "$(program volume-create)" '{"name": "b", "from": "a"}' >/dev/null
+                pids+=("$BACKGROUND_PID")
+                wait "${pids[0]}"
+                wait "${pids[1]}" || : # refused: the volume is there, and no copy
+                wait "${pids[2]}" || :
+                for target in /a /b; do
+                        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"$target\"}"
+                        assert_success
+                done
+        done
+}

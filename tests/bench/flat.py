@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""flat.py BIN WORK CONTAINER_PID MANY ROUNDS - what a call costs with 10 of everything, and with MANY.
+
+Two state directories: in one are the records of 10 mounts in other containers, of 10 volumes of the driver, and of 10
+volumes in a pool, with their images; in the other as many as MANY. The records are copies of one that a call wrote, each
+with names of its own; the programs make their indices of them. WORK/source and WORK/target are seen by the container, a
+process in a user and a mount namespace of its own. Each call is made in turns, ROUNDS times, with the one and the
+other; what undoes it is not measured. Prints the medians of the CPU, user and system, in microseconds, their ratio and its
+goal.
+"""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+BIN, WORK, CONTAINER, MANY, ROUNDS = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+GOAL = 1.2
+NULL = os.open(os.devnull, os.O_RDWR)
+
+
+class Node:
+    """A state directory, a pool and a configuration of its own."""
+
+    def __init__(self, name, count):
+        self.dir = f"{WORK}/flat-{name}"
+        self.state = f"{self.dir}/state"
+        self.pods = f"{self.dir}/kubelet/pods"
+        pool = f"{self.dir}/pool"
+        for path in (self.state, pool, f"{self.dir}/pools.d", self.pods):
+            os.makedirs(path)
+        os.chmod(self.state, 0o700)
+        with open(f"{self.dir}/pools.d/fast.json", "w") as file:
+            json.dump({"name": "fast", "type": "loop", "path": pool}, file)
+        with open(f"{self.dir}/config.json", "w") as file:
+            json.dump({"stateDir": self.state, "nodeName": "node", "log": f"{self.dir}/log"}, file)
+        self.env = os.environ | {
+            "FLEXGRAFT_CONFIG": f"{self.dir}/config.json",
+            "FLEXGRAFT_POOLS": f"{self.dir}/pools.d",
+            "FLEXGRAFT_POLICY": f"{self.dir}/policy.json",
+            "FLEXGRAFT_PROFILES": f"{self.dir}/profiles.json",
+        }
+        self.fill(count, pool)
+
+    def call(self, program, *arguments):
+        """The CPU that it took, in microseconds."""
+        path = f"{BIN}/{program}"
+        pid = os.posix_spawn(path, [path, *arguments], self.env, file_actions=[(os.POSIX_SPAWN_DUP2, NULL, 1)])
+        _, status, usage = os.wait4(pid, 0)
+        if status != 0:
+            said = subprocess.run([path, *arguments], env=self.env, capture_output=True, text=True, check=False).stdout
+            sys.exit(f"{program} {arguments}: {said}")
+        return (usage.ru_utime + usage.ru_stime) * 1e6
+
+    def fill(self, count, pool):
+        self.call("mount-bind", bind("first"))
+        self.call("volume-create", volume("first"))
+        self.call("verbs/mount", self.pod_dir("first"), tmpfs("first"))
+        with open(f"{self.state}/mounts/first.json") as file:
+            mount = json.load(file)
+        with open(f"{self.state}/provisioned/first.json") as file:
+            provisioned = file.read()
+        with open(f"{self.state}/volumes/first.json") as file:
+            staged = file.read()
+        for i in range(count):
+            other = f"other{i}"
+            mount |= {"id": other, "pid": 5000000 + i, "mountNamespace": 10**9 + i, "mountNamespaceId": 10**9 + i}
+            write(f"{self.state}/mounts/{other}.json", json.dumps(mount))
+            write(f"{self.state}/provisioned/{other}.json", provisioned.replace("first", other))
+            write(f"{pool}/{other}.img", "7" * 4096)
+            write(f"{self.state}/volumes/{other}.json", staged.replace("first", other))
+        shutil.rmtree(f"{self.state}/uses")
+        self.call("mount-remove", '{"id": "first"}')
+        self.call("verbs/unmount", self.pod_dir("first"))
+        self.call("volume-create", volume("again"))
+        self.call("volume-delete", '{"name": "again"}')
+
+    def pod_dir(self, name):
+        # its last component is not the volume's name
+        path = f"{self.pods}/{name}/volumes/flexgraft~flexgraft/of-{name}"
+        os.makedirs(path, exist_ok=True)
+        return path
+
+
+def write(path, text):
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(text)
+
+
+def bind(identifier):
+    return json.dumps(
+        {"container": CONTAINER, "source": f"{WORK}/source", "target": f"{WORK}/target", "id": identifier}
+    )
+
+
+def volume(name):
+    return json.dumps({"name": name, "size": 4096, "pool": "fast"})
+
+
+def tmpfs(name):
+    return json.dumps(
+        {
+            "type": "tmpfs",
+            "size": "1Mi",
+            "kubernetes.io/fsType": "",
+            "kubernetes.io/pvOrVolumeName": name,
+            "kubernetes.io/readwrite": "rw",
+        }
+    )
+
+
+def one_round(node, costs):
+    def timed(name, program, *arguments):
+        costs.setdefault(name or program, {}).setdefault(node, []).append(node.call(program, *arguments))
+
+    where = json.dumps({"container": CONTAINER, "target": f"{WORK}/target"})
+    timed("mount-bind", "mount-bind", bind("mine"))
+    timed("mount-bind, repeated", "mount-bind", bind("mine"))
+    timed("mount-list of a container", "mount-list", json.dumps({"container": CONTAINER}))
+    timed("mount-remove", "mount-remove", where)
+    timed("volume-create", "volume-create", volume("mine"))
+    timed("volume-create, repeated", "volume-create", volume("mine"))
+    timed("volume-capacity", "volume-capacity", '{"pool": "fast"}')
+    timed("volume-delete", "volume-delete", '{"name": "mine"}')
+    timed("driver: mount", "verbs/mount", node.pod_dir("mine"), tmpfs("mine"))
+    timed("driver: unmount", "verbs/unmount", node.pod_dir("mine"))
+
+
+def main():
+    nodes = [Node("few", 10), Node("many", MANY)]
+    costs = {}
+    for i in range(-2, ROUNDS):
+        if i == 0:
+            costs = {}  # those were to warm up
+        for node in nodes if i % 2 else nodes[::-1]:
+            one_round(node, costs)
+    for name, cost in costs.items():
+        few, many = (statistics.median(cost[node]) for node in nodes)
+        print(f"{name:28} {few:9.1f} {many:9.1f} {many / few:6.2f} {GOAL:6.2f}")
+
+
+main()
