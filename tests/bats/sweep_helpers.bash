@@ -4,7 +4,7 @@
 # Sweeps: a program is killed, or refused, at one system call after the other, and each time what follows must put things right.
 #
 # FLEXGRAFT_SWEEP_STRIDE says which calls are tried: 1 all of them, 40 (if nothing is said) every fortieth. FLEXGRAFT_SWEEP_SEED says which one is
-# the first: setup_suite makes it of the commit's tree, so that each commit tries others, and the same ones when it is tried again.
+# the first: 0, the same ones in every run, unless a caller has drawn another.
 
 # sweep [OPTION...] -- STEP ; ...: at-each-syscall with these (its source lists them), over the points that are this run's. WIDER=N makes the stride
 # N times as wide, for points that take long; LABEL is what the line in the log says. Afterwards every reply of the program was one of those
