@@ -840,12 +840,10 @@ rounds() {
         start_container plain-nouserns
         in_container mkdir -p /tmp/fuse
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse
-        stopwatch
         node_snapshot
-        batch "$(many 10), $(tmpfs /tmp/fuse/data), $(tmpfs /z)" '"timeoutSeconds": 2'
+        not_hung batch "$(many 10), $(tmpfs /tmp/fuse/data), $(tmpfs /z)" '"timeoutSeconds": 2'
         assert_failure ETIMEDOUT
         assert_index 10
-        took_at_most 8
         wait_until 5 assert_no_helper_processes
         is "$(mounts_below /many)" "0 0"
         assert_mounts_at /z 0

@@ -361,7 +361,7 @@ waits_for_fuse() {
 }
 
 @test "a loop device of the tests has no number that a guard of a raw device can have" {
-        local file=$BATS_TEST_TMPDIR/image reserved=$((5000 + RANDOM * 2)) device
+        local file=$BATS_TEST_TMPDIR/image reserved=$((5000 + $(number_of_run 30000) * 2)) device
         truncate -s 1M "$file"
         losetup "/dev/loop$reserved" "$file"    # as one that is just being made a guard, it is free for a moment
         losetup --detach "/dev/loop$reserved"

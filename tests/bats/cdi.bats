@@ -116,10 +116,10 @@ device_hook() {
         is "$status" 2
 }
 
-# agrees_after PROGRAM REQUEST DEVICES OTHER UNDO: wherever it is killed (every 25th call), the same call again leaves a file that says what is there.
+# agrees_after PROGRAM REQUEST DEVICES OTHER UNDO: wherever it is killed (every 25th call, from the 7th on), the same call again leaves a file that says what is there.
 agrees_after() {
-        local n=$((RANDOM % 25))
-        while (((n += 25) < 5000)); do
+        local n
+        for ((n = 7; n < 5000; n += 25)); do
                 at_syscall --at "$n" --kill "$(program "$1")" "$2"
                 ((AT_REACHED)) || break
                 helper "$1" "$2"

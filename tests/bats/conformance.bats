@@ -108,12 +108,12 @@ stress() {
         is "$(find "$BATS_TEST_TMPDIR/ext4" -type f -size 10240c | wc -l)" 2000 "whole files"
 }
 
-# random_operations TYPE [OPTION]: some seeds of today, which a failure names.
+# random_operations TYPE [OPTION]: four sequences; the deep tier draws others, and a failure names them.
 random_operations() {
         local i seed pids=() pid
         remap_bed "$1"
         for i in 1 2 3 4; do
-                seed=$((EPOCHSECONDS * 10 + i))
+                seed=$((FLEXGRAFT_SWEEP_SEED * 10 + i))
                 in_container /bin/random-file-ops ${2:+"$2"} "/$1/file.$i" "$seed" "${3:-1500}" 3>&- &
                 pids+=($!)
         done
@@ -140,12 +140,12 @@ random_operations() {
         [[ $IDS == remap ]] || skip "it is about ids: remap"
         local pid i
         remap_bed ext4
-        in_container /bin/random-file-ops /ext4/file "$EPOCHSECONDS" 6000 3>&- &
+        in_container /bin/random-file-ops /ext4/file "$FLEXGRAFT_SWEEP_SEED" 6000 3>&- &
         pid=$!
         for ((i = 0; i < 200; i++)); do
                 process_is_gone "$pid" && break
                 kill_daemon
-                sleep "0.$((RANDOM % 10))"
+                sleep "0.$((i * 7 % 10))"
         done
         echo "$i daemons were killed"
         wait "$pid"

@@ -142,10 +142,8 @@ silent_fuse_in_a() {
                 container_snapshot
                 node_snapshot
                 for source in /tmp/fuse/data /tmp/fuse; do
-                        stopwatch
-                        c2c "$source" /made/data '"timeoutSeconds": 2, "mkdirSource": true'
+                        not_hung c2c "$source" /made/data '"timeoutSeconds": 2, "mkdirSource": true'
                         assert_one_json_line
-                        took_at_most 5
                         [[ $status == 0 ]] || wait_until 5 assert_no_helper_processes
                         if [[ $status == 1 ]]; then
                                 assert_container_unchanged

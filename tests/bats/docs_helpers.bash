@@ -107,13 +107,14 @@ container() { # NAME BASE
         runc run --detach --bundle "$bundle" --pid-file "$bundle/pid" "$1" >"$bundle/log" 2>&1 </dev/null || { cat "$bundle/log"; exit 1; }
 }
 leave() {
-        local image device directory
+        local image device id ids
         {
                 if [[ -n $WITH_PODMAN ]]; then
+                        mapfile -t ids < <(podman ps --all --quiet --no-trunc)
                         podman rm --all --force --time 0 || podman rm --all --force --time 0
-                        while read -r directory; do # what Podman makes in every control group hierarchy and leaves
-                                rmdir "$directory"
-                        done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d)
+                        for id in "${ids[@]}"; do       # what Podman makes for each in every control group hierarchy and leaves
+                                find /sys/fs/cgroup -depth -path "*/libpod_parent/*$id*" -type d -exec rmdir {} \;
+                        done
                 fi
                 runc delete --force web
                 runc delete --force db

@@ -22,9 +22,13 @@ teardown() {
 # by_id NAME TARGET: a link in /dev/disk/by-id until teardown; its path in LINK.
 by_id() {
         LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-$1
-        mkdir -p /dev/disk/by-id
-        ln -s "$2" "$LINK"
         links+=("$LINK")
+        wait_until 5 link_in_its_directory "$2" "$LINK"
+}
+
+# Another run of this file may just take the directory away, which it has found empty.
+link_in_its_directory() {
+        mkdir -p "${2%/*}" && ln -s "$1" "$2"
 }
 
 # ---- loop
@@ -237,7 +241,7 @@ by_id() {
         make_device ext4
         ln -s "$DEVICE" "$BATS_TEST_TMPDIR/link"
         mknod "$BATS_TEST_TMPDIR/node" b "$((0x$(stat -c %t "$DEVICE")))" "$((0x$(stat -c %T "$DEVICE")))"
-        local start source
+        local source
         TIMEOUTS='"device": 1' write_config
         for source in "$BATS_TEST_TMPDIR/link" "$BATS_TEST_TMPDIR/node" "/dev/..$BATS_TEST_TMPDIR/node" loop0 '' UUID= LABEL= /dev; do
                 call attach "$(spec disk type=block "source=$source")" "$NODE"
@@ -252,12 +256,11 @@ by_id() {
 # bats test_tags=kernel
 @test "a device that appears late is waited for" {
         truncate -s 16M "$BATS_TEST_TMPDIR/late"
-        mkdir -p /dev/disk/by-id
         LINK=/dev/disk/by-id/flexgraft-test-$RUN_ID-late
         links+=("$LINK")
         TIMEOUTS='"device": 100' write_config
         (sleep 1 && loop_over "$BATS_TEST_TMPDIR/late" >"$BATS_TEST_TMPDIR/late.device" &&
-                ln -s "$(<"$BATS_TEST_TMPDIR/late.device")" "$LINK") 3>&- &
+                wait_until 5 link_in_its_directory "$(<"$BATS_TEST_TMPDIR/late.device")" "$LINK") 3>&- &
         kubelet_attach disk type=block "source=$LINK"
         wait
         bed_loops+=("$(<"$BATS_TEST_TMPDIR/late.device")")
@@ -268,41 +271,35 @@ by_id() {
 }
 
 @test "a device that does not appear is an error when its time is over" {
-        local start source
+        local source
         TIMEOUTS='"device": 1' write_config
         for source in /dev/disk/by-id/flexgraft-none UUID=01234567-89ab-cdef-0123-456789abcdef; do
-                start=$SECONDS
-                stopwatch
-                call attach "$(spec disk type=block "source=$source")" "$NODE"
-                assert_refused "$source"
-                ((SECONDS - start >= 1))
-                took_at_most 4
+                not_hung call attach "$(spec disk type=block "source=$source")" "$NODE"
+                assert_refused "$source" "within 1 second"
         done
         assert_nothing_left
 }
 
 @test "isattached, detach and attach for another node wait for no device" {
-        stopwatch
-        call isattached "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" "$NODE"
+        TIMEOUTS='"device": 1000' write_config
+        not_hung call isattached "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" "$NODE"
         assert_reply '{"status": "Success", "attached": false}'
-        call attach "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" another-node
+        not_hung call attach "$(spec disk type=block source=/dev/disk/by-id/flexgraft-none)" another-node
         assert_success
-        call detach disk "$NODE"
+        not_hung call detach disk "$NODE"
         assert_success
-        took_at_most 2
         assert_nothing_left
 }
 
 @test "what is no block device is refused at once" {
         local source
-        stopwatch
+        TIMEOUTS='"device": 1000' write_config
         touch "/dev/shm/flexgraft-test-$RUN_ID"
         links+=("/dev/shm/flexgraft-test-$RUN_ID")
         for source in /dev/null "/dev/shm/flexgraft-test-$RUN_ID" /dev/shm; do
-                call attach "$(spec disk type=block "source=$source")" "$NODE"
+                not_hung call attach "$(spec disk type=block "source=$source")" "$NODE"
                 assert_refused "$source" "block device"
         done
-        took_at_most 2
         assert_nothing_left
 }
 

@@ -10,12 +10,9 @@ bats_require_minimum_version 1.5.0
 setup() {
         bed_setup
         driver_setup
-        links=()
 }
 
 teardown() {
-        rm -f "${links[@]}"
-        ((${#links[@]} == 0)) || rmdir /dev/disk/by-id /dev/disk 2>/dev/null || :
         driver_teardown
 }
 
@@ -355,10 +352,8 @@ with_instead() {
         kubelet_attach data type=loop size=8Mi
         make_dir "$(global_dir data)"
         with_instead /usr/sbin/mkfs.ext4 "echo \$\$ >'$BATS_TEST_TMPDIR/pid'"'; for last; do :; done; echo half >"$last"; exec sleep 1000'
-        stopwatch
-        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        not_hung call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
         assert_refused mkfs.ext4
-        took_at_most 5
         wait_until 5 process_is_gone "$(<"$BATS_TEST_TMPDIR/pid")"
         is "$(head -c 4 "$(image_of data)")" half "what the device begins with"
         CALL_PREFIX=()

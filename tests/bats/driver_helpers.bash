@@ -22,10 +22,11 @@ driver_setup() {
         install_driver "${1:-flexgraft~flexgraft}"
 }
 
-# write_config [MEMBERS]: the configuration anew, with further members (JSON text); TIMEOUTS='"unmount": 1' replaces the short times.
+# write_config [MEMBERS]: the configuration anew, with further members (JSON text). TIMEOUTS='"unmount": 1' replaces the times, for tests about a
+# time that ends; in the others no busy machine reaches one.
 write_config() {
         printf '{"stateDir": "%s", "nodeName": "%s", "log": "%s", "timeouts": {%s}%s}\n' "$STATE_DIR" "$NODE" "${LOG_TO:-$LOG}" \
-                "${TIMEOUTS:-\"unmount\": 2, \"device\": 3, \"command\": 30, \"call\": 40}" "${1:+, $1}" >"$FLEXGRAFT_CONFIG"
+                "${TIMEOUTS:-\"unmount\": 30, \"device\": 30, \"command\": 60, \"call\": 60}" "${1:+, $1}" >"$FLEXGRAFT_CONFIG"
 }
 
 # install_driver VENDOR~DRIVER: such a driver directory (made once), and from now on that driver is meant.

@@ -99,7 +99,7 @@ at_once() {
 }
 
 @test "200 volumes, 16 calls at a time: no call fails, nothing is left, the data are there" {
-        local start=$SECONDS devices name
+        local devices name
         at_once 200 16 up
         no_problems
         devices=$(loops_of_test)
@@ -118,7 +118,7 @@ at_once() {
                 lifecycle_down "$name"
         done
         assert_nothing_left
-        echo "# 200 volumes, 2000 calls, 16 at a time: no failure, nothing left, $((SECONDS - start)) s" >&3
+        echo "# 200 volumes, 2000 calls, 16 at a time: no failure, nothing left" >&3
 }
 
 # together COUNT VERB ARG...: the same call COUNT times at once. Their replies in `replies`, one per line, sorted, each once.
@@ -205,13 +205,9 @@ let_go() {
 }
 
 @test "a volume whose call is stopped in the middle: calls for others do not wait, calls for it do" {
-        local start
         held first
-        start=${EPOCHREALTIME/./}
-        CALL_TIMEOUT=10
         lifecycle_up second type=loop size=8Mi
         lifecycle_down second
-        echo "# a life of another volume meanwhile: $(((${EPOCHREALTIME/./} - start) / 1000)) ms" >&3
         # the second call for the first one, meanwhile
         (
                 one mountdevice "$HELD_DIR" "$HELD_DEVICE" "$HELD_SPEC" || :
@@ -237,10 +233,8 @@ let_go() {
         TIMEOUTS='"unmount": 2, "device": 3, "command": 30, "call": 2'
         write_config ''
         held first
-        stopwatch
-        call attach "$HELD_SPEC" "$NODE"
-        assert_refused
-        took_at_most 10 || { show_last; return 1; }
+        not_hung call attach "$HELD_SPEC" "$NODE"
+        assert_refused "another call for this volume" "within 5 s"
         let_go
         unset TIMEOUTS
         write_config ''

@@ -25,6 +25,8 @@ setup() {
         mkdir -m 0700 "$STATE_DIR"
         mount -t tmpfs -o mode=0700 tmpfs "$STATE_DIR"
         driver_setup
+        # a call that fails may make a verb wait for something until its time is over
+        TIMEOUTS='"unmount": 5, "device": 5, "command": 60, "call": 60' write_config
         needs verbs/attach verbs/waitforattach verbs/mountdevice verbs/mount verbs/unmount verbs/unmountdevice verbs/detach
         LIFE=(attach waitforattach mountdevice mount unmount unmountdevice detach)
         EXPANDS='' GIVE_UP='' VOLUME=data AFTER=()

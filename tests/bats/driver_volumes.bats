@@ -10,12 +10,9 @@ bats_require_minimum_version 1.5.0
 setup() {
         bed_setup
         driver_setup
-        links=()
 }
 
 teardown() {
-        rm -f "${links[@]}"
-        ((${#links[@]} == 0)) || rmdir /dev/disk/by-id /dev/disk 2>/dev/null || :
         driver_teardown
 }
 

@@ -131,7 +131,7 @@ record_count() {
 make_bundle() {
         local base=${3:-100000} arguments
         BUNDLE=$BATS_TEST_TMPDIR/bundle.$((++bed_serial))
-        BUNDLE_ID=flexgraft-hook-$RUN_ID-$RANDOM-$bed_serial
+        BUNDLE_ID=flexgraft-hook-$RUN_ID-$BATS_SUITE_TEST_NUMBER-$bed_serial
         BUNDLE_BASE=$base
         make_rootfs "$BUNDLE/rootfs" "$base"
         arguments=$(jq -cn --arg script "${2:-}" 'if $script == "" then ["/bin/container-init", "--pause", "1"] else ["sh", "-c", $script] end')

@@ -225,7 +225,7 @@ teardown() {
 
 @test "a device is allowed by its own path, however it is named" {
         local link=$BATS_TEST_TMPDIR/allowed/disk
-        make_device ext4 "hook$RANDOM"
+        make_device ext4 "hook$(number_of_run 100000)"
         start_container plain-created
         mkdir "${link%/*}"
         ln -s "$DEVICE" "$link"

@@ -563,9 +563,7 @@ switched_back_at() {
         in_container sh -c 'i=0; while [ $i -lt 80 ]; do sh -c '\''printf "\033[2J\377%s" $$ >/proc/self/comm; cd /data; read -r x </hold'\'' & i=$((i + 1)); done' &
         background_pids=$!
         wait_until 20 eighty_hold
-        stopwatch
-        switch other /data
-        took_at_most 9
+        not_hung switch other /data
         assert_field '.mount.stillOpen | length' 32
         assert_field .mount.stillOpenMore true
         helper volume-delete '{"name": "db"}'

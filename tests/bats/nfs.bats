@@ -337,22 +337,22 @@ END
         assert_field .mount.nfs.version 4.1
         remove_nfs
         server_speaks_not 4
-        fails_within 20 fsconfig EPROTONOSUPPORT '"options": "vers=4"'
+        fails_at fsconfig EPROTONOSUPPORT '"options": "vers=4"'
         shows 'does not speak NFS 4 ('
 }
 
 @test "locks of version 3 without rpcbind in the container fail, and the hint says what they need" {
         start_client plain-nouserns
-        fails_within 60 'start lockd' ECONNREFUSED,ENETUNREACH '"options": "vers=3,lock"'
+        fails_at 'start lockd' ECONNREFUSED,ENETUNREACH '"options": "vers=3,lock"'
         shows "pid $CONTAINER_PID" 'run rpcbind and rpc.statd in the container'
 }
 
 @test "a version that the server does not speak is EPROTONOSUPPORT" {
         start_client plain
         server_speaks_not 4.2
-        fails_within 20 fsconfig EPROTONOSUPPORT '"options": "vers=4.2", "timeoutSeconds": 15'
+        fails_at fsconfig EPROTONOSUPPORT '"options": "vers=4.2", "timeoutSeconds": 15'
         server_speaks_not 3
-        fails_within 20 fsconfig EPROTONOSUPPORT '"options": "vers=3", "timeoutSeconds": 15'
+        fails_at fsconfig EPROTONOSUPPORT '"options": "vers=3", "timeoutSeconds": 15'
 }
 
 # ---- what is mounted: words for it
@@ -454,9 +454,9 @@ END
 # bats test_tags=kernel_too
 @test "an option that NFS does not have is refused, and nothing is left" {
         start_client plain
-        fails_within 20 fsconfig EINVAL '"options": "vers=4.2,nosuchthing"'
+        fails_at fsconfig EINVAL '"options": "vers=4.2,nosuchthing"'
         [[ $output == *nosuchthing* ]]
-        fails_within 20 fsconfig EINVAL '"options": "rsize=many"'
+        fails_at fsconfig EINVAL '"options": "rsize=many"'
 }
 
 @test "options cannot say another server than the source does" {
@@ -502,7 +502,7 @@ name_server() {
         mount_nfs
         remove_nfs
         name_server "$NFS_ADDRESS" "options timeout:1 attempts:1"
-        fails_within 20 resolve ENOENT '"timeoutSeconds": 15'
+        fails_at resolve ENOENT '"timeoutSeconds": 15'
 }
 
 @test "a second name server is asked when the first does not answer" {
@@ -528,11 +528,11 @@ name_server() {
         name_server "$NFS_ADDRESS"
         echo "$NFS_REFUSING nas.example.org" >"$CONTAINER_ROOTFS/etc/hosts"
         NFS_SOURCE=nas.example.org:$EXPORT
-        fails_within 20 connect ECONNREFUSED '"timeoutSeconds": 15'
+        fails_at connect ECONNREFUSED '"timeoutSeconds": 15'
         rm "$CONTAINER_ROOTFS/etc/hosts" "$CONTAINER_ROOTFS/etc/resolv.conf"
         name_server "$NFS_ADDRESS" "options timeout:1 attempts:1"
         NFS_SOURCE=$(awk '$1 == "127.0.0.1" {print $2; exit}' /etc/hosts).example.org:$EXPORT
-        fails_within 20 resolve ENOENT '"timeoutSeconds": 15'
+        fails_at resolve ENOENT '"timeoutSeconds": 15'
 }
 
 # bats test_tags=kernel_too
@@ -540,10 +540,10 @@ name_server() {
         start_client plain
         name_server "$NFS_ADDRESS"
         NFS_SOURCE=nowhere.example.org:$EXPORT
-        fails_within 20 resolve ENOENT '"timeoutSeconds": 15'
+        fails_at resolve ENOENT '"timeoutSeconds": 15'
         [[ $output == *"has no address"* ]]
         NFS_SOURCE=empty.example.org:$EXPORT
-        fails_within 20 resolve ENOENT '"timeoutSeconds": 15'
+        fails_at resolve ENOENT '"timeoutSeconds": 15'
         [[ $output == *"has no address"* ]]
 }
 
@@ -551,9 +551,9 @@ name_server() {
         start_client plain
         NFS_SOURCE=nas.example.org:$EXPORT
         name_server "$NFS_NO_ANSWER"
-        fails_within 8 resolve ETIMEDOUT '"timeoutSeconds": 3'
+        fails_at resolve ETIMEDOUT '"timeoutSeconds": 3'
         name_server "$NFS_NO_ANSWER" "options timeout:1 attempts:1"
-        fails_within 8 resolve ETIMEDOUT '"timeoutSeconds": 6'
+        fails_at resolve ETIMEDOUT '"timeoutSeconds": 6'
 }
 
 @test "of several addresses the one that works is found" {
@@ -594,12 +594,12 @@ name_server() {
         etc=$CONTAINER_ROOTFS/etc
         NFS_SOURCE=nas.example.org:$EXPORT
         mkfifo "$etc/hosts" "$etc/resolv.conf"
-        fails_within 15 resolve ENOENT,ETIMEDOUT,ECONNREFUSED,EINVAL '"timeoutSeconds": 4'
+        fails_at resolve ENOENT,ETIMEDOUT,ECONNREFUSED,EINVAL '"timeoutSeconds": 4'
         rm "$etc/hosts" "$etc/resolv.conf"
         # A link that leads out of the container's root directory leads nowhere.
         echo "$NFS_ADDRESS nas.example.org" >"$BATS_TEST_TMPDIR/hosts"
         ln -s "../../../../../../../../../..$BATS_TEST_TMPDIR/hosts" "$etc/hosts"
-        fails_within 15 resolve ENOENT,ETIMEDOUT,ECONNREFUSED '"timeoutSeconds": 4'
+        fails_at resolve ENOENT,ETIMEDOUT,ECONNREFUSED '"timeoutSeconds": 4'
         # One within is followed, as it would be in the container.
         echo "$NFS_ADDRESS nas.example.org" >"$CONTAINER_ROOTFS/run/hosts"
         ln -sf /run/hosts "$etc/hosts"
@@ -611,54 +611,54 @@ name_server() {
 @test "a server that refuses connections is ECONNREFUSED, and nothing is left" {
         start_client plain
         NFS_SOURCE=$NFS_REFUSING:$EXPORT
-        fails_within 20 connect ECONNREFUSED '"timeoutSeconds": 15'
-        fails_within 20 connect ECONNREFUSED '"timeoutSeconds": 15, "options": "vers=3"'
+        fails_at connect ECONNREFUSED '"timeoutSeconds": 15'
+        fails_at connect ECONNREFUSED '"timeoutSeconds": 15, "options": "vers=3"'
         assert_field '.error | has("hint")' true
 }
 
 @test "a server that no route leads to is ENETUNREACH, one that is down EHOSTUNREACH" {
         start_client plain
         NFS_SOURCE=$NFS_NO_ROUTE:$EXPORT
-        fails_within 10 connect ENETUNREACH
+        fails_at connect ENETUNREACH
         NFS_SOURCE=$NFS_DOWN:$EXPORT
-        fails_within 20 connect EHOSTUNREACH '"timeoutSeconds": 15'
+        fails_at connect EHOSTUNREACH '"timeoutSeconds": 15'
 }
 
 # bats test_tags=kernel_too
 @test "a container without a network has none for NFS" {
         start_container plain
-        fails_within 10 connect ENETUNREACH
+        fails_at connect ENETUNREACH
 }
 
 @test "a server that does not answer is ETIMEDOUT, in time" {
         start_client plain
         NFS_SOURCE=$NFS_NO_ANSWER:$EXPORT
-        fails_within 8 connect ETIMEDOUT '"timeoutSeconds": 3'
+        fails_at connect ETIMEDOUT '"timeoutSeconds": 3'
 }
 
 @test "a server that takes the connection and then says nothing is ETIMEDOUT, in time" {
         start_client plain
-        fails_within 10 wait ETIMEDOUT "\"timeoutSeconds\": 4, \"options\": \"port=$NFS_SILENT_PORT\""
-        fails_within 10 wait ETIMEDOUT "\"timeoutSeconds\": 4, \"options\": \"vers=3,port=$NFS_SILENT_PORT,mountport=$NFS_SILENT_PORT\""
+        fails_at wait ETIMEDOUT "\"timeoutSeconds\": 4, \"options\": \"port=$NFS_SILENT_PORT\""
+        fails_at wait ETIMEDOUT "\"timeoutSeconds\": 4, \"options\": \"vers=3,port=$NFS_SILENT_PORT,mountport=$NFS_SILENT_PORT\""
 }
 
 # bats test_tags=kernel_too
 @test "what is not exported is ENOENT, and nothing is left" {
         start_client plain
         NFS_SOURCE=$NFS_ADDRESS:/srv/none
-        fails_within 20 fsconfig ENOENT
-        fails_within 20 fsconfig ENOENT,EACCES '"options": "vers=3"'        # its servers do not tell one from the other
+        fails_at fsconfig ENOENT
+        fails_at fsconfig ENOENT,EACCES '"options": "vers=3"'        # its servers do not tell one from the other
         start_client plain-nouserns
-        fails_within 20 fsconfig ENOENT
+        fails_at fsconfig ENOENT
 }
 
 @test "what the server does not let this client have is EACCES or EPERM, and nothing is left" {
         start_client plain
         new_export "other.$BATS_TEST_NUMBER" '' 10.77.0.99
-        fails_within 20 fsconfig EACCES,EPERM '"options": "vers=3"'
-        fails_within 20 fsconfig EACCES,EPERM,ENOENT
+        fails_at fsconfig EACCES,EPERM '"options": "vers=3"'
+        fails_at fsconfig EACCES,EPERM,ENOENT
         new_export "kerberos.$BATS_TEST_NUMBER" sec=krb5
-        fails_within 20 fsconfig EACCES,EPERM '"options": "vers=4.2,sec=sys"'
+        fails_at fsconfig EACCES,EPERM '"options": "vers=4.2,sec=sys"'
 }
 
 # bats test_tags=kernel_too
@@ -878,9 +878,7 @@ assert_locked() {
                 freeze_server
                 background in_container sh -c 'cat /data/other'
                 sleep 0.5
-                stopwatch
-                helper mount-remove "$(remove_request /data | sed 's/}$/, "force": true, "timeoutSeconds": 5}/')"
-                took_at_most 12
+                not_hung helper mount-remove "$(remove_request /data | sed 's/}$/, "force": true, "timeoutSeconds": 5}/')"
                 assert_success
                 assert_mounts_at /data 0
                 assert_no_records
@@ -897,9 +895,7 @@ assert_locked() {
         start_client plain
         mount_nfs
         freeze_server
-        stopwatch
-        helper mount-remove "$(remove_request /data | sed 's/}$/, "timeoutSeconds": 4}/')"
-        took_at_most 10
+        not_hung helper mount-remove "$(remove_request /data | sed 's/}$/, "timeoutSeconds": 4}/')"
         assert_one_json_line
         if [[ $status != 0 ]]; then
                 assert_failure
@@ -916,11 +912,9 @@ assert_locked() {
         mount_nfs
         freeze_server
         background in_container cat /data/other
-        stopwatch
-        helper mount-list '{}'
+        not_hung helper mount-list '{}'
         assert_success
         assert_field '.mounts | length' 1
-        took_at_most 3
 }
 
 # ---- kubelet's volumes
@@ -1029,11 +1023,9 @@ up() {
         while IFS='|' read -r server share words; do
                 SPECS[data]=$(spec data "server=$server" "share=${share:-$EXPORT}")
                 make_dir "$(pod_dir data)"
-                stopwatch
-                call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+                not_hung call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
                 # shellcheck disable=SC2086 # words
                 assert_refused "$server" $words
-                took_at_most 15
                 is "$(node_mounts_at "$(pod_dir data)")" 0
                 rmdir "$(pod_dir data)"
         done <<END
@@ -1054,9 +1046,7 @@ END
         freeze_server
         background cat "$dir/none"
         sleep 0.5
-        stopwatch
-        CALL_TIMEOUT=30 call unmount "$dir"
-        took_at_most 8
+        CALL_TIMEOUT=100 not_hung call unmount "$dir"
         assert_success
         is "$(node_mounts_at "$dir")" 0
         [[ ! -e $dir ]] || rmdir "$dir"

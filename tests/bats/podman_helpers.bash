@@ -27,13 +27,16 @@ END
 }
 
 podman_teardown() {
-        local directory
+        local id ids directory
         if [[ -n ${PODMAN_RUNTIME:-} ]]; then
+                mapfile -t ids < <(podman ps --all --quiet --no-trunc 2>/dev/null </dev/null 3>&-)
                 podman_quietly rm --all --force --time 0
-                # what Podman makes in every control group hierarchy and leaves
-                while read -r directory; do
-                        rmdir "$directory" 2>/dev/null || :
-                done < <(find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d 2>/dev/null)
+                # What Podman makes in every control group hierarchy and leaves; libpod_parent itself, and the others in it, may be another run's.
+                for id in "${ids[@]}"; do
+                        while read -r directory; do
+                                rmdir "$directory" 2>/dev/null || :
+                        done < <(find /sys/fs/cgroup -depth -path "*/libpod_parent/*$id*" -type d 2>/dev/null)
+                done
         fi
         if [[ -n ${PODMAN_RUN:-} ]]; then
                 findmnt --noheadings --list --output TARGET | { grep -F "$PODMAN_RUN/" || :; } | tac | xargs -r umount -l

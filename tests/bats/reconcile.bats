@@ -168,7 +168,7 @@ node_of_ours() {
 }
 
 @test "unused loop devices with the numbers of raw devices go, which a killed call left" {
-        local number=$((900000 + RANDOM)) image=$BATS_TEST_TMPDIR/image
+        local number=$((900000 + $(number_of_run 40000))) image=$BATS_TEST_TMPDIR/image
         truncate -s 1M "$image"
         losetup "/dev/loop$number" "$image"
         reconcile
@@ -595,6 +595,7 @@ later() {
 }
 
 @test "what is in use is left, whatever boot its record is of, and can be taken away later" {
+        TIMEOUTS='"unmount": 1' write_config
         up data
         echo text >"$(pod_dir data)/file"
         local busy
@@ -829,9 +830,7 @@ injected_records() {
         up data
         mkdir "$(pod_dir data)/fuse"
         background_ready "$(tool silent-fuse)" "$(pod_dir data)/fuse" --read
-        stopwatch
-        finds_nothing_to_do
-        took_at_most 5
+        not_hung finds_nothing_to_do
         lifecycle_down data
         assert_nothing_left
 }

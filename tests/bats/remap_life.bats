@@ -107,7 +107,7 @@ teardown() {
                 kill_daemon
                 tell "+$((i % 10))"
                 answer "$(printf %s 01234567890123456789 | head -c "$((i + 1))")"
-                sleep "0.$((RANDOM % 5))"
+                sleep "0.$((i * 3 % 5))"
         done
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         for pid in "${pids[@]}"; do

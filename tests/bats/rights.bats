@@ -196,7 +196,7 @@ volume_of_root() {
         start_container plain
         helper mount-bind "$(bind_request /data)"
         assert_success
-        helper mount-list '{"timeoutSeconds": 10}'
+        helper mount-list '{"timeoutSeconds": 20}'
         assert_success
         assert_field '.mounts | length' 2
         assert_field '.mounts[] | select(.target == "/data") | .state' present

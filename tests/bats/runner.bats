@@ -6,14 +6,14 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
+        unset FLEXGRAFT_ISOLATED FLEXGRAFT_CHECK_UNTIL
         bed_setup
         export TMPDIR=$BATS_TEST_TMPDIR/tmp
         mkdir -m 0711 "$TMPDIR"
-        unset FLEXGRAFT_ISOLATED FLEXGRAFT_CHECK_UNTIL
 }
 
 teardown() {
-        bed_teardown
+        bed_teardown || return  # bats runs this without errexit
         is "$(ls "$TMPDIR")" "" "what is left in TMPDIR"
 }
 

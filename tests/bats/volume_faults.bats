@@ -314,13 +314,11 @@ no_secret_in_region() {
 }
 
 @test "persistent memory: a device node that never comes is told within the time for it, and nothing is left" {
-        stopwatch
         store direct
         make_volume
         hide_node "$DEVICE"
-        call attach "$(spec data)" "$NODE"
+        not_hung call attach "$(spec data)" "$NODE"
         assert_refused "$DEVICE" "within 3 seconds"
-        took_at_most 29
         is "$(volume_records)" ''
         show_node "$DEVICE"
         take_volume
@@ -328,15 +326,13 @@ no_secret_in_region() {
 }
 
 @test "lvm: a device node that never comes is told within the time for it, and nothing is left" {
-        stopwatch
         store lvm
         make_volume
         quietly lvchange --activate y "$GROUP/data"
         hide_node "$DEVICE"
         hide_node "/dev/mapper/$GROUP-data"
-        call attach "$(spec data)" "$NODE"
+        not_hung call attach "$(spec data)" "$NODE"
         assert_refused "$DEVICE" "within 3 seconds"
-        took_at_most 29
         is "$(volume_records)" ''
         show_node "/dev/mapper/$GROUP-data"
         show_node "$DEVICE"
