@@ -6,7 +6,7 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
-        unset FLEXGRAFT_ISOLATED FLEXGRAFT_CHECK_UNTIL
+        unset FLEXGRAFT_ISOLATED
         bed_setup
         export TMPDIR=$BATS_TEST_TMPDIR/tmp
         mkdir -m 0711 "$TMPDIR"
@@ -136,6 +136,19 @@ sometimes() {
         is "$(wc -l <"$BATS_TEST_TMPDIR/always")" 1 "how often what passed was run"
 }
 
+@test "tests are found by their names, also where these have quotes or differ in punctuation only" {
+        sed "s|HERE|$BATS_TEST_TMPDIR|" <<'END_OF_FILE' | test_file quoted
+test "it's (\$odd) [a-z]* ^ \\ \"1\"" { mkdir "HERE/once" || return 0; false; }
+test "a.b" { echo a.b >>"HERE/ran"; }
+test "a-b" { echo a-b >>"HERE/ran"; }
+END_OF_FILE
+        sed -i 's/ 1 / 170 /' "$BATS_TEST_TMPDIR/tests/budgets" # in three pieces
+        run_tests --again 1 check
+        is "$status" 0 "exit status" || { show_last; false; }
+        [[ $output == *"run-tests: failed: check quoted: it's (\$odd) [a-z]* ^ \\ \"1\" (passed when it was tried again)"* ]] || { show_last; false; }
+        is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "a-b a.b"
+}
+
 @test "with --again, a file that left something is tried once more, and all of it" {
         test_file leaves <<END_OF_FILE
 test "first" { mkdir "$BATS_TEST_TMPDIR/once" || return 0; sleep 7654321 3>&- & }
@@ -186,30 +199,13 @@ END_OF_FILE
         [[ $output == *"> / /mnt "*"run-tests: check leaves: exit status 120"* ]] || { show_last; false; }
 }
 
-@test "what would not end in time is left out of the deep tier and told, and check runs all the same" {
-        test_file slow <<'END_OF_FILE'
-test "is run" { :; }
-END_OF_FILE
-        sed -i 's/slow release .*/slow release 200 - 200 - -/' "$BATS_TEST_TMPDIR/tests/budgets"
-        export FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 100))
-        run_tests check deep
-        is "$status" 0 "exit status" || { show_last; false; }
-        [[ $output == *"run-tests: deep slow: left out, there is no time left"* ]] || { show_last; false; }
-        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 1 skipped"
-        FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 1000))
-        run_tests check deep
-        is "$(tail -n 1 <<<"$output")" "2 passed, 0 failed, 0 skipped"
-}
-
-@test "a test of the deep tier that is not at its end when the time is over is ended, and a failure" {
+@test "a file that is not at its end when its limit is over is ended, and a failure that names the test" {
         test_file endless <<'END_OF_FILE'
 test "sleeps" { sleep 1000; }
 END_OF_FILE
-        sed -i 's/endless release .*/endless release - - 1 - -/' "$BATS_TEST_TMPDIR/tests/budgets"
-        export FLEXGRAFT_CHECK_UNTIL=$((EPOCHSECONDS + 8))
-        run_tests deep
+        run_tests --limit 8 check
         is "$status" 1 "exit status" || { show_last; false; }
-        [[ $output == *"ran 0 of 1 tests"* ]] || { show_last; false; }
+        [[ $output == *"ran 0 of 1 tests"*"begin 1 sleeps"* ]] || { show_last; false; }
 }
 
 @test "a file without a budget is run, and a failure" {
