@@ -2,10 +2,10 @@
 #
 # make            build bin/
 # make test       build and run the unit tests: no root, under a minute
-# make check      install what is needed, build, lint, run every test once: ten minutes on two processors
-# make check-deep what check leaves out: sweeps at every point, Debian's kernel in virtual machines, fuzzers, the soak: an hour
+# make check      install what is needed, build, lint, run every test once; what CI runs
+# make check-deep what check leaves out: sweeps at more points, Debian's kernel in virtual machines, fuzzers, the soak: an hour
 # make fuzz       build and run the fuzz targets, SECONDS=60 each
-# make soak       mutants, long fuzzing, long runs: hours
+# make soak       mutants, sweeps at every point, all that the virtual machines can run, long fuzzing: hours
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
@@ -94,32 +94,9 @@ endif
 LIBS_mount-block := -lblkid -luuid
 LIBS_mount-image := -lblkid -luuid
 LIBS_mount-nfs := -lcares
-LIBS_mount-batch := $(LIBS_mount-block) -lcares
-LIBS_mount-hook := $(LIBS_mount-batch)
-LIBS_mount-volume := $(LIBS_mount-batch)
-LIBS_mount-remove := $(LIBS_mount-batch)
-LIBS_remap-mount := $(LIBS_mount-batch)
-LIBS_getvolumename := $(LIBS_mount-batch)
-LIBS_init := $(LIBS_mount-batch)
-LIBS_getvolumename := $(LIBS_mount-batch)
-LIBS_attach := $(LIBS_mount-batch)
-LIBS_waitforattach := $(LIBS_mount-batch)
-LIBS_isattached := $(LIBS_mount-batch)
-LIBS_detach := $(LIBS_mount-batch)
-LIBS_mountdevice := $(LIBS_mount-batch)
-LIBS_mount := $(LIBS_mount-batch)
-LIBS_unmount := $(LIBS_mount-batch)
-LIBS_unmountdevice := $(LIBS_mount-batch)
-LIBS_expandvolume := $(LIBS_mount-batch)
-LIBS_expandfs := $(LIBS_mount-batch)
-LIBS_volume-create := $(LIBS_mount-batch)
-LIBS_volume-delete := $(LIBS_mount-batch)
-LIBS_volume-expand := $(LIBS_mount-batch)
-LIBS_volume-snapshot := $(LIBS_mount-batch)
-LIBS_volume-list := $(LIBS_mount-batch)
-LIBS_volume-capacity := $(LIBS_mount-batch)
-LIBS_volume-reconcile := $(LIBS_mount-batch)
-LIBS_host-check := $(LIBS_mount-batch)
+# What may have to do with any kind of mount or volume:
+$(foreach program,mount-batch mount-hook mount-volume mount-remove remap-mount $(VERBS) $(VOLUME_TOOLS) $(NODE_TOOLS), \
+	$(eval LIBS_$(program) := -lblkid -luuid -lcares))
 LIBS := -ljansson -lcap
 
 all: $(PROGRAMS) $(BUILD)/record-schemas
@@ -331,7 +308,7 @@ check:
 check-deep:
 	$(Q)scripts/check --deep
 
-# Hours, not part of any check: mutants that tests must kill, long fuzzing, long runs under load.
+# Hours, not part of any check: mutants that tests must kill, sweeps at every point, all that the virtual machines can run, long fuzzing.
 soak: GROUPS := build check guest
 soak: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tools
