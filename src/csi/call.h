@@ -83,7 +83,7 @@ void *call_kept(const struct call *call);
  * call_run() - run a program, and call next with what came of it. At most once at a time per call.
  *
  * Where:   arguments are argv[1] and after, ended by NULL; input is its standard input (NULL: none).
- *          program is a name as program_find_sibling() knows them: "volume-create", "verbs/attach".
+ *          program is a name as program_find_sibling() knows them: "volume-create", "verbs/mount".
  * Owns:    nothing: program, arguments and input are copied.
  */
 void call_run(struct call *call, const char *program, const char *const arguments[], const char *input,

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "capability.h"
 #include "names.h"
 #include "share.h"

@@ -21,25 +21,13 @@
 
 /* What RPCs are made of. Nothing else is started, whatever the order says. */
 static const char *const programs[] = {
-        "volume-create",
-        "volume-expand",
-        "volume-snapshot",
-        "volume-delete",
-        "volume-list",
-        "volume-capacity",
-        "volume-reconcile",
-        "host-check",
-        "verbs/attach",
-        "verbs/waitforattach",
-        "verbs/isattached",
-        "verbs/detach",
-        "verbs/mountdevice",
-        "verbs/unmountdevice",
-        "verbs/mount",
-        "verbs/unmount",
-        "verbs/expandvolume",
-        "verbs/expandfs",
-        NULL,
+        "volume-create",       "volume-expand",
+        "volume-snapshot",     "volume-delete",
+        "volume-list",         "volume-capacity",
+        "volume-reconcile",    "host-check",
+        "verbs/detach",        "verbs/mountdevice",
+        "verbs/unmountdevice", "verbs/mount",
+        "verbs/unmount",       NULL,
 };
 
 /* Of the service manager, and about this process alone. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "capability.h"
 #include "controller.h"
 #include "node.h"

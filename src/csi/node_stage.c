@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_stage.c - NodeStageVolume and NodeUnstageVolume: a volume on this node, for all pods that will have it. */
 #include "capability.h"
-#include "controller.h"
 #include "node.h"
 
 /* detach with no node's name means this one. */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "launcher.h"
 #include "loop.h"
 #include "memory.h"
@@ -254,20 +255,12 @@ static struct run *make_run(const char *program, const char *const arguments[])
 /* A file in memory with this text, to be read from its beginning. Returns it or negative errno. */
 static int make_input(const char *text)
 {
-        size_t left = strlen(text);
-        int fd = memfd_create("input", MFD_CLOEXEC);
+        cleanup_close int fd = memfd_create("input", MFD_CLOEXEC);
+        int r = fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
 
-        while (fd >= 0 && left > 0) {
-                ssize_t written = write(fd, text, left);
-
-                if (written < 0) {
-                        fd_close(&fd);
-                        break;
-                }
-                text += written;
-                left -= (size_t)written;
-        }
-        return fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? fd : -errno;
+        if (r < 0)
+                return r;
+        return lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd) : -errno;
 }
 
 struct run *run_begin(enum run_queue queue, const char *program, const char *const arguments[], const char *input,

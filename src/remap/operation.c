@@ -102,7 +102,8 @@ int operation_open(int fd, int flags)
         return openat(links_fd, name, flags);
 }
 
-void operation_note_name(fuse_req_t request, const struct node *node, fuse_ino_t directory, const char *name)
+/* This thread answers its request with that node, which has that name in that directory. */
+static void note_name(fuse_req_t request, const struct node *node, fuse_ino_t directory, const char *name)
 {
         const size_t length = strlen(name);
 
@@ -168,7 +169,7 @@ void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int 
                 struct fuse_entry_param entry = operation_entry(node, &st);
 
                 caches_tell(node, fuse_req_ctx(request)->pid, &st);
-                operation_note_name(request, node, directory, name);
+                note_name(request, node, directory, name);
                 if (fuse_reply_entry(request, &entry) < 0)
                         nodes_forget(node, 1); /* the kernel did not take the answer */
         } else

@@ -70,13 +70,10 @@ int operation_begin_links(void);
 int operation_open(int fd, int flags);
 
 /*
- * operation_note_name() - this thread answers its request with that node, which has that name in that directory.
- *
  * operation_open_noted() - open the node by the name that this thread noted last for the same thread of the container,
  * which is faster than by its descriptor. Gives: its attributes. Returns a descriptor of the same file, or -1: it has
  * to be opened in another way.
  */
-void operation_note_name(fuse_req_t request, const struct node *node, fuse_ino_t directory, const char *name);
 int operation_open_noted(fuse_req_t request, const struct node *node, int flags, struct stat *ret_stat);
 
 /* operation_path() - a path in /proc to the file of an O_PATH descriptor, for calls that take no such descriptor. */
