@@ -560,16 +560,18 @@ assert_no_helper_processes() {
 # private_node_view DIR...: from now on helper runs in a mount namespace where each DIR is an empty tmpfs; in_node_view too. A DIR that the
 # node lacks is there alone, in an overlay: made on the node, another run might take it away with the mounts that are on it elsewhere.
 private_node_view() {
-        mkdir "$BATS_TEST_TMPDIR/view"
+        mkdir -p "$BATS_TEST_TMPDIR/view"
         background_ready unshare --mount --propagation private sh -c '
-                work=$1; shift
+                work=$1 layered=; shift
                 mount -t tmpfs tmpfs "$work" || exit 1
                 for dir; do
                         above=$dir
                         while [ ! -e "$above" ]; do above=$(dirname "$above"); done
+                        case "$layered " in *" $above "*) above=$dir ;; esac
                         if [ "$above" != "$dir" ]; then
                                 layer=$(mktemp -d "$work/XXXXXX") && mkdir "$layer/upper" "$layer/work" &&
                                         mount -t overlay -o "lowerdir=$above,upperdir=$layer/upper,workdir=$layer/work" overlay "$above" || exit 1
+                                layered="$layered $above"
                         fi
                         mkdir -p "$dir" && mount -t tmpfs -o mode=0755 tmpfs "$dir" || exit 1
                 done
