@@ -194,7 +194,7 @@ a_does_at() {
                 rm -f "$BATS_TEST_TMPDIR/seen"
                 at_syscall --run-output "$BATS_TEST_TMPDIR/seen" \
                         --each "nsenter --target $pid --mount --user --net --ipc --uts -- /bin/peek-at \$AT_PID | sed \"s/^/\$AT_SYSCALL \$AT_NAME: /\"" \
-                        "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share /made/data)"
+                        "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share /made/data '"timeoutSeconds": 600')"
                 assert_success
                 is "$(head -5 "$BATS_TEST_TMPDIR/seen")" "" "what the container saw"
                 helper mount-remove "$(remove_request /made/data)"

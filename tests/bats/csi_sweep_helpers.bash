@@ -88,7 +88,7 @@ round() {
 # repeated CALL: until it is OK. Who is asked meanwhile may be at work on what an earlier driver has begun, or be gone. What takes away is repeated
 # whatever it answers.
 repeated() {
-        local deadline=$((SECONDS + 20))
+        local deadline=$((SECONDS + 20 * ${FLEXGRAFT_PATIENCE:-6}))
         while :; do
                 "$1"
                 [[ $code != OK ]] || return 0

@@ -348,7 +348,7 @@ with_instead() {
 }
 
 @test "a mkfs that hangs is killed when its time is over, and the volume is formatted by the next call" {
-        TIMEOUTS='"command": 1' write_config
+        TIMEOUTS='"command": 5' write_config
         kubelet_attach data type=loop size=8Mi
         make_dir "$(global_dir data)"
         with_instead /usr/sbin/mkfs.ext4 "echo \$\$ >'$BATS_TEST_TMPDIR/pid'"'; for last; do :; done; echo half >"$last"; exec sleep 1000'

@@ -187,11 +187,6 @@ assert_reply_of_kubelet() {
         return 1
 }
 
-# succeeded: the last call did; the same as assert_success, without a process for it when all is well.
-succeeded() {
-        [[ $status == 0 && -z $stderr && $output == '{"status":"Success"'*$'}\n' && ${output%$'\n'} != *$'\n'* ]] || assert_success
-}
-
 # assert_reply OBJECT: the last reply is exactly that (JSON text).
 assert_reply() {
         is "$(jq -Sc . <<<"$json")" "$(jq -Sc . <<<"$1")" reply

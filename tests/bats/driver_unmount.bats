@@ -74,6 +74,7 @@ teardown() {
         not_hung call unmount "$(pod_dir data)"
         assert_success
         assert_field '.message | contains("detached lazily")' true
+        write_config
         rmdir "$(pod_dir data)" 2>/dev/null || [[ ! -e $(pod_dir data) ]]
         is "$(node_mounts_at "$(pod_dir data)")" 0
         end_process "$busy"
@@ -132,14 +133,15 @@ dead_mount() {
 
 # bats test_tags=kernel
 @test "a mount whose server hangs is taken away in time" {
-        TIMEOUTS='"unmount": 1' write_config
         local how
         for how in '' --read; do
                 up data 8Mi
                 mkdir -p "$(pod_dir data)/fuse"
                 # shellcheck disable=SC2086
                 dead_mount "$(pod_dir data)/fuse" $how
+                TIMEOUTS='"unmount": 1' write_config
                 not_hung kubelet_unpublish data
+                write_config
                 kubelet_unstage data
                 kubelet_detach data
         done
@@ -188,7 +190,6 @@ dead_mount() {
 }
 
 @test "a dead mount elsewhere in kubelet's directory is nobody's business" {
-        TIMEOUTS='"unmount": 1' write_config
         mkdir -p "$KUBELET/pods/other/volumes/nfs/x"
         dead_mount "$KUBELET/pods/other/volumes/nfs/x" --read
         up data 8Mi

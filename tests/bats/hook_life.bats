@@ -176,7 +176,7 @@ survives_kill() {
         ask "$(jq -cn '[range(16) | {type: "tmpfs", target: "/data-\(.)"}]')"
         accepts /data-15
         put_state '{"io.flexgraft.mounts": "[]"}' '.status = "stopped" | .pid = 0'
-        HELPER_PREFIX=(timeout "$(jq .hook.timeout "$FLEXGRAFT_REPO/hooks.d/flexgraft-poststop.json.in")")
+        HELPER_PREFIX=(timeout "$(($(jq .hook.timeout "$FLEXGRAFT_REPO/hooks.d/flexgraft-poststop.json.in") * ${FLEXGRAFT_PATIENCE:-6} / 3))")
         hook poststop
         assert_silent
         is "$(record_count)" 16 "number of records"

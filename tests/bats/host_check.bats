@@ -282,7 +282,7 @@ times() {
         mkdir "$BATS_TEST_TMPDIR/fuse"
         background_ready "$(tool silent-fuse)" "$BATS_TEST_TMPDIR/fuse"
         pool slow "{\"type\": \"loop\", \"path\": \"$BATS_TEST_TMPDIR/fuse\"}"
-        not_hung check '{"timeoutSeconds": 3}'
+        not_hung check '{"timeoutSeconds": 15}'
         is "$(row 'pool slow' state) - $(row 'pool slow' found)" 'unknown - no answer in time: a filesystem, a device or a program hangs'
         is "$status $(row clock state)" '0 ok'
         assert_no_helper_processes

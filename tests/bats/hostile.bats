@@ -372,7 +372,7 @@ limited() {
         node_snapshot
         local t
         for t in /fifo /link /fifo/x; do
-                helper mount-bind "$(bind_request $t '"timeoutSeconds": 3')"
+                helper mount-bind "$(bind_request $t '"timeoutSeconds": 60')"
                 assert_failure
                 [[ $(json_field .error.errno) != ETIMEDOUT ]]
         done

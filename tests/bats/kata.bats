@@ -158,7 +158,7 @@ ephemeral_is_for_machines() {
         truncate -s $((66 << 20)) "$memory"
         run "$FLEXGRAFT_REPO/scripts/guest-run" --timeout 200 --nvdimm "$memory" bash -c '
                 modprobe --all nfit nd_pmem ext4
-                for i in {1..50}; do [[ -b /dev/pmem0 ]] && break; sleep 0.1; done
+                for i in {1..1200}; do [[ -b /dev/pmem0 ]] && break; sleep 0.1; done
                 echo "mode: $(cat /sys/bus/nd/devices/pfn0.*/mode | sort | tail -n 1)"
                 echo "partitions: $(ls -d /sys/class/block/pmem0/pmem0p* 2>/dev/null)."
                 mkdir /tmp/m && mount -o dax=always /dev/pmem0 /tmp/m && cat /tmp/m/file && '"$FLEXGRAFT_TOOLS"'/map-sync /tmp/m/mapped && echo synced'

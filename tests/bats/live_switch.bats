@@ -64,17 +64,29 @@ formers() {
 
 # holds HOW PATH: a process of the container that has a file of a volume open, until release_holder; in HOLDER.
 holds() {
+        local before
+        before=$(holders)
         # shellcheck disable=SC2016
         case $1 in
         file) background in_container sh -c 'exec 5<"$0"; exec cat /hold' "$2" ;;
         cwd) background in_container sh -c 'cd "$0"; exec cat /hold' "$2" ;;
         program) background in_container "$2" cat /hold ;;
         esac
-        wait_until 10 find_holder
+        wait_until 10 find_holder "$before"
 }
 
+# find_holder BEFORE: the one that is none of those.
 find_holder() {
-        HOLDER=$(pgrep -nf '(^|/busybox )cat /hold$')
+        HOLDER=$(comm -13 <(sort <<<"$1") <(holders | sort))
+        [[ -n $HOLDER ]]
+}
+
+# Those that run it, not what enters the container to do so.
+holders() {
+        local pid
+        for pid in $(pgrep -f '(^|/busybox )cat /hold$'); do
+                [[ $(readlink "/proc/$pid/exe") != */busybox ]] || echo "$pid"
+        done
 }
 
 make_hold() {
@@ -87,7 +99,7 @@ release_holder() {
 }
 
 no_holder() {
-        ! find_holder
+        [[ -z $(holders) ]]
 }
 
 # snapshot NAME SNAPSHOT: also where images cannot share blocks.
@@ -125,7 +137,9 @@ snapshot() {
 }
 
 has_read() { # MORE THAN
-        [[ -s $CONTAINER_ROOTFS/rounds ]] && (($(<"$CONTAINER_ROOTFS/rounds") > $1))
+        local rounds=0
+        [[ ! -s $CONTAINER_ROOTFS/rounds ]] || rounds=$(<"$CONTAINER_ROOTFS/rounds")
+        ((${rounds:-0} > $1))   # it is written anew at this moment: empty
 }
 
 @test "a program that reads all the time finds the one volume or the other, at every moment" {

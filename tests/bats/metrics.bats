@@ -152,8 +152,8 @@ calls() {
         is "$(calls attach success) $(calls attach failure)" "1 0"
         is "$(calls mount success) $(calls mount failure)" "0 1"
         is "$(sample flexgraft_call_duration_seconds_count 'verb="volume-create"')" 3
-        is "$(sample flexgraft_call_duration_seconds_bucket 'verb="volume-create",le="60"')" 3
-        [[ $(sample flexgraft_call_duration_seconds_sum 'verb="volume-create"') =~ ^[0-9]\.[0-9]*[1-9] ]]
+        is "$(sample flexgraft_call_duration_seconds_bucket 'verb="volume-create",le="+Inf"')" 3
+        [[ $(sample flexgraft_call_duration_seconds_sum 'verb="volume-create"') =~ ^[0-9]+\.[0-9]*[1-9] ]]
         (($(sample flexgraft_call_last_success_timestamp_seconds 'verb="volume-create"') >= before))
         is "$(sample flexgraft_call_last_success_timestamp_seconds 'verb="mount"')" ''
         is "$(calls volume-delete success)" ''
@@ -277,9 +277,9 @@ write_metrics() {
         PROGRAMS=$BATS_TEST_TMPDIR/programs
         mkdir "$PROGRAMS"
         cp "$FLEXGRAFT_BIN/mount-list" "$FLEXGRAFT_BIN/volume-list" "$PROGRAMS"
-        printf '#!/bin/sh\necho flexgraft_half\nexec sleep 60\n' >"$PROGRAMS/volume-capacity"
+        printf '#!/bin/sh\necho flexgraft_half\nexec sleep 1000\n' >"$PROGRAMS/volume-capacity"
         chmod +x "$PROGRAMS/volume-capacity"
-        write_metrics --timeout 5
+        write_metrics --timeout 15
         is "$status" 1
         well_formed
         is "$(sample flexgraft_metrics_failed 'program="volume-capacity"') $(sample flexgraft_metrics_failed 'program="volume-list"')" "1 0"

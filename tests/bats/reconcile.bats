@@ -27,10 +27,6 @@ take_down() {
         DRIVER_ATTACHES=true lifecycle_down "$1"
 }
 
-attached_loop() {
-        kubelet_attach "$1" type=loop size=8Mi "${@:2}"
-}
-
 NOTHING_TO_DO='{"status":"Success","actions":[],"problems":[]}'$'\n'
 
 # reconcile [REQUEST]: runs it, checks the shape of its answer.

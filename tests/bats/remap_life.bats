@@ -349,7 +349,7 @@ teardown() {
         make_source ext4
         SOURCE=$BATS_TEST_TMPDIR/ext4
         # The pipe is at its end when the helper is, though the remap daemon runs; descriptor 9 likewise.
-        timeout 20 bash -c '"$@" 9>&1 2>&1 </dev/null 3>&- | cat >"$0"' "$BATS_TEST_TMPDIR/out" \
+        timeout 100 bash -c '"$@" 9>&1 2>&1 </dev/null 3>&- | cat >"$0"' "$BATS_TEST_TMPDIR/out" \
                 "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"ids": "remap"')"
         [[ $(<"$BATS_TEST_TMPDIR/out") == *Success* ]]
         remember_remap_processes

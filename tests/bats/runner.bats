@@ -26,8 +26,17 @@ script() {
         stderr=$(<"$BATS_TEST_TMPDIR/stderr")
 }
 
+# Of what was killed, the last process may end, and with it a loop device, a moment later.
+no_images_in_use() {
+        [[ -z $(images_in_use) ]]
+}
+
 images_in_use() {
         losetup --list --raw --noheadings --output BACK-FILE | grep -F "$BATS_TEST_TMPDIR/" || :
+}
+
+no_sleep() { # SECONDS
+        ! pgrep -f "^sleep $1" >/dev/null
 }
 
 # ---- isolated
@@ -59,7 +68,7 @@ images_in_use() {
         script isolated sh -c 'truncate -s 1M "$TMPDIR/image" && losetup --find "$TMPDIR/image"'
         is "$status" 120
         [[ $stderr == *"has left: loop device /dev/loop"*" over image"* ]] || { show_last; false; }
-        is "$(images_in_use)" ""
+        wait_until 5 no_images_in_use
 }
 
 @test "a command that is ended leaves nothing" {
@@ -69,15 +78,14 @@ images_in_use() {
         [[ -n $(images_in_use) ]]
         kill -TERM "$BACKGROUND_PID"
         wait_until 10 process_is_gone "$BACKGROUND_PID"
-        is "$(images_in_use)" ""
-        run ! pgrep -f '^sleep 7654322'
+        wait_until 5 no_images_in_use
+        wait_until 5 no_sleep 7654322
 }
 
 @test "a runner that is killed takes the command's processes along" {
         background_ready "$FLEXGRAFT_REPO/scripts/isolated" sh -c 'sleep 7654323 & echo ready; wait'
         kill -KILL "$BACKGROUND_PID"
-        no_sleep() { ! pgrep -f '^sleep 7654323' >/dev/null; }
-        wait_until 10 no_sleep
+        wait_until 10 no_sleep 7654323
         rm -rf "$TMPDIR"/isolated.*
 }
 
@@ -203,7 +211,7 @@ END_OF_FILE
         test_file endless <<'END_OF_FILE'
 test "sleeps" { sleep 1000; }
 END_OF_FILE
-        run_tests --limit 8 check
+        run_tests --limit 40 check
         is "$status" 1 "exit status" || { show_last; false; }
         [[ $output == *"ran 0 of 1 tests"*"begin 1 sleeps"* ]] || { show_last; false; }
 }
@@ -273,8 +281,8 @@ END_OF_FILE
         [[ -n $(images_in_use) ]]
         kill -TERM "$pid"
         wait "$pid" || is $? 143 "exit status"
-        is "$(images_in_use)" ""
-        run ! pgrep -f '^sleep 7654324'
+        wait_until 5 no_images_in_use
+        wait_until 5 no_sleep 7654324
 }
 
 @test "what cannot be understood is refused" {

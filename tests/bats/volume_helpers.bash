@@ -130,11 +130,6 @@ named() {
 
 # ---- what must hold
 
-# succeeded: the same as assert_success, without a process for it when all is well.
-succeeded() {
-        [[ $status == 0 && -z $stderr && $output == '{"status":"Success"'*$'}\n' && ${output%$'\n'} != *$'\n'* ]] || assert_success
-}
-
 # refused ERRNO [TEXT...]: a failure with that errno, in whose message each TEXT is, letters of any case.
 refused() {
         local errno=$1 text message

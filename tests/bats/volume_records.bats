@@ -107,7 +107,7 @@ teardown() {
         export SECOND='{"name": "second", "size": 4096, "pool": "fast", "operation": "op"}'
         export CREATE="$FLEXGRAFT_BIN/volume-create"
         # shellcheck disable=SC2016
-        at_syscall --timeout 30 --at fallocate --run 'timeout 3 "$CREATE" "$SECOND"' "$CREATE" '{"name": "first", "size": 4096, "operation": "op"}'
+        at_syscall --timeout 120 --at fallocate --run 'timeout 3 "$CREATE" "$SECOND"' "$CREATE" '{"name": "first", "size": 4096, "operation": "op"}'
         [[ $AT_REACHED == 1 ]]
         assert_success
         create "$SECOND"

@@ -196,7 +196,7 @@ snapshot_sweep() {
         local again=(call "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}' ';') thawed=()
         local effect=(size "$POOL_DIR/monday.img" 16777216 ';' contains "$STATE_DIR/provisioned/monday.json" '"stage":"created"' ';')
         # a process that writes to one that stays frozen cannot be killed
-        thawed=(sh "[ -n '$MOUNTED' ] || exit 0; n=0; until fsfreeze --freeze '$MOUNTED' 2>/dev/null; do n=\$((n + 1)); [ \$n -lt 50 ] || exit 1
+        thawed=(sh "[ -n '$MOUNTED' ] || exit 0; n=0; until fsfreeze --freeze '$MOUNTED' 2>/dev/null; do n=\$((n + 1)); [ \$n -lt 600 ] || exit 1
                 sleep 0.1; done; fsfreeze --unfreeze '$MOUNTED'" ';')
         LABEL="volume-snapshot, ${MOUNTED:+mounted, }$*" sweep --failure-status-max 1 "$@" \
                 --watch tree "$STATE_DIR" --watch tree "$POOL_DIR" --watch mounts self --watch loops "$BATS_TEST_TMPDIR/" -- \

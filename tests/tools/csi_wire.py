@@ -4,6 +4,7 @@
 
 Messages are bytes, so that they can be wrong. Prints a line for each call: "OK", or "CODE message".
 """
+import os
 import sys
 import time
 
@@ -54,9 +55,12 @@ def one(caller, method, body='', seconds='200'):
     caller.call(method, bytes.fromhex(body), seconds=float(seconds))
 
 
-def cancel(caller, method, body=''):
+def cancel(caller, method, body='', began=None):
+    """A call that is cancelled: after a moment, or when there is a file that its program makes."""
     future = caller.start(method, bytes.fromhex(body))
     time.sleep(0.3)
+    while began and not os.path.exists(began):
+        time.sleep(0.05)
     future.cancel()
     caller.tell(future)
 
