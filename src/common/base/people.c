@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -46,7 +46,7 @@ static void add_age(struct text *text, uint64_t since)
                 uint64_t seconds;
                 char unit;
         } units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
-        const uint64_t now = (uint64_t)time(NULL);
+        const uint64_t now = clock_seconds();
         const uint64_t age = now > since ? now - since : 0;
         char number[32];
         size_t i = 0;

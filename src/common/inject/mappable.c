@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/node_path.h"
 #include "base/reply.h"
+#include "base/text.h"
 #include "inject/remap.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
@@ -73,13 +74,7 @@ int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, 
 
         *ret_request = (struct mappable_request){ .timeout_seconds = 60 };
         r = key_read_request(argc, argv, &ret_request->json, error);
-        if (r == 0)
-                r = key_take_all(&request_table, 1, ret_request, ret_request->json, error);
-        if (r == 0 && ret_request->source == NULL)
-                r = fail_because(error, EINVAL, OPERATION_PARSE, "source", "source: is missing");
-        if (r == 0 && ret_request->target == NULL)
-                r = fail_because(error, EINVAL, OPERATION_PARSE, "target", "target: is missing");
-        return r;
+        return r == 0 ? key_take_all(&request_table, 1, ret_request, ret_request->json, error) : r;
 }
 
 int mappable_say_failure(const struct mappable_request *request, const struct error *error)
@@ -112,13 +107,12 @@ struct job {
  */
 static bool kernel_decides(const struct mountinfo *mount)
 {
-        static const char *const types[] = { "ext2",    "ext3",     "ext4",  "xfs",     "btrfs", "tmpfs", "f2fs",
-                                             "overlay", "squashfs", "erofs", "iso9660", "vfat",  "exfat", "ntfs3" };
+        static const char *const types[] = { "ext2",    "ext3", "ext4",    "xfs",      "btrfs",
+                                             "tmpfs",   "f2fs", "overlay", "squashfs", "erofs",
+                                             "iso9660", "vfat", "exfat",   "ntfs3",    NULL };
 
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (strcmp(mount->type, types[i]) == 0)
-                        return true;
-        return strncmp(mount->type, "fuse", 4) == 0 && strstr(mount->options, ",default_permissions") != NULL;
+        return text_among(mount->type, types) ||
+               (text_starts(mount->type, "fuse") && strstr(mount->options, ",default_permissions") != NULL);
 }
 
 /* Asks the kernel's table, and only a filesystem that is accepted: a silent one is not waited for. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci_hook_forget.c - at poststop: the records of a container that has ended, and its volumes by name. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -99,7 +100,7 @@ int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *kee
 {
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        struct config config;
+        char state_dir[PATH_MAX];
         struct forgetting forgetting = { .hook = hook,
                                          .keeper = keeper,
                                          .state = &state,
@@ -110,12 +111,12 @@ int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *kee
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
-        if ((r = config_load(&config, error)) < 0)
+        if ((r = config_state_dir(state_dir, error)) < 0)
                 return r;
-        r = mount_record_open(config.state_dir, /* create= */ false, &state, error);
+        r = mount_record_open(state_dir, /* create= */ false, &state, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        (void)uses_complete(config.state_dir, &state, error); /* if it fails, all records are read */
+        (void)uses_complete(state_dir, &state, error); /* if it fails, all records are read */
         r = mount_record_each_called(&state, hook->id, forget, &forgetting, error);
         mount_record_tidy_called(&state, hook->id);
         return r;

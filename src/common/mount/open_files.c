@@ -82,13 +82,12 @@ static void found(struct scan *scan, int proc_fd, pid_t pid, enum open_files_how
 
 static bool has_file(struct scan *scan, int proc_fd)
 {
-        cleanup_close int fd = openat(proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd < 0 ? NULL : file_list(fd, ".");
+        DIR *list = file_list(proc_fd, "fd");
         const struct dirent *entry;
         bool has = false;
 
         while (list != NULL && !has && !is_over(scan) && (entry = readdir(list)) != NULL)
-                has = entry->d_name[0] != '.' && follow(scan, fd, entry->d_name) > 0;
+                has = entry->d_name[0] != '.' && follow(scan, dirfd(list), entry->d_name) > 0;
         if (list != NULL)
                 (void)closedir(list);
         return has;

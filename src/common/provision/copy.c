@@ -2,7 +2,6 @@
 /* copy.c - snapshots, and volumes that are copies of others. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -278,7 +277,7 @@ static int take(struct job *job, const struct provision_still *still, struct err
         if ((r = begin_copy(job, &source, request->snapshot, &record, error)) < 0)
                 return r;
         (void)text_copy(record.snapshot_of, sizeof record.snapshot_of, request->name); /* as long */
-        record.taken = (uint64_t)time(NULL);
+        record.taken = clock_seconds();
         record.asked_bytes = source.size_bytes;
         if ((r = make_copy(job, &source, source.size_bytes, still, &record, error)) < 0)
                 return r;

@@ -5,23 +5,15 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/text.h"
 
 const struct pool_kind *const pool_kinds[] = { &pool_loop,      &pool_lvm, &pool_pmem, &pool_pmem_lvm,
                                                &pool_directory, &pool_nfs, NULL };
 
-static bool is_flag(const json_t *value)
-{
-        static const char *const words[] = { "true", "false", NULL };
-
-        return json_is_string(value) && text_among(json_string_value(value), words);
-}
-
 /* What volumes of every pool can have; their values are strings, too. */
 static const struct file_key common_parameters[] = {
-        { "eraseAfter", "\"true\" or \"false\"", is_flag, false, "true",
+        { "eraseAfter", "\"true\" or \"false\"", file_key_is_flag, false, "true",
           "Whether the content is overwritten when the volume is deleted.", NULL },
-        { "kataContainers", "\"true\" or \"false\"", is_flag, false, "false",
+        { "kataContainers", "\"true\" or \"false\"", file_key_is_flag, false, "false",
           "Whether the volume is for containers in virtual machines.", NULL },
         {},
 };

@@ -143,15 +143,8 @@ static bool is_sparse(const json_t *parameters)
         return value != NULL && strcmp(value, "false") == 0;
 }
 
-static bool is_word(const json_t *value)
-{
-        static const char *const words[] = { "true", "false", NULL };
-
-        return json_is_string(value) && text_among(json_string_value(value), words);
-}
-
 static const struct file_key parameters_of_volumes[] = {
-        { "preallocate", "\"true\" or \"false\"", is_word, false, "true",
+        { "preallocate", "\"true\" or \"false\"", file_key_is_flag, false, "true",
           "Whether an image gets all its blocks at once, or is sparse. Sparse images count at full size.", NULL },
         {},
 };

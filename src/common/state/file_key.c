@@ -135,3 +135,10 @@ bool file_key_is_path(const json_t *value)
 
         return json_is_string(value) && text_path_normal(json_string_value(value), normal) == 0;
 }
+
+bool file_key_is_flag(const json_t *value)
+{
+        static const char *const words[] = { "true", "false", NULL };
+
+        return json_is_string(value) && text_among(json_string_value(value), words);
+}

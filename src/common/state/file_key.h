@@ -47,5 +47,6 @@ bool file_key_is_count(const json_t *value); /* a whole number, not negative */
 bool file_key_is_text(const json_t *value);  /* not empty */
 bool file_key_is_texts(const json_t *value); /* an array of strings */
 bool file_key_is_path(const json_t *value);  /* absolute */
+bool file_key_is_flag(const json_t *value);  /* the text "true" or "false" */
 
 #endif

@@ -49,22 +49,24 @@ bool use_key_is_file(const char *key)
         return key[0] == 'f';
 }
 
-void use_keys_add_device(char *keys, uint64_t device)
+static void add_number(char *keys, char kind, uint64_t number)
 {
         char key[USE_KEY_SIZE];
 
-        (void)snprintf(key, sizeof key, "b%llx", (unsigned long long)device);
+        (void)snprintf(key, sizeof key, "%c%llx", kind, (unsigned long long)number);
+        use_keys_add(keys, key);
+}
+
+void use_keys_add_device(char *keys, uint64_t device)
+{
         if (device != 0)
-                use_keys_add(keys, key);
+                add_number(keys, 'b', device);
 }
 
 void use_keys_add_volume(char *keys, uint64_t device)
 {
-        char key[USE_KEY_SIZE];
-
-        (void)snprintf(key, sizeof key, "v%llx", (unsigned long long)device);
         if (device != 0)
-                use_keys_add(keys, key);
+                add_number(keys, 'v', device);
 }
 
 bool use_key_to_volume(char *key)
@@ -83,38 +85,30 @@ void use_keys_add_file(char *keys, uint64_t device, uint64_t inode)
         use_keys_add(keys, key);
 }
 
-static void add_hash(char *keys, char kind, uint64_t hash)
-{
-        char key[USE_KEY_SIZE];
-
-        (void)snprintf(key, sizeof key, "%c%llx", kind, (unsigned long long)hash);
-        use_keys_add(keys, key);
-}
-
 void use_keys_add_container(char *keys, uint64_t hash)
 {
-        add_hash(keys, 'n', hash);
+        add_number(keys, 'n', hash);
 }
 
 void use_keys_add_container_id(char *keys, const char *id)
 {
         if (id[0] != '\0')
-                add_hash(keys, 'i', hash_bytes(HASH_SEED, id, strlen(id)));
+                add_number(keys, 'i', hash_bytes(HASH_SEED, id, strlen(id)));
 }
 
 void use_keys_add_process(char *keys, pid_t pid)
 {
-        add_hash(keys, 'c', (uint64_t)pid);
+        add_number(keys, 'c', (uint64_t)pid);
 }
 
 void use_keys_add_directory(char *keys, const char *path)
 {
-        add_hash(keys, 'd', hash_bytes(HASH_SEED, path, strlen(path)));
+        add_number(keys, 'd', hash_bytes(HASH_SEED, path, strlen(path)));
 }
 
 void use_keys_add_disk(char *keys, const char *id)
 {
-        add_hash(keys, 'p', hash_bytes(HASH_SEED, id, strlen(id)));
+        add_number(keys, 'p', hash_bytes(HASH_SEED, id, strlen(id)));
 }
 
 void use_keys_add_all(char *keys, const char *others)
@@ -244,21 +238,13 @@ void use_index_drop(int dir_fd, const char *key, char sort, const char *file)
         (void)unlinkat(dir_fd, path, 0); /* one that stays does no harm: its record does not name the key */
 }
 
-static void drop_all(int dir_fd, const char *keys, char sort, const char *file)
-{
-        char key[USE_KEY_SIZE];
-
-        while (use_keys_next(&keys, key))
-                use_index_drop(dir_fd, key, sort, file);
-}
-
 int use_index_remove(const struct state *records, const char *keys, char sort, const char *file)
 {
         int r = state_remove(records, file);
 
         /* killed here, it leaves entries that say nothing; a record without entries would not be found again */
         if (r == 0)
-                drop_all(records->dir_fd, keys, sort, file);
+                use_index_drop_old(records, keys, "", sort, file);
         return r;
 }
 

@@ -11,7 +11,7 @@ struct release {
         const char *locked_id;
 };
 
-static int release_locked(struct release *release, const struct mount_record *seen, const char *id, bool own)
+static void release_locked(struct release *release, const struct mount_record *seen, const char *id, bool own)
 {
         static struct mount_record record; /* static, for its size */
         struct error ignored;              /* then it stays a use, and says so */
@@ -19,27 +19,25 @@ static int release_locked(struct release *release, const struct mount_record *se
         if (mount_record_read(&release->mounts, id, &record, &ignored) < 0 || record.raw_device != seen->raw_device ||
             !container_same_namespace(&record.mnt_ns, &seen->mnt_ns) || mount_guard_release(&record, &ignored) != 0 ||
             own)
-                return 0;
+                return;
         (void)mount_record_remove(&release->mounts, id, &ignored);
-        return 0;
 }
 
 static int release_ended(const struct use *use, void *argument, struct error *error)
 {
         struct release *release = argument;
         const char *id = use->ended ? use->mount->id : NULL;
-        int r;
 
         (void)error;
         if (id == NULL)
                 return 0;
-        if (release->locked_id != NULL && mount_record_key(release->locked_id) == mount_record_key(id))
-                return release_locked(release, use->mount, id, /* own= */ true);
-        if (!state_try_lock(&release->mounts, mount_record_key(id)))
-                return 0;
-        r = release_locked(release, use->mount, id, /* own= */ false);
-        state_unlock(&release->mounts, mount_record_key(id));
-        return r;
+        if (release->locked_id != NULL && mount_record_key(release->locked_id) == mount_record_key(id)) {
+                release_locked(release, use->mount, id, /* own= */ true);
+        } else if (state_try_lock(&release->mounts, mount_record_key(id))) {
+                release_locked(release, use->mount, id, /* own= */ false);
+                state_unlock(&release->mounts, mount_record_key(id));
+        }
+        return 0;
 }
 
 int uses_release_ended(const char *state_dir, const char *keys, const char *locked_id, struct error *error)

@@ -290,7 +290,5 @@ void volume_by_name_release(struct volume_by_name *volume)
         volume_record_release(&volume->call.record);
         state_release(&volume->call.provisioned);
         state_release(&volume->call.state);
-        mount_options_release(&volume->request.mount_options);
-        json_decref(volume->request.options);
-        volume->request.options = NULL;
+        volume_request_release(&volume->request);
 }

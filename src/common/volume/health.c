@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/reply.h"
+#include "block/device.h"
 #include "mount/fs_usage.h"
 #include "process/proc.h"
 #include "process/worker.h"
@@ -108,18 +109,16 @@ static void look_at_filesystem(struct patient *patient, const struct volume_reco
 /* A device that a pod has itself. */
 static void look_at_size(struct patient *patient, const struct volume_record *record)
 {
-        char path[PATH_MAX];
         char sectors[32];
 
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/size", major(record->device_number),
-                       minor(record->device_number));
-        if (file_read(AT_FDCWD, path, sectors, sizeof sectors) > 0)
+        if (block_device_attribute(record->device_number, "size", sectors, sizeof sectors) == 0)
                 patient->device_bytes = strtoull(sectors, NULL, 10) * 512;
 }
 
 /* One volume, where it is mounted. */
-static int look_mounted(struct patients *patients, struct error *error)
+static int look_mounted(void *argument, struct error *error)
 {
+        struct patients *patients = argument;
         cleanup_volume_record struct volume_record record = {};
         struct patient *patient = patients->items;
         const struct mount_dir *recorded = NULL;
@@ -245,11 +244,6 @@ int volume_health_add(json_t *reply, struct error *error)
         return 0;
 }
 
-static int look_in_worker(void *argument, struct error *error)
-{
-        return look_mounted(argument, error);
-}
-
 static void set_count(json_t *object, const char *key, uint64_t count)
 {
         (void)json_object_set_new(object, key, json_integer((json_int_t)(count > INT64_MAX ? INT64_MAX : count)));
@@ -291,7 +285,7 @@ int volume_health_mounted(const struct provision_request *request, json_t **ret_
         patient.path = request->path;
         patients.items = &patient;
         patients.count = 1;
-        r = worker_run(look_in_worker, &patients, clock_now_ms() + SHARE_MS, error);
+        r = worker_run(look_mounted, &patients, clock_now_ms() + SHARE_MS, error);
         if (r == -ETIMEDOUT)
                 find(&patient, HEALTH_UNKNOWN, "it does not answer");
         else if (r < 0)

@@ -210,16 +210,13 @@ static int publish(struct volume_call *call, struct error *error)
 static bool find_dir(const struct volume_call *call, char *ret_dir)
 {
         const struct volume_record *record = &call->record;
-        char prefix[PATH_MAX];
         char *end;
 
         if (!call->recorded)
                 return false;
-        if (strcmp(record->kind, kind_kata.word) != 0) {
-                (void)snprintf(prefix, sizeof prefix, "%.4000s/kata/", call->config.state_dir);
-                return record->staged.dir != NULL && text_starts(record->staged.dir, prefix) &&
+        if (strcmp(record->kind, kind_kata.word) != 0)
+                return record->staged.dir != NULL && kata_image_is_below(call->config.state_dir, record->staged.dir) &&
                        text_copy(ret_dir, PATH_MAX, record->staged.dir);
-        }
         (void)text_copy(ret_dir, PATH_MAX, record->source); /* as long at most */
         end = strrchr(ret_dir, '/');
         if (end == NULL)

@@ -61,6 +61,5 @@ int volume_request_size(const struct volume_request *request, const char *key, u
                         struct error *error);
 
 void volume_request_release(struct volume_request *request);
-#define cleanup_volume_request __attribute__((cleanup(volume_request_release)))
 
 #endif
