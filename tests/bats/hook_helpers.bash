@@ -156,9 +156,10 @@ make_bundle() {
 runtime() {
         bed_command="$*"
         status=0
-        oci "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" </dev/null 3>&- || status=$?
-        IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/stdout" || :
-        IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
+        rm -f "$BATS_TEST_TMPDIR"/runtime.{out,err}     # the container has those of an earlier call still open, and may write to them now
+        oci "$@" >"$BATS_TEST_TMPDIR/runtime.out" 2>"$BATS_TEST_TMPDIR/runtime.err" </dev/null 3>&- || status=$?
+        IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/runtime.out" || :
+        IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/runtime.err" || :
 }
 
 # create_bundle RUNTIME: up to its first instruction. The container is the current one, and gone after the test.
