@@ -19,6 +19,9 @@
 #define STALL_MS 20000    /* until it must have read something of what waits for it */
 #define PART ((size_t)64 * 1024)
 
+/* Content of the PING that follows the notice of the end. */
+static const uint8_t end_ping[8] = { 't', 'h', 'e', ' ', 'e', 'n', 'd', '.' };
+
 struct connection {
         struct loop_source source;
         struct stream_peer peer;
@@ -27,6 +30,7 @@ struct connection {
         size_t pending_length, pending_at;
         int64_t since_ms; /* when the last request began */
         bool is_over;
+        bool end_announced, end_heard, end_said;
 };
 
 #define CONNECTION_OF(member, pointer)                                                                                 \
@@ -80,6 +84,9 @@ static int frame_received(nghttp2_session *session, const nghttp2_frame *frame, 
 
         if (frame->hd.type == NGHTTP2_SETTINGS)
                 loop_unset(&connection->greeting);
+        if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
+            memcmp(frame->ping.opaque_data, end_ping, sizeof end_ping) == 0)
+                connection->end_heard = connection->end_announced;
         if (stream == NULL || (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA))
                 return 0;
         if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
@@ -89,12 +96,17 @@ static int frame_received(nghttp2_session *session, const nghttp2_frame *frame, 
         return 0;
 }
 
-/* An answer that came before the end of the request: the client need not send the rest. */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *argument)
 {
+        struct connection *connection = argument;
         const struct stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 
-        (void)argument;
+        /* not before: libnghttp2 would send the PING first */
+        if (frame->hd.type == NGHTTP2_GOAWAY && !connection->end_announced) {
+                (void)nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, end_ping);
+                connection->end_announced = true;
+        }
+        /* An answer that came before the end of the request: the client need not send the rest. */
         if (stream != NULL && frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
             stream_is_open(stream))
                 (void)nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
@@ -270,6 +282,16 @@ static void send_frames(struct connection *connection)
                 send_bytes(connection, bytes, length);
 }
 
+/* No new streams from here on; the open ones go on, also those whose request is still on its way. */
+static void say_end(struct connection *connection)
+{
+        nghttp2_session *session = connection->peer.session;
+
+        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session),
+                                    NGHTTP2_NO_ERROR, NULL, 0);
+        connection->end_said = true;
+}
+
 bool connection_settle(struct connection *connection)
 {
         if (connection->is_over || connection->peer.failed)
@@ -277,6 +299,8 @@ bool connection_settle(struct connection *connection)
         if (!connection->peer.changed)
                 return true;
         connection->peer.changed = false;
+        if (connection->end_heard && !connection->end_said)
+                say_end(connection);
         if (connection->pending != NULL)
                 send_pending(connection);
         send_frames(connection);
@@ -317,21 +341,6 @@ struct connection *connection_begin(int fd, const struct rpc *const *services)
 void connection_announce_end(struct connection *connection)
 {
         (void)nghttp2_submit_shutdown_notice(connection->peer.session);
-        connection->peer.changed = true;
-}
-
-void connection_say_goodbye(struct connection *connection)
-{
-        nghttp2_session *session = connection->peer.session;
-        struct stream *next;
-
-        (void)nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session),
-                                    NGHTTP2_NO_ERROR, NULL, 0);
-        for (struct stream *stream = connection->peer.streams; stream != NULL; stream = next) {
-                next = stream_next(stream);
-                if (!stream_has_call(stream))
-                        stream_fail(stream, GRPC_UNAVAILABLE, "the driver ends");
-        }
         connection->peer.changed = true;
 }
 

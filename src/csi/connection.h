@@ -22,13 +22,11 @@ struct connection *connection_begin(int fd, const struct rpc *const *services);
 bool connection_settle(struct connection *connection);
 
 /*
- * connection_announce_end() - GOAWAY without a last stream: the client is to begin no more calls here, but those that it
- * has sent meanwhile are taken.
+ * connection_announce_end() - GOAWAY without a last stream, and a PING: the client is to begin no more calls here, but
+ * those that it has sent before it answers the PING are taken. Then comes the last GOAWAY, and the connection ends when
+ * its calls are answered.
  */
 void connection_announce_end(struct connection *connection);
-
-/* connection_say_goodbye() - no new calls: the last GOAWAY; it ends when those under way are answered. */
-void connection_say_goodbye(struct connection *connection);
 
 /* connection_is_idle() - whether no request has begun on it, and when the last one did (clock_now_ms()). */
 bool connection_is_idle(const struct connection *connection, int64_t *ret_since_ms);

@@ -19,10 +19,9 @@
 
 #define CLIENTS_MAX (CALLS_MAX + 16) /* kubelet has a connection for each call */
 #define PAUSE_MS 100                 /* after accept() has failed: the system lacks memory or descriptors */
-#define NOTICE_MS 500                /* for clients to end connections themselves, with what they were about to ask */
 #define SHOW_FIRST_MS 1000
 #define SHOW_LAST_MS 64000
-#define GOODBYE_MS 5000 /* for what waits to be sent, when all calls are answered */
+#define GOODBYE_MS 20000 /* for clients to hear that the driver ends, and to read what waits, when all calls are answered */
 
 /* What each socket has. */
 static const struct rpc *const of_endpoint[] = { identity_rpcs, controller_rpcs, node_rpcs, NULL };
@@ -38,7 +37,7 @@ static struct loop_source signals = { .fd = -EBADF };
 static struct connection *clients[CLIENTS_MAX];
 static size_t client_count;
 static unsigned idle_limit, grace_limit;
-static struct loop_timer idle, notice, grace, goodbye, showing, pause_end;
+static struct loop_timer idle, grace, goodbye, showing, pause_end;
 static bool ending, over;
 
 /* Whether nobody is there, and nothing is to be done later. */
@@ -151,13 +150,6 @@ static void close_doors(void)
                 }
 }
 
-static void notice_is_over(struct loop_timer *timer)
-{
-        (void)timer;
-        for (size_t i = 0; i < client_count; i++)
-                connection_say_goodbye(clients[i]);
-}
-
 /*
  * A client that was let in and has not asked yet would find a closed connection, and its call would fail though it has
  * reached nobody: first it is told (RFC 9113, 6.8).
@@ -174,7 +166,6 @@ static void begin_end(struct loop_source *source, uint32_t events)
         close_doors();
         for (size_t i = 0; i < client_count; i++)
                 connection_announce_end(clients[i]);
-        loop_set(&notice, clock_now_ms() + NOTICE_MS, notice_is_over);
         /* Until it has ended there is no other: erasing a disk must not keep pods from their volumes. */
         loop_set(&grace, clock_now_ms() + (int64_t)grace_limit * 1000, time_is_over);
 }

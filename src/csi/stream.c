@@ -100,11 +100,6 @@ void stream_end(struct stream *stream)
         free(stream);
 }
 
-bool stream_has_call(const struct stream *stream)
-{
-        return stream->call != NULL;
-}
-
 bool stream_is_open(const struct stream *stream)
 {
         return !stream->is_ended;

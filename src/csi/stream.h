@@ -48,9 +48,6 @@ void stream_request_end(struct stream *stream);
 /* stream_fail() - answer with a code and a sentence; nothing if it is answered. */
 void stream_fail(struct stream *stream, enum grpc_code code, const char *message);
 
-/* stream_has_call() - whether its call is under way. */
-bool stream_has_call(const struct stream *stream);
-
 /* stream_is_open() - whether the client may still send. */
 bool stream_is_open(const struct stream *stream);
 

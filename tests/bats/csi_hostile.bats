@@ -137,10 +137,9 @@ all_are_refused() {
 # client LINES: the other client's Python, with csi_raw's names; what it prints, in output.
 client() {
         bed_command="client" status=0 stderr=''
-        output=$(PYTHONPATH=$BATS_TEST_DIRNAME/../tools PYTHONDONTWRITEBYTECODE=1 timeout 60 /usr/bin/python3 -c "from csi_raw import *
+        output=$(PYTHONPATH=$BATS_TEST_DIRNAME/../tools PYTHONDONTWRITEBYTECODE=1 timeout 200 /usr/bin/python3 -c "from csi_raw import *
 import sys
 client = Client(sys.argv[1])
-client.socket.settimeout(45)
 $1" "$CSI_SOCKET" 2>&1) || status=$?
 }
 

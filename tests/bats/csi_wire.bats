@@ -39,17 +39,23 @@ teardown() {
         is "$output" "UNIMPLEMENTED unknown method"
 }
 
-# A client waits for half a second, and its call's program has begun by then, or in a moment; a slow client's may not have, and it calls again.
+# A client waits for half a second. A slow one's call may not have come by then, and it calls again, or has come and not begun.
 is_given_up() {
         wire one "$DELETE" "$VOLUME_V" 0.5
+        ANSWERS+="${output%% *} "
         has_begun
+}
+
+given_up() {
+        ANSWERS=''
+        wait_until 10 is_given_up || return 1
+        [[ $ANSWERS =~ ^(DEADLINE_EXCEEDED )+(ABORTED )*$ ]] || is "$ANSWERS" DEADLINE_EXCEEDED
 }
 
 @test "a call whose deadline passes is answered DEADLINE_EXCEEDED and finished" {
         core_start
         hold
-        wait_until 10 is_given_up
-        [[ $output == DEADLINE_EXCEEDED* ]] || is "$output" DEADLINE_EXCEEDED
+        given_up
         let_go
         wait_until 10 has_ended
 }
@@ -109,7 +115,7 @@ is_given_up() {
 @test "what is still under way after its deadline is not begun a second time" {
         core_start
         hold
-        wait_until 10 is_given_up
+        given_up
         wire one "$DELETE" "$VOLUME_V"
         is "$output" "ABORTED another call for v is under way"
         let_go
@@ -336,7 +342,18 @@ all_pages() {
         core_stop
         is "$CORE_STATUS" 0 "exit status"
         wait "$client"
-        is "$(<"$CORE/told")" $'ready\nstatus 0'
+        is "$(<"$CORE/told")" $'ready\ngoaway 0\nstatus 0\nclosed'
+}
+
+@test "a request that is half sent when the driver ends is answered, and one that begins after that is not taken" {
+        core_start
+        background "$RAW" "$CSI_SOCKET" midway >"$CORE/told"
+        local client=$BACKGROUND_PID
+        wait_until 10 grep -q ready "$CORE/told"
+        core_stop
+        is "$CORE_STATUS" 0 "exit status"
+        wait "$client"
+        is "$(<"$CORE/told")" $'ready\ngoaway 0\nstatus 0\nclosed'
 }
 
 @test "the driver removes its socket, but not one that another driver has put there" {
@@ -551,15 +568,16 @@ has_renamed() {
         at_most "$total" 3072 "resident memory in KiB"
 }
 
-@test "resident memory is flat after 2,000 calls" {
+@test "resident memory is flat after 16,000 calls" {
         core_start
         "$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/GetPluginInfo 500 >/dev/null
         local before
         before=$(peak_memory)
         for _ in 1 2 3 4; do
-                "$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/GetPluginInfo 500 | sort -u
+                is "$("$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/GetPluginInfo 4000 | sort -u)" OK
         done
-        at_most "$(peak_memory)" "$((before + 128))" "resident memory in KiB"
+        # how many calls meet there is for the client's speed to say: less than 64 KiB; 64 bytes lost with each call are 1,000
+        at_most "$(peak_memory)" "$((before + 1000))" "resident memory in KiB"
 }
 
 @test "the command line's mistakes are told, with exit status 2" {

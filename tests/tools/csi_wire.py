@@ -99,7 +99,7 @@ def wait(caller, method, body=''):
     """A call that is answered only when the driver has been told to end; then one more."""
     future = caller.start(method, bytes.fromhex(body))
     caller.tell(future)
-    caller.call(INFO, seconds=3)
+    caller.call(INFO)
 
 
 def main():
