@@ -88,6 +88,11 @@ remap_mount() {
         remember_remap_processes
 }
 
+# forget_names TARGET: the kernel forgets what it knows of the files there that nobody uses, of this mount alone.
+forget_names() {
+        "$FLEXGRAFT_TOOLS/reconfigure" "/proc/$CONTAINER_PID/root$1"
+}
+
 # remap_bed [TYPE...]: those filesystems (both: ext4 and tmpfs), in a container at /TYPE.
 remap_bed() {
         local type

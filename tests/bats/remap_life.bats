@@ -32,8 +32,8 @@ teardown() {
         for pid in "${pids[@]}"; do wait "$pid"; done
         for type in ext4 tmpfs; do
                 is "$(ls -A "$BATS_TEST_TMPDIR/$type")" '' "files on $type"
+                forget_names "/$type"
         done
-        echo 2 >/proc/sys/vm/drop_caches
         daemons=$(remap_processes remap-daemon)
         is "$(wc -w <<<"$daemons")" 2 "daemons"
         for daemon in $daemons; do
@@ -80,7 +80,7 @@ teardown() {
         [[ $IDS == remap ]] || return 0
         the_remap_process remap-daemon
         (($(descriptors "$REPLY") < limit))
-        echo 2 >/proc/sys/vm/drop_caches
+        forget_names /data
         wait_until 10 has_few_descriptors "$REPLY" 40
 }
 

@@ -2,8 +2,9 @@
 /*
  * reconfigure - change an option of a mounted filesystem by fspick and fsconfig, where mount(2) would not do.
  *
- *   reconfigure PATH NAME VALUE
+ *   reconfigure PATH [NAME VALUE]
  *
+ * Without an option nothing changes, but the kernel forgets the names in that filesystem that nothing uses.
  * Exit status 1 when the kernel refuses.
  */
 #define _GNU_SOURCE
@@ -23,14 +24,14 @@ static int refused(const char *what)
 
 int main(int argc, char **argv)
 {
-        if (argc != 4) {
-                fprintf(stderr, "usage: reconfigure PATH NAME VALUE\n");
+        if (argc != 2 && argc != 4) {
+                fprintf(stderr, "usage: reconfigure PATH [NAME VALUE]\n");
                 return 125;
         }
         int fs = (int)syscall(SYS_fspick, AT_FDCWD, argv[1], FSPICK_CLOEXEC);
         if (fs < 0)
                 return refused("fspick");
-        if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, argv[2], argv[3], 0) < 0)
+        if (argc == 4 && syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, argv[2], argv[3], 0) < 0)
                 return refused("fsconfig");
         if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
                 return refused("fsconfig reconfigure");
