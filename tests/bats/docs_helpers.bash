@@ -100,10 +100,10 @@ runtime = "runc"
 CONF
 export CONTAINERS_CONF=/etc/containers.conf
 
-container() { # NAME BASE
+container() { # NAME BASE; without a path of its own, its control group would be that of another run's
         local bundle=$WORLD/$1
         mkdir "$bundle" && cp -al "$FLEXGRAFT_TEMPLATE" "$bundle/rootfs" && chown "$2:$2" "$bundle/rootfs" "$bundle"/rootfs/*
-        jq --argjson base "$2" '.linux.uidMappings[0].hostID = $base | .linux.gidMappings[0].hostID = $base' "$WORLD/config.json" >"$bundle/config.json"
+        jq --argjson base "$2" --arg group "/flexgraft-$RUN_ID-$1" '.linux.cgroupsPath = $group | .linux.uidMappings[0].hostID = $base | .linux.gidMappings[0].hostID = $base' "$WORLD/config.json" >"$bundle/config.json"
         runc run --detach --bundle "$bundle" --pid-file "$bundle/pid" "$1" >"$bundle/log" 2>&1 </dev/null || { cat "$bundle/log"; exit 1; }
 }
 leave() {
@@ -144,7 +144,7 @@ typed() {
         local status=0 podman=''
         grep -q '^podman' "$FLEXGRAFT_REPO/$1" && podman=yes
         {
-                echo "WITH_PODMAN=$podman"
+                echo "WITH_PODMAN=$podman RUN_ID=$RUN_ID"
                 world_script
                 [[ $1 == README.md ]] || echo 'make -s -C "$FLEXGRAFT_REPO" install >/dev/null'
                 # shellcheck disable=SC2016     # for the other shell
