@@ -593,7 +593,8 @@ strace_driver() {
         strace -f -s 65536 -e "trace=$1" -o "$TRACE" "${arguments[@]}" 2>"$BATS_TEST_TMPDIR/strace.err" 3>&- &
         bed_pids+=($!)
         STRACE=$!
-        wait_until 10 grep -q attached "$BATS_TEST_TMPDIR/strace.err"
+        strace_follows() { (($(grep -c attached "$BATS_TEST_TMPDIR/strace.err") * 2 >= ${#arguments[@]})); }
+        wait_until 10 strace_follows
 }
 
 strace_end() {

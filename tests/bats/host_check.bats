@@ -315,15 +315,19 @@ times() {
         is "$status $(row open_tree_attr state)" '0 missing'
 }
 
+no_xfs_is_mounted() {
+        [[ $(</proc/self/mountinfo) != *' - xfs '* ]] || skip "this machine has an xfs mounted"
+}
+
 # bats test_tags=kernel
 @test "an id-mapped mount of a filesystem is tried on one that is mounted" {
         local type
+        no_xfs_is_mounted
         for type in ext4 xfs; do
                 make_device "$type"
                 mkdir "$BATS_TEST_TMPDIR/$type"
                 mount "$DEVICE" "$BATS_TEST_TMPDIR/$type"
         done
-        # no other xfs is mounted where the tests run
         check
         is "$(row idmap-ext4 state) $(row idmap-xfs state)" 'ok ok'
         is "$(row idmap-xfs found)" "tried on $BATS_TEST_TMPDIR/xfs"
@@ -333,6 +337,7 @@ times() {
 }
 
 @test "a filesystem that something else is mounted over is not tried" {
+        no_xfs_is_mounted
         make_device xfs
         mkdir "$BATS_TEST_TMPDIR/xfs"
         mount "$DEVICE" "$BATS_TEST_TMPDIR/xfs"

@@ -279,7 +279,7 @@ uses_of() {
         is "$(uses_of db length)" 2
         is "$(uses_of db '.[] | select(.pod) | [.pod, .target, .readOnly, .raw]')" "[\"$POD\",\"$(pod_dir db)\",false,false]"
         is "$(uses_of db '.[] | select(.container) | [.target, .readOnly, .raw]')" '["/data",true,false]'
-        is "$(uses_of db "map(.since - $now | . >= 0 and . < 60) | all")" true
+        is "$(uses_of db "map(.since >= $now and .since <= $(date +%s)) | all")" true
         stop_container
         is "$(uses_of db length)" 1
         lifecycle_down db

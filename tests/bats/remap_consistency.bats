@@ -95,7 +95,7 @@ looks_twenty_times() {
 @test "while somebody in the container has a file open for writing, each open of it asks for its size anew" {
         only_remap
         echo -n first >"$FILE"
-        background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'exec 3>>/data/file; echo ready; exec sleep 60'
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'exec 3>>/data/file; echo ready; exec sleep 1000000'
         talk /bin/file-session
         looks_twenty_times
         # five of each; the answer to the last close may come later

@@ -6,6 +6,16 @@
 #include "base/clock.h"
 #include "base/progress.h"
 
+/* What the clock shows: it stands still unless a test moves it. */
+static int64_t clock_ms = 1000000;
+
+int clock_gettime(clockid_t clock, struct timespec *ret_now)
+{
+        (void)clock;
+        *ret_now = (struct timespec){ .tv_sec = clock_ms / 1000, .tv_nsec = clock_ms % 1000 * 1000000 };
+        return 0;
+}
+
 /* What standard error is while a test runs, and what was printed there so far. */
 static int kept_stderr;
 static int reader_fd;
@@ -88,8 +98,6 @@ static void nothing_is_printed_that_was_not_asked_for(void **state)
 static void a_terminal_gets_a_bar_after_a_while_and_it_is_taken_away(void **state)
 {
         char bar[256];
-        unsigned seconds;
-        char *left;
         const char *end;
 
         (void)state;
@@ -97,17 +105,16 @@ static void a_terminal_gets_a_bar_after_a_while_and_it_is_taken_away(void **stat
         progress_begin("volume-delete", NULL);
         progress_of("wipe", "db", 0, 4096);
         assert_string_equal(printed(), "");
-        clock_pause_ms(550);
+        clock_ms += 499;
+        progress_of("wipe", "db", 512, 4096);
+        assert_string_equal(printed(), "");
+        clock_ms += 701;
         progress_of("wipe", "db", 1024, 4096);
         (void)snprintf(bar, sizeof bar, "%s", printed());
         progress_of("wipe", "db", 4096, 4096);
         end = printed();
         give_back();
-        left = strstr(bar, ", ");
-        assert_non_null(left);
-        assert_int_equal(sscanf(left, ", %u s left", &seconds), 1); /* one, where nothing else is on the processor */
-        *left = '\0';
-        assert_string_equal(bar, "\r\033[Kvolume-delete: wipe db [######                  ] 25% of 4K");
+        assert_string_equal(bar, "\r\033[Kvolume-delete: wipe db [######                  ] 25% of 4K, 3 s left");
         assert_string_equal(end, "\r\033[K");
 }
 
