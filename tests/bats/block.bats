@@ -443,7 +443,7 @@ check_refused() {
 
 @test "a device with random content is refused" {
         make_device blank
-        dd if=/dev/urandom of="$DEVICE" bs=1M count=1 conv=fsync status=none
+        noise 1048576 | dd of="$DEVICE" bs=1M iflag=fullblock conv=fsync status=none
         check_refused
 }
 

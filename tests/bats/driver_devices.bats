@@ -374,15 +374,19 @@ by_id() {
 }
 
 @test "a loop device that an earlier user made read-only serves a volume that is written to" {
-        local device image=$BATS_TEST_TMPDIR/image
-        truncate -s 1M "$image"
-        device=$(loop_over "$image")
-        blockdev --setro "$device"
-        losetup --detach "$device"
-        lifecycle_up data type=loop size=8Mi    # mostly on that one
+        # just before it is taken: nobody else gets one like that
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ "\$AT_NAME" = ioctl ] && device=\$(readlink "/proc/\$AT_PID/fd"/* | grep -x '/dev/loop[0-9]*') || exit 0
+! grep -qs "^\$device " '$BATS_TEST_TMPDIR/device' || exit 0
+[ -e "/sys/block/\${device#/dev/}/loop/backing_file" ] || blockdev --setro "\$device"
+echo "\$device \$(blockdev --getro "\$device")" >'$BATS_TEST_TMPDIR/device'
+END
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE"
+        assert_reply "{\"status\": \"Success\", \"device\": \"$(json_field .device)\"}"
+        is "$(<"$BATS_TEST_TMPDIR/device")" "$(json_field .device) 1"
+        lifecycle_up data type=loop size=8Mi
         touch "$(pod_dir data)/file"
         lifecycle_down data
-        [[ -e /sys/block/${device#/dev/}/loop/backing_file ]] || blockdev --setrw "$device"
         assert_nothing_left
 }
 

@@ -789,6 +789,11 @@ kernel_can() {
         "$FLEXGRAFT_TOOLS/kernel-can" "$1"
 }
 
+# noise SIZE: so many bytes that look like random ones, and are the same in each run.
+noise() {
+        /usr/bin/python3 -c 'import hashlib, sys; sys.stdout.buffer.write(hashlib.shake_128(b"noise").digest(int(sys.argv[1])))' "$1"
+}
+
 # needs PROGRAM...: skips where a program of this repository is not built.
 needs() {
         local name

@@ -524,7 +524,7 @@ calls_of() {
         refused ENODATA '' 'it is empty'
         truncate -s 1M "$IMAGE"
         refused ENODATA '' 'no filesystem'
-        dd if=/dev/urandom of="$IMAGE" bs=64k count=16 status=none
+        noise 1048576 | dd of="$IMAGE" bs=64k iflag=fullblock status=none
         refused ENODATA '' 'no filesystem'
 }
 

@@ -212,7 +212,7 @@ calls() {
 fd = os.open(sys.argv[1], os.O_RDWR)
 fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
 print("ready", flush=True)
-time.sleep(60)' "$file"
+time.sleep(1000000)' "$file"
         listed
 }
 
@@ -301,7 +301,7 @@ write_metrics() {
         [[ $(stat -c %i "$FILE") != "$inode" ]]
         grep -q '^flexgraft_metrics_failed{program="mount-list"} 0$' <&"$old"
         # another is writing
-        background_ready flock --no-fork "${FILE%/*}" sh -c 'echo ready; exec sleep 60'
+        background_ready flock --no-fork "${FILE%/*}" sh -c 'echo ready; exec sleep 1000000'
         write_metrics
         is "$status" 1
         [[ $said == *another*"${FILE%/*}"* ]]

@@ -725,7 +725,7 @@ END
         local as_user=(setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups)
         as_user mkdir -p "/run/user/$LOGIN_UID/crun/web"
         # as of a user who is logged in in a container without a user namespace, or in a service with mounts of its own
-        background_ready unshare --mount "${as_user[@]}" unshare --user sh -c 'echo ready; exec sleep 60'
+        background_ready unshare --mount "${as_user[@]}" unshare --user sh -c 'echo ready; exec sleep 1000000'
         as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state "$BACKGROUND_PID")"
         mkdir "$BATS_TEST_TMPDIR/data"
         helper mount-bind "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/data\", \"ids\": \"host\"}"

@@ -216,14 +216,14 @@ teardown() {
         local before
         make_pool_that_shares fast 1g
         created '{"name": "data", "size": "64m", "pool": "fast"}'
-        dd if=/dev/urandom of="$POOL_DIR/data.img" bs=1M count=64 conv=notrunc status=none
+        noise $((64 << 20)) | dd of="$POOL_DIR/data.img" bs=1M iflag=fullblock conv=notrunc status=none
         before=$(available fast)
         snapped '{"name": "data", "snapshot": "monday"}'
         ((before - $(available fast) >= 64 << 20))
         counted
         # written anew, the volume takes what was kept for it, and no more
         before=$(available fast)
-        dd if=/dev/urandom of="$POOL_DIR/data.img" bs=1M count=32 conv=notrunc,fsync status=none
+        noise $((32 << 20)) | dd of="$POOL_DIR/data.img" bs=1M iflag=fullblock conv=notrunc,fsync status=none
         (($(available fast) >= before - (2 << 20)))
         removed '{"name": "monday"}'
         wait_until 10 counted >/dev/null || counted # xfs frees blocks in the background

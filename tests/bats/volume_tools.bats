@@ -347,7 +347,7 @@ teardown() {
         local policy size
         for policy in given made; do
                 created "{\"name\": \"data\", \"size\": \"3m\"$([[ $policy == given ]] || echo ', "reclaimPolicy": "recycle"')}"
-                dd if=/dev/urandom of="$POOL/data.img" bs=1M count=3 conv=notrunc status=none
+                noise $((3 << 20)) | dd of="$POOL/data.img" bs=1M iflag=fullblock conv=notrunc status=none
                 removed "{\"name\": \"data\"$([[ $policy == made ]] || echo ', "reclaimPolicy": "recycle"')}"
                 assert_field .reclaimPolicy recycle
                 is "$(provisioned)" ''
@@ -359,7 +359,7 @@ teardown() {
         done
         # a size that is no multiple of a block
         size=$((4096 * 3 + 100))
-        head -c "$size" /dev/urandom >"$POOL/odd.img"
+        noise "$size" >"$POOL/odd.img"
         created '{"name": "data", "id": "odd.img", "reclaimPolicy": "recycle"}'
         removed '{"name": "data"}'
         is "$(stat --format %s "$POOL/odd.img")" "$size"
