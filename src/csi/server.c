@@ -21,7 +21,7 @@
 #define PAUSE_MS 100                 /* after accept() has failed: the system lacks memory or descriptors */
 #define SHOW_FIRST_MS 1000
 #define SHOW_LAST_MS 64000
-#define GOODBYE_MS 20000 /* for clients to hear that the driver ends, and to read what waits, when all calls are answered */
+#define GOODBYE_MS 20000 /* when all calls are answered: for clients to hear of the end, and to read what waits */
 
 /* What each socket has. */
 static const struct rpc *const of_endpoint[] = { identity_rpcs, controller_rpcs, node_rpcs, NULL };
