@@ -219,10 +219,10 @@ by_id() {
 }
 
 @test "a block device is found by UUID, by label and by a link in /dev" {
-        make_device ext4 flexgraft-lbl
+        make_device ext4 "fg$RUN_ID"
         by_id found "$DEVICE"
         local source
-        for source in "UUID=$(signature_of "$DEVICE" UUID)" LABEL=flexgraft-lbl "$LINK" "//dev/./${DEVICE#/dev/}"; do
+        for source in "UUID=$(signature_of "$DEVICE" UUID)" "LABEL=fg$RUN_ID" "$LINK" "//dev/./${DEVICE#/dev/}"; do
                 lifecycle_up disk type=block "source=$source"
                 is "$(<"$(pod_dir disk)/file")" "from the device"
                 lifecycle_down disk
