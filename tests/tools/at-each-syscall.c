@@ -7,10 +7,11 @@
  * A round is the list of STEPs, of which one is `act`. The first round does nothing to the program; it says how many
  * calls there are, and what is watched is remembered after it. Each further round acts before call --from N, then
  * before every --step Sth, until there is no such call any more. The first round that fails ends all: exit status 1,
- * and what was wrong on stdout. Otherwise one line tells how many points were tried.
+ * and what was wrong on stdout. Otherwise one line tells how many points were tried, and the last word of it which.
  *
  *   --own, --others, ACTION        as at-syscall has them: --kill, --kill-main, --fail ERRNO, --run CMD, --count
- *   --at NAME[:K][?],...           these points instead of --from and --step; each must be there, but for those with ?
+ *   --points N,...                 these calls instead; one that the program does not make this time is passed over
+ *   --at NAME[:K][?],...           these points instead; each must be there, but for those with ?
  *   --reply json|kubelet|plain|any the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
  *                                  the driver has it (stderr and stdout in one, exit status 0); or nothing on success,
  *                                  one line on stderr on failure; or an exit status, and nothing on stderr if it is 0
@@ -75,6 +76,25 @@ static bool do_round(void)
 /* ---- the sweep */
 
 static long tried;
+static char tried_text[16384];
+
+static void note_tried(const char *point)
+{
+        size_t len = strlen(tried_text);
+
+        tried++;
+        if (len + strlen(point) + 2 > sizeof(tried_text))
+                die("too many points");
+        snprintf(tried_text + len, sizeof(tried_text) - len, "%s%s", len > 0 ? "," : "", point);
+}
+
+static void note_tried_number(void)
+{
+        char text[24];
+
+        snprintf(text, sizeof(text), "%ld", now.number);
+        note_tried(text);
+}
 
 static bool sweep_numbers(void)
 {
@@ -87,7 +107,8 @@ static bool sweep_numbers(void)
                 if (!do_round())
                         return false;
                 unreached = found->reached ? 0 : unreached + 1;
-                tried += found->reached;
+                if (found->reached)
+                        note_tried_number();
                 /* Where a program waits for something, it makes more calls one time and fewer another. */
                 if (unreached < 2 && (unreached == 0 || now.number < now.calls))
                         continue;
@@ -100,7 +121,19 @@ static bool sweep_numbers(void)
         }
 }
 
-static bool sweep_points(void)
+static bool sweep_these_numbers(void)
+{
+        for (size_t i = 0; i < plan.points_len; i++) {
+                now.number = plan.points[i];
+                if (!do_round())
+                        return false;
+                if (found->reached)
+                        note_tried_number();
+        }
+        return true;
+}
+
+static bool sweep_places(void)
 {
         for (size_t i = 0; i < plan.at_len; i++) {
                 size_t length = strlen(plan.at[i]);
@@ -114,7 +147,8 @@ static bool sweep_points(void)
                         return false;
                 if (!found->reached && !optional)
                         return wrong("the point was not there");
-                tried += found->reached;
+                if (found->reached)
+                        note_tried(now.at);
         }
         return true;
 }
@@ -128,7 +162,9 @@ static bool sweep(void)
         now.calls = found->count;
         for (size_t i = 0; i < plan.watches_len; i++)
                 plan.watches[i].before = look(&plan.watches[i]);
-        return plan.at_len > 0 ? sweep_points() : sweep_numbers();
+        if (plan.at_len > 0)
+                return sweep_places();
+        return plan.points_len > 0 ? sweep_these_numbers() : sweep_numbers();
 }
 
 static void parse_step(char **argv, int *i, int argc)
@@ -175,6 +211,18 @@ static void parse_watch(int argc, char **argv, int *i)
                 usage("--watch mounts|tree|loops");
 }
 
+static void parse_points(char *text)
+{
+        for (char *end; *text; text = end + (*end == ',')) {
+                long number = strtol(text, &end, 10);
+                if (end == text || number < 1 || (*end && *end != ','))
+                        usage("--points N,...");
+                if (plan.points_len == ARRAY_LEN(plan.points))
+                        usage("too many points");
+                plan.points[plan.points_len++] = number;
+        }
+}
+
 static void parse_reply(const char *text)
 {
         static const char *const words_of[] = { "json", "kubelet", "plain", "any" };
@@ -199,6 +247,8 @@ static void parse(int argc, char **argv)
                         plan.from = atol(value(argc, argv, &i));
                 else if (strcmp(a, "--step") == 0)
                         plan.step = atol(value(argc, argv, &i));
+                else if (strcmp(a, "--points") == 0)
+                        parse_points((char *)value(argc, argv, &i));
                 else if (strcmp(a, "--timeout") == 0)
                         plan.timeout_seconds = atol(value(argc, argv, &i));
                 else if (strcmp(a, "--failure-status-max") == 0)
@@ -257,7 +307,7 @@ int main(int argc, char **argv)
                 good = (printf("no point was tried\n"), false);
         double ms = (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
         if (good)
-                printf("points tried %ld (every %ld. of %ld calls), %.1f ms each\n", tried, plan.step, now.calls,
-                       ms / (double)(tried + 1));
+                printf("points tried %ld of %ld calls, %.1f ms each: %s\n", tried, now.calls, ms / (double)(tried + 1),
+                       tried_text);
         return good ? 0 : 1;
 }

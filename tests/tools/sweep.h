@@ -53,6 +53,8 @@ static struct {
         long from, step, timeout_seconds, failure_status_max;
         char *at[4096];
         size_t at_len;
+        long points[512];
+        size_t points_len;
         enum reply reply;
         const char *mine, *not_undone;
         FILE *replies;

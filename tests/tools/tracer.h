@@ -218,8 +218,11 @@ static void on_syscall_stop(struct tracee *t)
         struct ptrace_syscall_info info;
         char buffer[32];
 
-        if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, sizeof(info), &info) < 0)
-                return; /* killed in the middle */
+        if (ptrace(PTRACE_GET_SYSCALL_INFO, t->tid, sizeof(info), &info) < 0) {
+                if (errno == ESRCH)
+                        return; /* killed in the middle */
+                die("PTRACE_GET_SYSCALL_INFO");
+        }
         if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
                 if (t->failing)
                         finish_failed_call(t);
