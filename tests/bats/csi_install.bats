@@ -204,7 +204,7 @@ has_called() { # since it had so often
         after="diff -r --exclude='.*' '$SECOND' '$PROGRAMS' && ls -A '$PROGRAMS' | grep '^\.' | grep -qvx .flexgraft && exit 1
                 # what was not seen before it was killed, is told now; what was, need not be
                 [ ! -e '$PROGRAMS/.unseen' ] && grep -q try-restart '$BATS_TEST_TMPDIR/systemctl'"
-        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_some <<<"$points" | paste -sd,)" -- \
+        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_places <<<"$points")" -- \
                 sh "rm -rf '$PROGRAMS' '$SYSTEM'; '$INSTALL' --root '$NODE' --from '$FIRST' >/dev/null; rm -f '$BATS_TEST_TMPDIR/systemctl'" ';' \
                 act "$INSTALL" --root "$NODE" --from "$SECOND" ';' \
                 sh "'$PROGRAMS/csi-driver' >/dev/null && '$PROGRAMS/verbs/mount' >/dev/null" ';' \

@@ -23,8 +23,8 @@ swept() {
         [[ -z $CSI_IN ]] || csi_hang_up
         undisturbed "$call" || return 1
         for who in ${KILLED:-all driver caller}; do
+                points=$(WIDER=$((${FLEXGRAFT_SWEEP_STRIDE:-1} > 1 ? 3 : 1)) sweep_points $((total - first + 1))) || return 1
                 SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1))
-                points=$(WIDER=$(($(sweep_stride) > 1 ? 3 : 1)) sweep_points $((total - first + 1)))
                 for point in $points; do
                         point=$((point + first - 1)) tried=$((tried + 1))
                         label="$call, $who killed at $point of $total"

@@ -95,7 +95,7 @@ fails_cleanly() {
         rm -rf "$STATE_DIR/uses" # the record as it is copied has no entries there
         "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$(program mount-hook)" poststop <"$HOOK_STATE" >/dev/null 2>&1 3>&-
         # it looks at every process of the node, with these calls; a few of each are enough, and the later ones may be gone with a process
-        points=$(awk '++count[$3] < 30 { print $3 ":" count[$3] (count[$3] > 2 ? "?" : "") }' "$BATS_TEST_TMPDIR/log" | sweep_some | paste -sd,)
+        points=$(awk '++count[$3] < 30 { print $3 ":" count[$3] (count[$3] > 2 ? "?" : "") }' "$BATS_TEST_TMPDIR/log" | sweep_places)
         sweep --reply plain --kill --at "$points" --watch tree "$STATE_DIR" -- \
                 sh "cp '$copy' '$record' && rm -rf '$STATE_DIR/uses'" ';' \
                 stdin "$(<"$HOOK_STATE")" ';' \

@@ -282,7 +282,7 @@ install_sweep() {
         is "$status" 0 || { show_last; return 1; }
         points=$(changing_calls)
         (($(wc -l <<<"$points") > 10))
-        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_some <<<"$points" | paste -sd,)" -- \
+        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_places <<<"$points")" -- \
                 sh "rm -rf '$PLUGINS'; $before" ';' \
                 act "$INSTALL" --plugin-dir "$PLUGINS" "$@" ';' \
                 sh "$(only_working_drivers_in_sh)" ';' \

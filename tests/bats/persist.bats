@@ -209,6 +209,15 @@ comes_back() {
 
 # ---- whose wish it is
 
+@test "a bundle that cannot be looked at fails the hook: what is wanted is not known" {
+        lives crun
+        mount_wish /data
+        at_syscall --at statx:1 --fail EIO "$(program mount-hook)" createRuntime \
+                <<<"{\"ociVersion\": \"1.0.2\", \"id\": \"$BUNDLE_ID\", \"status\": \"created\", \"bundle\": \"$BUNDLE\", \"pid\": $CONTAINER_PID}"
+        is "$status" 1
+        [[ $stderr == *"$BUNDLE"* ]] || { show_last; false; }
+}
+
 @test "another container of the same name, of another bundle, gets nothing" {
         local id
         lives crun

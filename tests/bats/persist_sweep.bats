@@ -140,14 +140,6 @@ sweep_return() {
         sweep_return --kill -- call "$(program mount-hook)" createRuntime ';' mounts @PID@ @MADE@ 1 ';'
 }
 
-@test "a bundle that cannot be looked at fails the hook: what is wanted is not known" {
-        bundle_with_wish
-        at_syscall --at statx:1 --fail EIO "$(program mount-hook)" createRuntime \
-                <<<"{\"ociVersion\": \"1.0.2\", \"id\": \"$BUNDLE_ID\", \"status\": \"created\", \"bundle\": \"$BUNDLE\", \"pid\": $CONTAINER_PID}"
-        is "$status" 1
-        [[ $stderr == *"$BUNDLE"* ]] || { show_last; false; }
-}
-
 @test "the return of what is wanted, any call failing with EIO: the container has it, or the hook fails" {
         sweep_return --fail EIO --not-undone 'undoing it failed' -- on-success mounts @PID@ @MADE@ 1 ';'
 }

@@ -99,11 +99,12 @@ test_file() {
                 echo "load $FLEXGRAFT_REPO/tests/bats/helpers"
                 sed 's/^test "/@&/'
         } >"$BATS_TEST_TMPDIR/tests/bats/$1.bats"
-        echo "$1 release 1 - - - -" >>"$BATS_TEST_TMPDIR/tests/budgets"
+        echo "$1 1 - - - -" >>"$BATS_TEST_TMPDIR/tests/budgets"
+        touch "$BATS_TEST_TMPDIR/tests/points"
 }
 
 run_tests() {
-        script run-tests --tests "$BATS_TEST_TMPDIR/tests" "$@"
+        script run-tests --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" "$@"
 }
 
 @test "results are added up, a test that fails is shown whole, and no other" {
@@ -127,21 +128,39 @@ sometimes() {
         local i
         {
                 for ((i = 1; i <= $1; i++)); do
-                        echo "test \"sometimes ($i)\" { mkdir '$BATS_TEST_TMPDIR/$i' || return 0; false; }"
+                        echo "test \"sometimes ($i)\" { mkdir '$BATS_TEST_TMPDIR/$i' || return 0; echo first of $i; false; }"
                 done
-                echo 'test "never" { false; }'
+                echo "test \"never\" { echo >>'$BATS_TEST_TMPDIR/never'; echo try \$(wc -l <'$BATS_TEST_TMPDIR/never'); false; }"
                 echo "test \"always\" { echo >>'$BATS_TEST_TMPDIR/always'; }"
         } | test_file sometimes
 }
 
-@test "with --again, a test that failed is tried once more, and what passes then is told" {
+@test "with --again, a test that failed is tried once more: one that passes then is flaky, one that fails again has failed" {
         sometimes 1
         run_tests --again 2 check
         is "$status" 1
         is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped"
-        [[ $output == *"run-tests: failed: check sometimes: sometimes (1) (passed when it was tried again)"$'\n'* ]] || { show_last; false; }
-        [[ $output == *"run-tests: failed: check sometimes: never"$'\n'* ]] || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/flaky")" "sometimes: sometimes (1)"
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "sometimes: never"
         is "$(wc -l <"$BATS_TEST_TMPDIR/always")" 1 "how often what passed was run"
+}
+
+@test "the last lines have each failure's output, of both tries where there were two" {
+        local lines
+        sometimes 1
+        run_tests --again 2 check
+        lines=$(sed -n '/^run-tests: [0-9]* s; /,$p' <<<"$output")
+        grep -A 9 '^flaky: sometimes: sometimes (1)$' <<<"$lines" | grep -q 'first of 1' || { show_last; false; }
+        is "$(sed -n '/^failed: sometimes: never$/,$p' <<<"$lines" | grep -oE 'try [12]|tried again' | paste -sd,)" "try 1,tried again,try 2"
+}
+
+@test "a test of a text is not tried again" {
+        sometimes 1
+        sed -i '1i # bats file_tags=text' "$BATS_TEST_TMPDIR/tests/bats/sometimes.bats"
+        run_tests --again 2 check
+        is "$(tail -n 1 <<<"$output")" "1 passed, 2 failed, 0 skipped"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/never")" 1 "how often it was run"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/results/flaky")" 0 "flaky tests"
 }
 
 @test "tests are found by their names, also where these have quotes or differ in punctuation only" {
@@ -153,7 +172,7 @@ END_OF_FILE
         sed -i 's/ 1 / 170 /' "$BATS_TEST_TMPDIR/tests/budgets" # in three pieces
         run_tests --again 1 check
         is "$status" 0 "exit status" || { show_last; false; }
-        [[ $output == *"run-tests: failed: check quoted: it's (\$odd) [a-z]* ^ \\ \"1\" (passed when it was tried again)"* ]] || { show_last; false; }
+        [[ $output == *"flaky: quoted: it's (\$odd) [a-z]* ^ \\ \"1\""* ]] || { show_last; false; }
         is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "a-b a.b"
 }
 
@@ -164,15 +183,16 @@ test "second" { true; }
 END_OF_FILE
         run_tests --again 1 check
         is "$status" 0 || { show_last; false; }
-        [[ $output == *"run-tests: failed: check leaves: (exit status 120) (passed when it was tried again)"$'\n'* ]] || { show_last; false; }
+        [[ $output == *"flaky: leaves: (exit status 120)"$'\n'* ]] || { show_last; false; }
 }
 
-@test "when more tests failed than --again says, none is tried again" {
-        sometimes 2
-        run_tests --again 2 check
+@test "when six tests failed and --again says five, none is tried again" {
+        sometimes 5
+        run_tests --again 5 check
         is "$status" 1
-        is "$(tail -n 1 <<<"$output")" "1 passed, 3 failed, 0 skipped"
-        [[ $output == *"run-tests: failed: check sometimes: sometimes (2)"$'\n'* && $output != *"tried again"* ]] || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "1 passed, 6 failed, 0 skipped"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/results/failed")" 6 "failed tests"
+        is "$(wc -l <"$BATS_TEST_TMPDIR/never")" 1 "how often it was run"
 }
 
 @test "a long file is run in pieces, and each test once" {
@@ -216,6 +236,68 @@ END_OF_FILE
         [[ $output == *"ran 0 of 1 tests"*"begin 1 sleeps"* ]] || { show_last; false; }
 }
 
+@test "a test that is not at its end after its time is ended, and a failure that says so; the others run" {
+        test_file endless <<'END_OF_FILE'
+test "sleeps" { sleep 1000; }
+test "passes" { true; }
+END_OF_FILE
+        run_tests --test-limit 5 check
+        is "$(tail -n 1 <<<"$output")" "1 passed, 1 failed, 0 skipped" || { show_last; false; }
+        [[ $output == *"not ok check endless: sleeps"*"timeout after 5s"* ]] || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "endless: sleeps"
+}
+
+@test "a run that is ended names what was running" {
+        test_file endless <<'END_OF_FILE'
+test "waits" { touch "$REACHED"; sleep 7654325; }
+END_OF_FILE
+        REACHED=$BATS_TEST_TMPDIR/reached "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        local pid=$!
+        bed_pids+=("$pid")
+        wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"
+        kill -TERM "$pid"
+        wait "$pid" || is $? 143 "exit status"
+        output=$(<"$BATS_TEST_TMPDIR/stdout")
+        [[ $output == *"was running: check endless: begin 1 waits"* ]] || { show_last; false; }
+        wait_until 5 no_sleep 7654325
+}
+
+# sweeps_at POINTS: a file with one sweep, and its line in tests/points.
+sweeps_at() {
+        test_file swept <<END_OF_FILE
+load $FLEXGRAFT_REPO/tests/bats/sweep_helpers
+# bats test_tags=sweep
+test "a sweep" { sweep --reply any --kill -- act /bin/busybox true ';'; }
+END_OF_FILE
+        [[ -z $1 ]] || echo "swept.bats 1 $1 a sweep" >"$BATS_TEST_TMPDIR/tests/points"
+}
+
+@test "a sweep tries the points that are written down, and the results have them" {
+        sweeps_at 2,5,100000
+        run_tests check
+        is "$status" 0 "exit status" || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/points")" "swept.bats 1 2,5 a sweep"
+}
+
+@test "a sweep that has no points written down fails and says so, and is found without a run" {
+        sweeps_at ''
+        run_tests check
+        is "$status" 1
+        [[ $output == *"no line swept.bats 1 ... a sweep"* ]] || { show_last; false; }
+        run_tests --check-points check
+        is "$status" 1
+        [[ $output == *"no line in "*"/points: swept.bats a sweep"* ]] || { show_last; false; }
+}
+
+@test "--record-points writes what a sweep has tried with a stride" {
+        sweeps_at 1
+        echo '# comment' >>"$BATS_TEST_TMPDIR/tests/points"
+        echo 'other.bats 1 7 another sweep' >>"$BATS_TEST_TMPDIR/tests/points"
+        run_tests --stride 4 --record-points check
+        is "$status" 0 "exit status" || { show_last; false; }
+        [[ "$(<"$BATS_TEST_TMPDIR/tests/points")" == $'# comment\nother.bats 1 7 another sweep\nswept.bats 1 4,8,12'*' a sweep' ]] || { cat "$BATS_TEST_TMPDIR/tests/points"; false; }
+}
+
 @test "a file without a budget is run, and a failure" {
         test_file known <<<'test "passes" { true; }'
         test_file unknown <<<'test "passes" { true; }'
@@ -248,7 +330,7 @@ END_OF_FILE
         make_device ext4
         mkdir "$BATS_TEST_TMPDIR/"{foreign,before}
         mount -t tmpfs foreign "$BATS_TEST_TMPDIR/before"
-        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
         local pid=$!
         bed_pids+=("$pid")
         wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"
@@ -274,7 +356,7 @@ test "waits" {
         sleep 7654324
 }
 END_OF_FILE
-        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
         local pid=$!
         bed_pids+=("$pid")
         wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"

@@ -3,19 +3,30 @@
 # shellcheck disable=SC2154 # of helpers.bash
 # Sweeps: a program is killed, or refused, at one system call after the other, and each time what follows must put things right.
 #
-# FLEXGRAFT_SWEEP_STRIDE says which calls are tried: 1 all of them, 40 (if nothing is said) every fortieth. FLEXGRAFT_SWEEP_SEED says which one is
-# the first: 0, the same ones in every run, unless a caller has drawn another.
+# Which calls: those that tests/points has for the sweep, the same ones in every run. A line there is the file of the test, which of the test's
+# sweeps it is, the calls, and the name of the test. With FLEXGRAFT_SWEEP_STRIDE=N every Nth call instead; FLEXGRAFT_SWEEP_SEED (0) says which one
+# is the first. FLEXGRAFT_SWEEP_POINTS is another file than tests/points, and FLEXGRAFT_SWEEP_TRIED one that gets such a line for each sweep: what
+# it tried.
 
-# sweep [OPTION...] -- STEP ; ...: at-each-syscall with these (its source lists them), over the points that are this run's. WIDER=N makes the stride
-# N times as wide, for points that take long; LABEL is what the line in the log says. Afterwards every reply of the program was one of those
-# that its callers know.
+# sweep [OPTION...] -- STEP ; ...: at-each-syscall with these (its source lists them), over the calls that are this run's, or those of --at. WIDER=N
+# makes the stride N times as wide, for points that take long; LABEL is what the line in the log says. Afterwards every reply of the program was
+# one of those that its callers know.
 sweep() {
-        local stride=$(($(sweep_stride) * ${WIDER:-1})) replies=$BATS_TEST_TMPDIR/sweep-replies report=$BATS_TEST_TMPDIR/sweep-report reply=json failed=''
+        local stride replies=$BATS_TEST_TMPDIR/sweep-replies report=$BATS_TEST_TMPDIR/sweep-report reply=json failed='' which=()
         [[ " $* " != *" --reply kubelet "* ]] || reply=kubelet
         [[ " $* " != *" --reply plain "* && " $* " != *" --reply any "* ]] || reply=plain
         SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1))
+        if [[ " $* " == *" --at "* ]]; then
+                :
+        elif sweep_is_fixed; then
+                which=(--points "$(fixed_points)")
+                [[ -n ${which[1]} ]] || return 1
+        else
+                stride=$(sweep_stride)
+                which=(--from "$(sweep_first "$stride")" --step "$stride")
+        fi
         : >"$replies"
-        "${HELPER_PREFIX[@]}" "$FLEXGRAFT_TOOLS/at-each-syscall" --from "$(sweep_first "$stride")" --step "$stride" --mine "$BATS_RUN_TMPDIR" --replies "$replies" "$@" \
+        "${HELPER_PREFIX[@]}" "$FLEXGRAFT_TOOLS/at-each-syscall" "${which[@]}" --mine "$BATS_RUN_TMPDIR" --replies "$replies" "$@" \
                 >"$report" 2>&1 3>&- || failed=yes
         if [[ -n $failed ]]; then
                 echo "$BATS_TEST_DESCRIPTION${LABEL:+ ($LABEL)}:"
@@ -23,31 +34,65 @@ sweep() {
                 return 1
         fi
         replies_are_good "$reply" "$replies" || return 1
+        ((!${#which[@]})) || sweep_tried "$(awk '{ print $NF }' "$report")"
         echo "# ${LABEL:+$LABEL: }$(<"$report")" >&3
 }
 
+sweep_is_fixed() {
+        [[ -z ${FLEXGRAFT_SWEEP_STRIDE:-} ]]
+}
+
+# fixed_points: of the test's sweep number SWEEP_NUMBER, separated by commas; a message on stderr, and nothing, where there are none.
+fixed_points() {
+        TEST=$BATS_TEST_DESCRIPTION awk -v file="${BATS_TEST_FILENAME##*/}" -v number="$SWEEP_NUMBER" '
+                $1 == file && $2 == number { points = $3; sub(/^[^ ]+ [^ ]+ [^ ]+ /, ""); if ($0 == ENVIRON["TEST"]) { found = points } }
+                END { if (found == "") { print "tests/points has no line " file " " number " ... " ENVIRON["TEST"] \
+                        " (scripts/run-tests --record-points writes it)" >"/dev/stderr"; exit 1 }
+                      print found }' "${FLEXGRAFT_SWEEP_POINTS:-$FLEXGRAFT_REPO/tests/points}"
+}
+
+# sweep_tried POINTS: as fixed_points has them.
+sweep_tried() {
+        [[ -z ${FLEXGRAFT_SWEEP_TRIED:-} ]] || echo "${BATS_TEST_FILENAME##*/} $SWEEP_NUMBER $1 $BATS_TEST_DESCRIPTION" >>"$FLEXGRAFT_SWEEP_TRIED"
+}
+
 sweep_stride() {
-        echo "${FLEXGRAFT_SWEEP_STRIDE:-40}"
+        echo $((FLEXGRAFT_SWEEP_STRIDE * ${WIDER:-1}))
 }
 
 # sweep_first STRIDE: the first point; another one for each sweep of a test.
 sweep_first() {
-        echo $((1 + (FLEXGRAFT_SWEEP_SEED + ${SWEEP_NUMBER:-0} * 7) % $1))
+        echo $((1 + (FLEXGRAFT_SWEEP_SEED + SWEEP_NUMBER * 7) % $1))
 }
 
-# sweep_some: of the lines of standard input, those that are this run's points. WIDER as with sweep.
+# sweep_some: of the lines of standard input, those that are this run's points, for a sweep that comes. WIDER as with sweep. Fixed ones may be
+# no line of it this time.
 sweep_some() {
-        local stride=$(($(sweep_stride) * ${WIDER:-1})) lines first
-        mapfile -t lines
-        first=$(sweep_first "$stride")
-        # one at least
-        ((first <= ${#lines[@]})) || first=$((1 + first % ${#lines[@]}))
-        printf '%s\n' "${lines[@]}" | awk -v first="$first" -v stride="$stride" 'NR >= first && (NR - first) % stride == 0'
+        local SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1)) stride lines first some
+        if sweep_is_fixed; then
+                cat >/dev/null
+                some=$(fixed_points | tr , '\n')
+        else
+                mapfile -t lines
+                stride=$(sweep_stride)
+                first=$(sweep_first "$stride")
+                # one at least
+                ((first <= ${#lines[@]})) || first=$((1 + first % ${#lines[@]}))
+                some=$(printf '%s\n' "${lines[@]}" | awk -v first="$first" -v stride="$stride" 'NR >= first && (NR - first) % stride == 0')
+        fi
+        [[ -n $some ]] || return 1
+        sweep_tried "$(paste -sd, <<<"$some")"
+        echo "$some"
 }
 
 # sweep_points COUNT: of the numbers from 1 to COUNT the same.
 sweep_points() {
         seq "$1" | sweep_some
+}
+
+# sweep_places: the same as --at of sweep takes them; one that is not there this time is passed over.
+sweep_places() {
+        sweep_some | sed 's/?*$/?/' | paste -sd,
 }
 
 # around_mount: in AROUND, what is as before after each round: the mounts of the container and of the node, the container's root directory, the

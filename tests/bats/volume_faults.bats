@@ -519,7 +519,7 @@ kill_tools() {
 
 # points_of COUNT: some numbers up to COUNT, each of which takes long. The last calls may be less in another run: they are not tried.
 points_of() {
-        WIDER=$(($(sweep_stride) > 1 ? 250 : 1)) sweep_points $(($1 - $1 / 16)) # each takes some ten seconds
+        WIDER=$((${FLEXGRAFT_SWEEP_STRIDE:-1} > 1 ? 250 : 1)) sweep_points $(($1 - $1 / 16)) # each takes some ten seconds
 }
 
 # What is read only may be done without.
