@@ -306,7 +306,7 @@ check:
 	$(Q)scripts/check
 
 check-deep:
-	$(Q)scripts/check --deep
+	$(Q)scripts/check --deep $(if $(SETS),--sets '$(SETS)') $(if $(SEED),--seed '$(SEED)')
 
 # Hours, not part of any check: mutants that tests must kill, sweeps at every point, all that the virtual machines can run, long fuzzing.
 soak: GROUPS := build check guest
