@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # deploy/: manifests that Kubernetes reads, examples that the driver takes, a unit that systemd reads, an image that can be built.
+# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0

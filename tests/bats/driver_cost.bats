@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What a call of the driver asks of the kernel: nothing twice, and the disk to be waited for only where a power cut would lose a volume.
+# bats file_tags=text
 
 load helpers
 load driver_helpers

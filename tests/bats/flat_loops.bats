@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a call costs does not grow with the loop devices that others have on the node: the kernel says whether anything is over an image.
 # Where it does not, all of them are looked at, and none is missed.
+# bats file_tags=text
 
 load helpers
 load driver_helpers

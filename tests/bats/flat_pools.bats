@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a call costs does not grow with the volumes of a pool: the same system calls with 10 as with 300; and what is remembered of a
 # pool instead is never wrong.
+# bats file_tags=text
 
 load helpers
 load driver_helpers

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What is made of the programs' tables of keys: --help, JSON Schemas, the man pages' lists, completions. And that the parsers agree.
+# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0

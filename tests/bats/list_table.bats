@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # mount-list: for people, and without reading what others have mounted.
+# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0

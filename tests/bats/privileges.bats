@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What each program is allowed to do, when it reads its first byte.
+# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # Requests in words and options: they say what a request in JSON says, and go through the same parser.
+# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0
