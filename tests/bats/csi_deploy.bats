@@ -4,6 +4,7 @@
 # driver as they start it; and PersistentVolumes on their way from FlexVolume to CSI.
 
 load helpers
+load deploy_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -21,34 +22,6 @@ teardown() {
 }
 
 # ---- manifests
-
-# check_manifests FILE...: what is wrong with them in output.
-check_manifests() {
-        bed_command="check-csi-manifests $*"
-        status=0
-        output=$(/usr/bin/python3 "$CHECK" "$@" 2>&1) || status=$?
-}
-
-# documents FILE [JQ]: its documents, each on a line as JSON.
-documents() {
-        /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-manifests.py" --json "$1" | jq -c ".[] | ${2:-.}"
-}
-
-# mutated NAME SED TEXT: with that change to the manifest NAME.yaml, the complaint is TEXT.
-mutated() {
-        local name=$1 change=$2 text=$3 dir=$BATS_TEST_TMPDIR/mutated
-        rm -rf "$dir"
-        mkdir "$dir"
-        cp "${MANIFESTS[@]}" "$dir/"
-        cp "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before"
-        sed -i "$change" "$dir/$name.yaml"
-        ! cmp -s "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before" || { echo "no change: $change"; return 1; }
-        check_manifests "$dir"/*.yaml
-        [[ $status == 1 && $output == *"$text"* ]] && return
-        echo "expected for $change: $text"
-        show_last
-        return 1
-}
 
 @test "every manifest of CSI is one that Kubernetes takes, and all of them fit together" {
         check_manifests "${MANIFESTS[@]}"
@@ -146,11 +119,6 @@ mutated() {
 
 # ---- units
 
-# unit_value UNIT KEY: its values, one on a line.
-unit_value() {
-        sed -n "s/^$2=//p" "$DEPLOY/systemd/$1.in"
-}
-
 @test "the units, the manifests and the driver agree on names and sockets" {
         local driver
         driver=$(documents "$DEPLOY/csi/csidriver.yaml" .metadata.name | jq -r .)
@@ -187,11 +155,7 @@ unit_value() {
 
 @test "no setting of the service keeps mounts from pods, or what it has started from outliving it" {
         local setting
-        for setting in BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionImages InaccessiblePaths MountAPIVFS MountFlags MountImages \
-                NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateNetwork PrivateTmp PrivateUsers ProcSubset ProtectClock \
-                ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
-                ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem RestrictSUIDSGID \
-                RestrictNamespaces; do
+        for setting in $(no_namespace_settings) RestrictSUIDSGID RestrictNamespaces; do
                 is "$(unit_value flexgraft-csi.service "$setting")" "" "$setting"
         done
         is "$(unit_value flexgraft-csi.service KillMode):$(unit_value flexgraft-csi.service StartLimitIntervalSec)" process:0

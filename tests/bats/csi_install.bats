@@ -66,13 +66,6 @@ unit_value() {
         sed -n "s/^$2=//p" "$SYSTEM/$1"
 }
 
-# make_kubelet WORD...: a process on the node.
-make_kubelet() {
-        mkdir -p "$NODE/proc/100"
-        printf '%s\0' "$@" >"$NODE/proc/100/cmdline"
-        printf 'Name:\tkubelet\nNSpid:\t100\n' >"$NODE/proc/100/status"
-}
-
 START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
 
 # ---- installing
@@ -170,10 +163,6 @@ call_for_ever() {
                 [[ $reply == "csi-driver (flexgraft) "[12]$'\n'"mount (flexgraft) "[12] ]] || echo "$reply" >>"$1.failed"
                 printf . >>"$1"
         done
-}
-
-has_called() { # since it had so often
-        (($(wc -c <"$BATS_TEST_TMPDIR/calls") > $1))
 }
 
 @test "while it is upgraded again and again, its programs can be run at any moment" {
@@ -346,12 +335,6 @@ END
 
 # ---- where kubelet looks
 
-# finds DIR [ARG...]
-finds() {
-        install --print-dir "${@:2}"
-        is "$status:$output:$stderr" "0:$1:"
-}
-
 @test "kubelet's root directory is what is named, what kubelet was told, a known one, or the default" {
         finds /var/lib/kubelet
         mkdir -p "$NODE/var/lib/k0s/kubelet"
@@ -359,18 +342,18 @@ finds() {
         mkdir -p "$NODE/etc/default"
         echo 'KUBELET_EXTRA_ARGS="--v=2 --root-dir=/from/flags"' >"$NODE/etc/default/kubelet"
         finds /from/flags
-        make_kubelet /usr/bin/kubelet --config=/x
+        make_kubelet 100 /usr/bin/kubelet --config=/x
         finds /var/lib/kubelet
-        make_kubelet /usr/bin/kubelet --root-dir /from/kubelet/
+        make_kubelet 100 /usr/bin/kubelet --root-dir /from/kubelet/
         finds /from/kubelet
         finds /named --kubelet-dir /named
-        make_kubelet /usr/bin/kubelet --root-dir '/a b'
+        make_kubelet 100 /usr/bin/kubelet --root-dir '/a b'
         install --print-dir
         refused 1 "no path for a unit"
 }
 
 @test "another root directory is in every unit, and the programs are told" {
-        make_kubelet /usr/bin/kubelet --root-dir=/data/kubelet
+        make_kubelet 100 /usr/bin/kubelet --root-dir=/data/kubelet
         installed --from "$FIRST"
         is "$(grep -hv '^#' "$SYSTEM"/flexgraft-csi* | grep -o '/[a-z/]*kubelet[/ ]' | sort -u)" /data/kubelet/
         is "$(unit_value flexgraft-csi.socket ListenStream)" /data/kubelet/plugins/csi.flexgraft.io/csi.sock
@@ -384,7 +367,7 @@ finds() {
 @test "the node's name is what is named, or what kubelet was told, and stays; so does the driver's name" {
         installed --from "$FIRST" --name nfs.csi.k8s.io
         [[ $(unit_value flexgraft-csi.service ExecStart) == *"/nfs.csi.k8s.io/csi.sock "*" --name nfs.csi.k8s.io" ]]
-        make_kubelet /usr/bin/kubelet --hostname-override=Node-7.Example
+        make_kubelet 100 /usr/bin/kubelet --hostname-override=Node-7.Example
         installed --from "$FIRST"
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example --name nfs.csi.k8s.io" ]]
         rm -r "$NODE/proc/100"
@@ -402,8 +385,7 @@ finds() {
         PROGRAMS=$NODE/srv/programs holds "$SECOND"
         installed --uninstall
         [[ ! -e $NODE/srv/programs ]]
-        run --separate-stderr unshare --mount sh -c 'mount --bind "$1/usr" "$1/usr" && mount -o remount,bind,ro "$1/usr" || exit 99
-                exec "$2" --root "$1" --from "$3"' sh "$NODE" "$INSTALL" "$FIRST"
+        on_read_only_usr --from "$FIRST"
         is "$status:$stderr" "0:"
         PROGRAMS=$NODE/opt/flexgraft/libexec holds "$FIRST"
 }

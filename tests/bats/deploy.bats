@@ -4,13 +4,14 @@
 # bats file_tags=text
 
 load helpers
+load deploy_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
         bed_setup
         DEPLOY=$FLEXGRAFT_REPO/deploy
         CHECK=$FLEXGRAFT_REPO/tests/tools/check-manifests.py
-        UNIT=$DEPLOY/systemd/flexgraft-reconcile.service.in
+        UNIT=flexgraft-reconcile.service
         MANIFESTS=("$DEPLOY/daemonset.yaml" "$DEPLOY"/examples/*.yaml)
 }
 
@@ -18,39 +19,9 @@ teardown() {
         bed_teardown
 }
 
-# check_manifests FILE...: what is wrong with them in output.
-check_manifests() {
-        bed_command="check-manifests $*"
-        status=0
-        output=$(/usr/bin/python3 "$CHECK" "$@" 2>&1) || status=$?
-}
-
 # The DaemonSet's pod, what jq's expression gives of it.
 daemonset() {
         documents "$DEPLOY/daemonset.yaml" "select(.kind == \"DaemonSet\") | .spec.template.spec | $1"
-}
-
-# documents FILE [JQ]: its documents, each on a line as JSON.
-documents() {
-        /usr/bin/python3 "$CHECK" --json "$1" | jq -c ".[] | ${2:-.}"
-}
-
-# mutated NAME SED TEXT...: with that change to the manifest NAME.yaml, the complaint is TEXT.
-mutated() {
-        local name=$1 change=$2 text=$3 dir=$BATS_TEST_TMPDIR/mutated
-        rm -rf "$dir"
-        mkdir "$dir"
-        cp "${MANIFESTS[@]}" "$dir/"
-        sed -i "$change" "$dir/$name.yaml"
-        if cmp -s "$dir/$name.yaml" "$DEPLOY/$name.yaml" || cmp -s "$dir/$name.yaml" "$DEPLOY/examples/$name.yaml"; then
-                echo "no change: $change"
-                return 1
-        fi
-        check_manifests "$dir"/*.yaml
-        [[ $status == 1 && $output == *"$text"* ]] && return
-        echo "expected for $change: $text"
-        show_last
-        return 1
 }
 
 @test "every manifest is one that Kubernetes takes, and all of them fit together" {
@@ -339,31 +310,26 @@ lifecycle() {
 
 # render: the unit as `make install` leaves it, with programs in $1.
 render() {
-        sed "s|@sbindir@|$1|" "$UNIT"
-}
-
-# unit_value KEY: its values, one on a line.
-unit_value() {
-        sed -n "s/^$1=//p" "$UNIT"
+        sed "s|@sbindir@|$1|" "$DEPLOY/systemd/$UNIT.in"
 }
 
 @test "the unit runs volume-reconcile, before kubelet and after the local filesystems" {
-        is "$(unit_value Type):$(unit_value RemainAfterExit)" oneshot:
-        is "$(unit_value Before)" kubelet.service
-        is "$(unit_value After)" local-fs.target
-        is "$(unit_value ExecStart)" @sbindir@/volume-reconcile
-        is "$(unit_value WantedBy)" multi-user.target
-        is "$(grep -o '@[a-z]*@' "$UNIT" | sort -u)" @sbindir@
+        is "$(unit_value "$UNIT" Type):$(unit_value "$UNIT" RemainAfterExit)" oneshot:
+        is "$(unit_value "$UNIT" Before)" kubelet.service
+        is "$(unit_value "$UNIT" After)" local-fs.target
+        is "$(unit_value "$UNIT" ExecStart)" @sbindir@/volume-reconcile
+        is "$(unit_value "$UNIT" WantedBy)" multi-user.target
+        is "$(grep -o '@[a-z]*@' "$DEPLOY/systemd/$UNIT.in" | sort -u)" @sbindir@
         # every line is a section, a comment, a setting or empty
-        is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+        is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
 }
 
 @test "the timer runs the unit every five minutes" {
-        local UNIT=$DEPLOY/systemd/flexgraft-reconcile.timer.in
-        is "$(unit_value Unit)" flexgraft-reconcile.service
-        is "$(unit_value OnUnitInactiveSec)" 5min
-        is "$(unit_value WantedBy)" timers.target
-        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+        local UNIT=flexgraft-reconcile.timer
+        is "$(unit_value "$UNIT" Unit)" flexgraft-reconcile.service
+        is "$(unit_value "$UNIT" OnUnitInactiveSec)" 5min
+        is "$(unit_value "$UNIT" WantedBy)" timers.target
+        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
 }
 
 # systemd_reads UNIT KEY: systemd has nothing to say of the unit, the service being beside it; and sees a misspelt KEY.
@@ -373,7 +339,7 @@ systemd_reads() {
         cp /bin/true "$BATS_TEST_TMPDIR/sbin/volume-reconcile"
         cp /bin/true "$BATS_TEST_TMPDIR/sbin/flexgraft-metrics"
         render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
-        UNIT=$DEPLOY/systemd/flexgraft-metrics.service.in render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-metrics.service"
+        UNIT=flexgraft-metrics.service render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-metrics.service"
         [[ -e $unit ]] || cp "$DEPLOY/systemd/$1.in" "$unit"
         run systemd-analyze verify --man=no "$unit"
         # what other units of this machine want does not count
@@ -389,18 +355,18 @@ systemd_reads() {
 }
 
 @test "a timer writes the metrics every minute, where node_exporter has its directory" {
-        local UNIT=$DEPLOY/systemd/flexgraft-metrics.timer.in
-        is "$(unit_value Unit)" flexgraft-metrics.service
-        is "$(unit_value OnUnitInactiveSec)" 1min
-        is "$(unit_value WantedBy)" timers.target
-        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
-        UNIT=$DEPLOY/systemd/flexgraft-metrics.service.in
-        is "$(unit_value ExecStart)" @sbindir@/flexgraft-metrics
-        is "/var/lib/prometheus/node-exporter" "$(unit_value ConditionPathIsDirectory)"
-        is "$(sed -n 's/^output=//p' "$FLEXGRAFT_REPO/scripts/flexgraft-metrics")" "$(unit_value ConditionPathIsDirectory)/flexgraft.prom"
-        is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$UNIT")" ""
+        local UNIT=flexgraft-metrics.timer
+        is "$(unit_value "$UNIT" Unit)" flexgraft-metrics.service
+        is "$(unit_value "$UNIT" OnUnitInactiveSec)" 1min
+        is "$(unit_value "$UNIT" WantedBy)" timers.target
+        is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
+        UNIT=flexgraft-metrics.service
+        is "$(unit_value "$UNIT" ExecStart)" @sbindir@/flexgraft-metrics
+        is "/var/lib/prometheus/node-exporter" "$(unit_value "$UNIT" ConditionPathIsDirectory)"
+        is "$(sed -n 's/^output=//p' "$FLEXGRAFT_REPO/scripts/flexgraft-metrics")" "$(unit_value "$UNIT" ConditionPathIsDirectory)/flexgraft.prom"
+        is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
         # the programs compare mounts with those of the node
-        is "$(grep -E "^($(no_namespace_settings | paste -s -d'|'))=" "$UNIT")" ""
+        is "$(grep -E "^($(no_namespace_settings | paste -s -d'|'))=" "$DEPLOY/systemd/$UNIT.in")" ""
 }
 
 @test "systemd reads the metrics' timer and unit without a word" {
@@ -423,24 +389,16 @@ systemd_reads() {
         systemd_reads flexgraft-reconcile.service Type
 }
 
-# no_namespace_settings: what would put a unit into a mount namespace of its own, a line each.
-no_namespace_settings() {
-        printf '%s\n' BindPaths BindReadOnlyPaths DynamicUser ExecPaths ExtensionImages InaccessiblePaths MountAPIVFS MountFlags MountImages \
-                NoExecPaths PrivateDevices PrivateIPC PrivateMounts PrivateNetwork PrivateTmp PrivateUsers ProcSubset ProtectClock \
-                ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
-                ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem
-}
-
 @test "no setting of the unit puts it into a mount namespace of its own" {
         local setting
         for setting in $(no_namespace_settings); do
-                is "$(unit_value "$setting")" "" "$setting"
+                is "$(unit_value "$UNIT" "$setting")" "" "$setting"
         done
 }
 
 @test "volume-reconcile does its work with what the unit leaves it" {
         needs volume-reconcile
-        is "$(unit_value NoNewPrivileges):$(unit_value UMask)" yes:0077
+        is "$(unit_value "$UNIT" NoNewPrivileges):$(unit_value "$UNIT" UMask)" yes:0077
         HELPER_PREFIX=(setpriv --no-new-privs sh -c 'umask 0077; exec "$@"' sh)
         helper volume-reconcile
         assert_success

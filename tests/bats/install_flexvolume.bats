@@ -43,14 +43,6 @@ installed() {
         is "$status:$stderr" "0:"
 }
 
-# finds DIR [ARG...]: that the script finds DIR on $NODE.
-finds() {
-        local expected=$1
-        shift
-        run_install --print-dir --root "$NODE" "$@"
-        is "$status:$output:$stderr" "0:$expected:"
-}
-
 # holds DIR OF: DIR is the driver directory made of version OF, complete.
 holds() {
         local driver=${1##*~} verb
@@ -194,10 +186,6 @@ call_for_ever() {
                 [[ $reply == '{"status":"Success","message":"'[12]'"}' ]] || echo "$reply" >>"$1.failed"
                 printf . >>"$1"
         done
-}
-
-has_called() { # since it had so often
-        (($(wc -c <"$BATS_TEST_TMPDIR/calls") > $1))
 }
 
 @test "while it is upgraded again and again, the driver can be run at any moment" {
@@ -653,13 +641,6 @@ events() {
 
 # ---- where kubelet looks
 
-# make_kubelet PID WORD...: a process on $NODE.
-make_kubelet() {
-        mkdir -p "$NODE/proc/$1"
-        printf '%s\0' "${@:2}" >"$NODE/proc/$1/cmdline"
-        printf 'Name:\tkubelet\nNSpid:\t%s\n' "${NSPID:-$1}" >"$NODE/proc/$1/status"
-}
-
 # config TEXT [FILE]: a configuration of kubelet's on $NODE.
 config() {
         local file=$NODE${2:-/var/lib/kubelet/config.yaml}
@@ -767,14 +748,6 @@ config() {
                 run_install --print-dir --root "$NODE"
                 refused 1 "cannot make sense of volumePluginDir in /var/lib/kubelet/config.yaml"
         done
-}
-
-# on_read_only_usr ARG...: install on $NODE, whose /usr is read-only, and then `tell` for more.
-on_read_only_usr() {
-        status=0
-        unshare --mount sh -c 'mount --bind "$1/usr" "$1/usr" && mount -o remount,bind,ro "$1/usr" || exit 99; shift; exec "$@"' sh "$NODE" \
-                "$INSTALL" --root "$NODE" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
-        output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr") bed_command="on_read_only_usr $*"
 }
 
 @test "without any word from kubelet it is the default, and where /usr is read-only what the distribution uses" {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# For the tests of scripts/install-*; INSTALL is the script. After `load helpers`.
+# For the tests of scripts/install-*; INSTALL is the script, NODE a node's root directory. After `load helpers`.
 
 # run_install ARG...: the script; sets status, output, stderr.
 run_install() {
@@ -24,4 +24,32 @@ refused() {
 # fingerprint DIR: all that a change in it would change.
 fingerprint() {
         find "$1" -printf '%p %i %m %T@ %C@ %n\n' | sort
+}
+
+# finds DIR [ARG...]: that the script finds DIR on $NODE.
+finds() {
+        local expected=$1
+        shift
+        run_install --print-dir --root "$NODE" "$@"
+        is "$status:$output:$stderr" "0:$expected:"
+}
+
+# make_kubelet PID WORD...: a process on $NODE.
+make_kubelet() {
+        mkdir -p "$NODE/proc/$1"
+        printf '%s\0' "${@:2}" >"$NODE/proc/$1/cmdline"
+        printf 'Name:\tkubelet\nNSpid:\t%s\n' "${NSPID:-$1}" >"$NODE/proc/$1/status"
+}
+
+# has_called COUNT: call_for_ever FILE, FILE being $BATS_TEST_TMPDIR/calls, has called more often than that.
+has_called() {
+        (($(wc -c <"$BATS_TEST_TMPDIR/calls") > $1))
+}
+
+# on_read_only_usr ARG...: install on $NODE, whose /usr is read-only.
+on_read_only_usr() {
+        status=0
+        unshare --mount sh -c 'mount --bind "$1/usr" "$1/usr" && mount -o remount,bind,ro "$1/usr" || exit 99; shift; exec "$@"' sh "$NODE" \
+                "$INSTALL" --root "$NODE" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+        output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr") bed_command="on_read_only_usr $*"
 }
