@@ -102,7 +102,11 @@ is_loop_of_test() {
         [[ $file == "$BATS_TEST_TMPDIR"/* ]]
 }
 
-# loops_of_driver: the same, less the test's own.
+no_loops_of_test() {
+        [[ -z $(loops_of_test) ]]
+}
+
+# loops_of_driver: loops_of_test, less what the test itself made.
 loops_of_driver() {
         local device
         while read -r device; do
@@ -343,6 +347,16 @@ lifecycle_down() {
         kubelet_unpublish "$1" || return 1
         [[ $DRIVER_ATTACHES == true ]] || return 0
         kubelet_unstage "$1" && kubelet_detach "$1"
+}
+
+# take_down NAME: lifecycle_down, whatever began it.
+take_down() {
+        DRIVER_ATTACHES=true lifecycle_down "$1"
+}
+
+# size_of DIR: the bytes of the filesystem there.
+size_of() {
+        echo $(($(stat -f -c '%b * %S' "$1")))
 }
 
 # delete_volume NAME: what volume-delete does with a volume that the driver made: its name can be made anew.

@@ -15,11 +15,6 @@ teardown() {
         driver_teardown
 }
 
-# take_down NAME: lifecycle_down, whatever began it.
-take_down() {
-        DRIVER_ATTACHES=true lifecycle_down "$1"
-}
-
 # refuses_attach [TEXT...]: attach of the loop volume "data" fails so, and attaches nothing.
 refuses_attach() {
         call attach "$(loop_spec data)" "$NODE"

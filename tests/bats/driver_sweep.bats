@@ -60,7 +60,7 @@ volume() {
                 mount -o loop "$IMAGE" "$BATS_TEST_TMPDIR/xfs"
                 cp "$TOKEN" "$BATS_TEST_TMPDIR/xfs/token"
                 umount "$BATS_TEST_TMPDIR/xfs"
-                wait_until 10 no_loops
+                wait_until 10 no_loops_of_test
                 ;;
         blank) SPEC=$(spec "$VOLUME" type=loop size=8Mi) ;;
         blank-*)
@@ -69,10 +69,6 @@ volume() {
                 ;;
         esac
         MOUNT_SPEC="${SPEC%\}},\"kubernetes.io/pod.name\":\"pod-1\",\"kubernetes.io/pod.uid\":\"pod-1\"}"
-}
-
-no_loops() {
-        [[ -z $(loops_of_test) ]]
 }
 
 arguments_of() {
@@ -164,7 +160,7 @@ driver_sweep() {
                 --watch mounts self --watch tree "$STATE_DIR" --watch tree "$KUBELET" -- "${steps[@]}"
         [[ -z $EXPANDS ]] || SIZE=$(stat -c %s "$IMAGE")
         is "$(volume_records)" "" || return 1
-        no_loops || { echo "loop devices are left: $(loops_of_test)"; return 1; }
+        no_loops_of_test || { echo "loop devices are left: $(loops_of_test)"; return 1; }
 }
 
 # sweep_failures: the swept verb, with calls failing.

@@ -83,10 +83,6 @@ teardown() {
         assert_nothing_left
 }
 
-process_is_in() {
-        [[ $(readlink "/proc/$1/cwd") == "$2" ]]
-}
-
 @test "a global mount that a process is in is detached lazily, and its device is let go when the process is" {
         TIMEOUTS='"unmount": 1' write_config
         up data 8Mi
@@ -318,12 +314,8 @@ dead_mount() {
         end_process "$BACKGROUND_PID"
         wait_until 5 hold_once "${DEVICES[data]}" || :
         kubelet_detach data
-        wait_until 5 no_loops
+        wait_until 5 no_loops_of_test
         assert_nothing_left
-}
-
-no_loops() {
-        [[ -z $(loops_of_test) ]]
 }
 
 # make_buckets: the directories of the index that paths can be in. One that is there costs some calls more than one that is not, and

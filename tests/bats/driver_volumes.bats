@@ -146,10 +146,6 @@ open_binds() {
 
 # ---- growing
 
-size_of() {
-        echo $(($(stat -f -c '%b * %S' "$1")))
-}
-
 # grow NAME NEW OLD: expandvolume and then expandfs, as the control plane and kubelet do.
 grow() {
         call expandvolume "${SPECS[$1]}" "$(global_dir "$1")" "$2" "$3" && assert_success || return 1

@@ -11,11 +11,6 @@ up_block() {
         lifecycle_up "$1" type=block "source=$DEVICE" "${@:2}"
 }
 
-# take_down NAME: lifecycle_down, whatever began it.
-take_down() {
-        DRIVER_ATTACHES=true lifecycle_down "$1"
-}
-
 signature_of() {
         blkid --probe --output value --match-tag "${2:-TYPE}" "$1"
 }

@@ -174,6 +174,10 @@ process_is_gone() {
         [[ $line == *Z* ]]
 }
 
+process_is_in() { # PID DIR
+        [[ $(readlink "/proc/$1/cwd") == "$2" ]]
+}
+
 # ---- containers
 
 # start_container KIND [BASE]: a running container. KIND: plain, crun or runc, with any of -nouserns, -hostpid (plain), -shared (plain),
@@ -306,6 +310,21 @@ in_container() {
         [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
         [[ $CONTAINER_KIND == *-hostpid* ]] && namespaces=("${namespaces[@]/--pid/--mount}")
         env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- "$@" 3>&-
+}
+
+# as_user UID COMMAND...: in the current container, as that user of it.
+as_user() {
+        local user=$1 namespaces=(--mount --pid)
+        shift
+        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
+        env -i PATH=/bin nsenter --target "$CONTAINER_PID" "${namespaces[@]}" --setuid "$user" --setgid "$user" -- "$@" 3>&-
+}
+
+# has_read COUNT: a reader in the current container, which writes how often it has read to /rounds, has more often than that.
+has_read() {
+        local rounds=0
+        [[ ! -s $CONTAINER_ROOTFS/rounds ]] || rounds=$(<"$CONTAINER_ROOTFS/rounds")
+        ((${rounds:-0} > $1))   # it is written anew at this moment: empty
 }
 
 # stop_container [PID]: gone when this returns, with everything in it.

@@ -136,12 +136,6 @@ snapshot() {
         [[ ! -e $CONTAINER_ROOTFS/data ]]
 }
 
-has_read() { # MORE THAN
-        local rounds=0
-        [[ ! -s $CONTAINER_ROOTFS/rounds ]] || rounds=$(<"$CONTAINER_ROOTFS/rounds")
-        ((${rounds:-0} > $1))   # it is written anew at this moment: empty
-}
-
 @test "a program that reads all the time finds the one volume or the other, at every moment" {
         on_data
         local i

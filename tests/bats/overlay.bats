@@ -109,14 +109,6 @@ check_runtime() {
         check_runtime runc-nouserns none
 }
 
-# as_user UID COMMAND...: in the current container.
-as_user() {
-        local user=$1 namespaces=(--mount --pid)
-        shift
-        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
-        env -i PATH=/bin nsenter --target "$CONTAINER_PID" "${namespaces[@]}" --setuid "$user" --setgid "$user" -- "$@" 3>&-
-}
-
 xattr() {
         "$FLEXGRAFT_TOOLS/xattr" "$@"
 }

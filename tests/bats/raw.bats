@@ -21,14 +21,6 @@ teardown() {
         return "$failed"
 }
 
-# as_user UID COMMAND...: as somebody else in the container.
-as_user() {
-        local user=$1 namespaces=(--mount --pid)
-        shift
-        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
-        env -i PATH=/bin nsenter --target "$CONTAINER_PID" "${namespaces[@]}" --setuid "$user" --setgid "$user" -- "$@" 3>&-
-}
-
 # ---- the device itself
 
 check_raw() {

@@ -23,10 +23,6 @@ up() {
         lifecycle_up "$1" type=loop size=8Mi "${@:2}"
 }
 
-take_down() {
-        DRIVER_ATTACHES=true lifecycle_down "$1"
-}
-
 NOTHING_TO_DO='{"status":"Success","actions":[],"problems":[]}'$'\n'
 
 # reconcile [REQUEST]: runs it, checks the shape of its answer.
@@ -607,10 +603,6 @@ later() {
         take_down data
         finds_nothing_to_do
         assert_nothing_left
-}
-
-process_is_in() {
-        [[ $(readlink "/proc/$1/cwd") == "$2" ]]
 }
 
 @test "verbs do not wait for reconcile after a reboot" {

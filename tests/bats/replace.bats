@@ -125,12 +125,6 @@ stop_reader() {
         echo "$(<"$CONTAINER_ROOTFS/rounds") rounds of the reader"
 }
 
-has_read() { # MORE THAN
-        local rounds=0
-        [[ ! -s $CONTAINER_ROOTFS/rounds ]] || rounds=$(<"$CONTAINER_ROOTFS/rounds")
-        ((${rounds:-0} > $1))   # it is written anew at this moment: empty
-}
-
 replace_under_a_reader() {
         local i kind=$1
         start_container "$kind"

@@ -617,7 +617,8 @@ login() {
         chown $LOGIN_UID:$LOGIN_UID "/run/user/$LOGIN_UID"
 }
 
-as_user() {
+# as_login COMMAND...: as the user that is logged in.
+as_login() {
         setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups env HOME="/run/user/$LOGIN_UID" XDG_RUNTIME_DIR="/run/user/$LOGIN_UID" "$@"
 }
 
@@ -656,9 +657,9 @@ END
         login
         start_rootless
         local storage=/run/user/$LOGIN_UID/storage
-        as_user mkdir -p "$storage/overlay-containers" "/run/user/$LOGIN_UID/crun/$ID"
-        as_user sh -c 'printf %s "$2" >"$1"' sh "$storage/overlay-containers/containers.json" "[{\"id\": \"$ID\", \"names\": [\"db\"]}]"
-        as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/$ID/status" "$(crun_state "$ROOTLESS_PID")"
+        as_login mkdir -p "$storage/overlay-containers" "/run/user/$LOGIN_UID/crun/$ID"
+        as_login sh -c 'printf %s "$2" >"$1"' sh "$storage/overlay-containers/containers.json" "[{\"id\": \"$ID\", \"names\": [\"db\"]}]"
+        as_login sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/$ID/status" "$(crun_state "$ROOTLESS_PID")"
         configure podman "$storage"
         mount_into "{\"id\": \"db\", \"user\": $LOGIN_UID}" "$ROOTLESS_PID"
         mount_into "{\"id\": \"0123\", \"user\": $LOGIN_UID, \"runtime\": \"podman\"}" "$ROOTLESS_PID"
@@ -710,10 +711,10 @@ END
 @test "a user's state file that names a process that is not the user's is refused" {
         login
         local kind
-        as_user mkdir -p "/run/user/$LOGIN_UID/crun/web"
+        as_login mkdir -p "/run/user/$LOGIN_UID/crun/web"
         for kind in plain plain-nouserns; do
                 start_container "$kind"
-                as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state)"
+                as_login sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state)"
                 refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" EPERM
                 message_has "$LOGIN_UID" "$CONTAINER_PID"
         done
@@ -722,10 +723,10 @@ END
 @test "a user's process in a mount namespace that somebody else made is refused" {
         login
         local as_user=(setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups)
-        as_user mkdir -p "/run/user/$LOGIN_UID/crun/web"
+        as_login mkdir -p "/run/user/$LOGIN_UID/crun/web"
         # as of a user who is logged in in a container without a user namespace, or in a service with mounts of its own
         background_ready unshare --mount "${as_user[@]}" unshare --user sh -c 'echo ready; exec sleep 1000000'
-        as_user sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state "$BACKGROUND_PID")"
+        as_login sh -c 'printf %s "$2" >"$1"' sh "/run/user/$LOGIN_UID/crun/web/status" "$(crun_state "$BACKGROUND_PID")"
         mkdir "$BATS_TEST_TMPDIR/data"
         helper mount-bind "{\"container\": {\"id\": \"web\", \"user\": $LOGIN_UID}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/data\", \"ids\": \"host\"}"
         assert_failure EPERM
@@ -740,14 +741,14 @@ END
         mkdir -p /run/flexgraft-roots/web
         DIRECTORIES_MADE+=(/run/flexgraft-roots)
         crun_state >/run/flexgraft-roots/web/status
-        as_user mkdir -p "$crun/web"
-        as_user ln -s /run/flexgraft-roots/web/status "$crun/web/status"
+        as_login mkdir -p "$crun/web"
+        as_login ln -s /run/flexgraft-roots/web/status "$crun/web/status"
         refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ELOOP
-        as_user sh -c 'rm -r "$1/web"; ln -s /run/flexgraft-roots/web "$1/web"' sh "$crun"
+        as_login sh -c 'rm -r "$1/web"; ln -s /run/flexgraft-roots/web "$1/web"' sh "$crun"
         refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ELOOP
-        as_user sh -c 'rm "$1/web"; mkdir "$1/web"; mkfifo "$1/web/status"' sh "$crun"
+        as_login sh -c 'rm "$1/web"; mkdir "$1/web"; mkfifo "$1/web/status"' sh "$crun"
         refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" EBADMSG
-        as_user rm -r "$crun"
+        as_login rm -r "$crun"
         ln -s /run/flexgraft-roots "$crun"
         refuses_container "{\"id\": \"web\", \"user\": $LOGIN_UID}" ENOENT
 }

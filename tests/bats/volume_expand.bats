@@ -47,10 +47,6 @@ detach_volume() {
         kubelet_unstage data && kubelet_detach data
 }
 
-size_of() {
-        echo $(($(stat -f -c '%b * %S' "$1")))
-}
-
 # has_grown FILESYSTEM_DIR BEFORE: by more than half of 64 MiB.
 has_grown() {
         (($(size_of "$1") > $2 + 32 * MIB))
