@@ -68,6 +68,7 @@ core_start() {
         "$CORE/bin/csi-driver" --endpoint "$CSI_SOCKET" --node n1 "$@" >"$CORE/out" 2>"$CORE/err" 3>&- &
         CSI_PID=$!
         wait_until 10 test -S "$CSI_SOCKET"
+        [[ " $* " != *" --registry "* ]] || wait_until 10 test -S "$CSI_REGISTRATION"
 }
 
 # core_activate [ARGUMENT...]: the same, with sockets that this process has made, as a service manager does; its exit status in $CORE/status.

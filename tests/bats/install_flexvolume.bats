@@ -388,8 +388,7 @@ from_first() {
 }
 
 @test "only root installs" {
-        chmod 0777 "$BATS_TEST_TMPDIR"
-        run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST"
+        install_as_nobody --plugin-dir "$PLUGINS" --from "$FIRST"
         refused 1 "only root"
         [[ ! -e $PLUGINS ]]
 }

@@ -11,6 +11,18 @@ run_install() {
         stderr=$(<"$BATS_TEST_TMPDIR/stderr")
 }
 
+# install_as_nobody ARG...: the same, by a user that is not root and may write where the test does: a copy, as the checkout may lie below a
+# directory of root's alone.
+install_as_nobody() {
+        local INSTALL=$INSTALL
+        mkdir -m 0755 "$BATS_TEST_TMPDIR/copy"
+        cp "$INSTALL" "${INSTALL%/*}/install-common.bash" "$BATS_TEST_TMPDIR/copy/"
+        chmod -R a+rX "$BATS_TEST_TMPDIR/copy"
+        chmod 0777 "$BATS_TEST_TMPDIR"
+        INSTALL=$BATS_TEST_TMPDIR/copy/${INSTALL##*/}
+        run --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups "$INSTALL" "$@"
+}
+
 # refused STATUS TEXT: that it was.
 refused() {
         local name
