@@ -7,8 +7,6 @@ load sweep_helpers
 load install_helpers
 bats_require_minimum_version 1.5.0
 
-UNITS=(flexgraft-csi.socket flexgraft-csi-registration.socket flexgraft-csi.service)
-
 setup() {
         bed_setup
         INSTALL=$FLEXGRAFT_REPO/scripts/install-csi
@@ -18,6 +16,7 @@ setup() {
         FIRST=$BATS_TEST_TMPDIR/first SECOND=$BATS_TEST_TMPDIR/second   # two versions of the programs
         make_version "$FIRST" 1 mount gone
         make_version "$SECOND" 2 mount new
+        mapfile -t UNITS < <(cd "$FLEXGRAFT_REPO/deploy/systemd" && printf '%s\n' flexgraft-csi*.in | sed 's/\.in$//')
         mkdir -p "$NODE"/{usr/local/libexec,usr/lib/systemd,etc,proc,run/systemd/system,var/lib/kubelet} "$BATS_TEST_TMPDIR/path"
         printf '#!/bin/sh\n' >"$NODE/usr/lib/systemd/systemd"
         # the node's systemctl, which notes its calls, and the state of the units at that moment
@@ -34,8 +33,7 @@ teardown() {
 make_version() {
         local dir=$1 word=$2 name
         mkdir -p "$dir/verbs"
-        for name in csi-driver volume-{create,delete,expand,snapshot,list,capacity,reconcile} host-check remap-daemon "${@:3}"; do
-                [[ $name == *-* ]] || name=verbs/$name
+        for name in csi-driver $(array_of install-csi programs) $(printf 'verbs/%s ' "${@:3}"); do
                 printf '#!/bin/sh\necho "%s (flexgraft) %s"\n' "${name##*/}" "$word" >"$dir/$name"
                 chmod 0755 "$dir/$name"
         done
@@ -73,8 +71,8 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
 @test "a fresh install leaves programs and units, and starts first the socket of calls, then that of the registration" {
         installed --from "$FIRST"
         holds "$FIRST"
-        is "$(find "$SYSTEM" ! -type d -printf '%P\n' | sort)" "$(printf '%s\n' "${UNITS[@]}" sockets.target.wants/"${UNITS[0]}" \
-                sockets.target.wants/"${UNITS[1]}" | sort)"
+        is "$(find "$SYSTEM" ! -type d -printf '%P\n' | sort)" "$(printf '%s\n' "${UNITS[@]}" |
+                sed 's|.*\.socket$|&\nsockets.target.wants/&|' | sort)"
         is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
         is "$(unit_value flexgraft-csi.socket ListenStream)" /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock
         is "$(unit_value flexgraft-csi-registration.socket ListenStream)" /var/lib/kubelet/plugins_registry/csi.flexgraft.io-reg.sock
@@ -90,7 +88,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
         before=$(fingerprint "$NODE")
         installed --from "$FIRST"
         is "$(fingerprint "$NODE")" "$before"
-        is "$(grep -c ': up to date$' <<<"$output"):$calls" "4:$START"
+        is "$(grep -c ': up to date$' <<<"$output"):$calls" "$((${#UNITS[@]} + 1)):$START"
 }
 
 @test "an upgrade brings what is new, takes away what is no more, leaves the sockets alone, and lets the driver end" {
@@ -146,11 +144,17 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
 @test "the real programs, installed, run, and the driver finds all of its own beside it" {
         needs csi-driver
         installed --from "$FLEXGRAFT_BIN"
-        local program
+        local program needed
         for program in "$PROGRAMS"/*-* "$PROGRAMS/verbs"/[!p]*; do
                 "$program" --version >/dev/null
         done
         is "$(cd "$FLEXGRAFT_BIN" && ls verbs)" "$(ls "$PROGRAMS/verbs")"
+        # what the driver runs, by its own table
+        mapfile -t needed < <(sed -n '/ programs\[\]/,/};/p' "$FLEXGRAFT_REPO/src/csi/launcher.c" | grep -o '"[a-z/-]*"' | tr -d '"')
+        ((${#needed[@]} > 0))
+        for program in "${needed[@]}"; do
+                [[ -x $PROGRAMS/$program ]] || { echo "no $program"; false; }
+        done
 }
 
 # ---- at any moment
@@ -305,14 +309,7 @@ END
 }
 
 @test "--help tells every option" {
-        install --help
-        is "$status:$stderr" "0:"
-        local option count=0
-        while read -r option; do
-                [[ $output == *"  $option"[$' \n']* ]] || { echo "$option"; false; }
-                count=$((count + 1))
-        done < <(sed -n 's/^        \(--[a-z-]*\)).*/\1/p' "$INSTALL")
-        is "$count" 12
+        tells_every_option
         (($(wc -L <<<"$output") <= 80))
 }
 
@@ -321,7 +318,7 @@ END
         before=$(fingerprint "$NODE")
         installed --from "$FIRST" --dry-run
         is "$(fingerprint "$NODE"):$calls" "$before:"
-        is "$(grep -c 'would be installed' <<<"$output")" 4
+        is "$(grep -c 'would be installed' <<<"$output")" "$((${#UNITS[@]} + 1))"
         installed --from "$FIRST"
         before=$(fingerprint "$NODE")
         installed --from "$SECOND" --node n1 --dry-run

@@ -43,3 +43,12 @@ no_namespace_settings() {
                 ProtectControlGroups ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc \
                 ProtectSystem ReadOnlyPaths ReadWritePaths RootDirectory RootImage StateDirectory TemporaryFileSystem
 }
+
+# every_document_is_read: there are documents in each of MANIFESTS, and as many as the files have by their text.
+every_document_is_read() {
+        local file
+        for file in "${MANIFESTS[@]}"; do
+                is "$(documents "$file" .kind | tr -d '"')" "$(sed -n 's/^kind: //p' "$file")" "the documents of $file" || return
+                grep -q '^kind: ' "$file" || { echo "no document in $file"; return 1; }
+        done
+}

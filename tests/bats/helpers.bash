@@ -628,6 +628,13 @@ process_start_time() {
         echo "${fields[19]}"
 }
 
+# ---- what there is
+
+# array_of SCRIPT NAME: the words of an array of a script of scripts/, one on a line.
+array_of() {
+        sed -n "s/^$2=(\\(.*\\))\$/\\1/p" "$FLEXGRAFT_REPO/scripts/$1" | tr -s ' ' '\n'
+}
+
 # ---- running the programs
 
 # helper PROGRAM [ARG...]: runs it; sets status, output (stdout), stderr, json. Never fails by itself.

@@ -65,3 +65,18 @@ on_read_only_usr() {
                 "$INSTALL" --root "$NODE" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
         output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr") bed_command="on_read_only_usr $*"
 }
+
+# lines_of TEXT: how many.
+lines_of() {
+        grep -c . <<<"$1"
+}
+
+# tells_every_option: --help names the options that the script takes, and no others.
+tells_every_option() {
+        local taken
+        run_install --help
+        is "$status:$stderr" "0:" || return
+        taken=$(sed -n 's/^        \(--[a-z-]*\)) .*/\1/p; s/^        \(--[a-z-]*\))$/\1/p' "$INSTALL" | sort)
+        [[ $taken == *--help* ]] || { echo "no options in $INSTALL"; return 1; }
+        is "$(grep -oE '^  --[a-z-]+' <<<"$output" | tr -d ' ' | sort)" "$taken" "the options of --help"
+}
