@@ -170,8 +170,7 @@ teardown() {
         local program needed=() names own
         [[ -e $FLEXGRAFT_REPO/build/privileges/csi-driver.h ]] || skip "the filters are not built"
         # the driver, its verbs, what is installed with it, and what belongs to no program alone: mkfs, lvm and the like
-        own=$(cd "$FLEXGRAFT_REPO/src" && printf '%s\n' mount-helpers/*.c volume-tools/*.c node-tools/*.c | sed 's|.*/||; s|\.c$||' |
-                grep -vxF "$(array_of install-csi programs)")
+        own=$(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS | grep -vxF "$(array_of install-csi programs)")
         # by number; of chown, which is 0, too
         for program in "$FLEXGRAFT_REPO"/build/privileges/*.h; do
                 program=${program##*/}

@@ -90,7 +90,8 @@ Of a key that is gone.
 .SH END
 END
         "$FLEXGRAFT_REPO/scripts/generate" man "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/man"
-        is "$(grep '^\.B' "$BATS_TEST_TMPDIR/man/mount-list.8")" $'.B container\n.B timeoutSeconds'
+        [[ $(keys_of mount-list) == *$'\n'* ]]
+        is "$(grep '^\.B' "$BATS_TEST_TMPDIR/man/mount-list.8")" "$(keys_of mount-list | sed 's/^/.B /')"
         grep -A1 'detail' "$BATS_TEST_TMPDIR/man/mount-list.8" | grep -q 'By hand.'
         is "$(grep -c "old words\|gone" "$BATS_TEST_TMPDIR/man/mount-list.8" || :)" 0
 }
@@ -125,7 +126,9 @@ complete_word() {
         is "$(complete_word mount-bind '{"container": 1, "rec')" '{"container": 1, "recursive": '
         is "$(complete_word mount-bind '{"container": "re')" ''
         is "$(complete_word mount-list --ta)" --table
-        is "$(complete_word mount-hook '')" $'--help\n--schema\n--version\ncreateRuntime\nprestart\npoststart\npoststop'
+        is "$(complete_word mount-hook '')" "$(printf '%s\n' --help --schema --version && sed -n 's/^ *{ "\([a-zA-Z]*\)", HOOK_.*/\1/p' \
+                "$FLEXGRAFT_REPO/src/common/inject/oci_hook.c")"
+        [[ $(complete_word mount-hook '') == *createRuntime* ]]
 }
 
 # A name that a shell would run, if it took it for more than a name.
@@ -156,7 +159,9 @@ complete_line() {
         is "$(complete_line volume-create db 1g --pool f)" fast
         is "$(complete_line volume-list '' | grep -v ^-)" $'fast\nslow'
         is "$(complete_line mount-bind web /srv /data --ids r)" remap
-        is "$(complete_line mount-bind web /srv /data --no-re)" $'--no-read-only\n--no-recursive\n--no-replace'
+        is "$(complete_line mount-bind web /srv /data --no-re)" "$("$FLEXGRAFT_BIN/mount-bind" --schema |
+                jq -r '."$defs".words.options[] | select(.key and .takes == "nothing").option' | sed -n 's/^--re/--no-re/p')"
+        [[ $(complete_line mount-bind web /srv /data --no-re) == *--no-read-only* ]]
         is "$(complete_line mount-bind web "$STATE_DIR/pro")" "$STATE_DIR/provisioned"
         is "$(complete_line flexgraft mount re)" remove
         is "$(complete_line flexgraft mount remove web)" $'web-1\nweb-2'

@@ -635,6 +635,14 @@ array_of() {
         sed -n "s/^$2=(\\(.*\\))\$/\\1/p" "$FLEXGRAFT_REPO/scripts/$1" | tr -s ' ' '\n'
 }
 
+# makefile_words NAME...: the words of these variables of the Makefile, one on a line: HELPERS, VERBS, VOLUME_TOOLS, NODE_TOOLS.
+makefile_words() {
+        local name
+        for name; do
+                sed -n "/^$name := /{:more; /\\\\\$/{N; s/\\\\\n//; b more}; s/^$name := //p}" "$FLEXGRAFT_REPO/Makefile" | grep -oE '[^[:space:]]+'
+        done
+}
+
 # ---- running the programs
 
 # helper PROGRAM [ARG...]: runs it; sets status, output (stdout), stderr, json. Never fails by itself.

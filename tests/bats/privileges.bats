@@ -51,30 +51,44 @@ has_capability() {
         (((0x$1 >> $2) & 1))
 }
 
-# What each program keeps, by number in linux/capability.h: README and src/privileges/privilege_table.h say why.
-INJECT="1 5 6 7 18 19 21"       # dac_override kill setgid setuid sys_chroot sys_ptrace sys_admin
-declare -gA CAPABILITIES=(
-        [mount-bind]=$INJECT
-        [mount-tmpfs]=$INJECT
-        [mount-nfs]=$INJECT
-        [mount-image]=$INJECT
-        [mount-block]="$INJECT 12 27"                           # net_admin mknod
-        [mount-container-to-container]="$INJECT 31"             # setfcap
-        [mount-overlay]="0 3 4 $INJECT 27 31"                   # chown fowner fsetid mknod setfcap
-        [mount-volume]="0 $INJECT 12 27"                        # chown: the owner of a directory
-        [mount-batch]="0 3 4 $INJECT 12 27 31"
-        [mount-hook]="0 3 4 $INJECT 12 27 31"
-        [mount-remove]="1 6 7 12 18 19 21"
-        [remap-mount]="2 21"                                    # dac_read_search sys_admin
-        [mount-list]="2 19 21"                                  # dac_read_search
-        [volume-create]="0 1 3 19 21"                           # sys_ptrace: whether a container uses a disk; whose a copy is
-        [volume-delete]="1 3 19 21"                             # dac_override fowner: trees of containers; sys_admin: limits
-        [volume-expand]="2 19 21"                               # sys_admin; sys_resource, where root has it
-        [volume-snapshot]="2 19 21"
-        [volume-list]="19"
-        [volume-capacity]=""
-        [host-check]="6 7 12 19 21"
-)
+# documented PROGRAM: the capabilities that it keeps by the table of docs/security.md, by number, sorted; false without a row for it.
+documented() {
+        awk -v program="$1" '
+                FNR == NR { if ($2 ~ /^CAP_/ && $3 ~ /^[0-9]+$/) number[$2] = $3; next }
+                /^\| program \| capabilities/ { inside = 1; next }
+                !/^\|/ { inside = 0 }
+                inside && split($0, column, /[[:space:]]*\|[[:space:]]*/) && column[2] !~ /^-+$/ {
+                        delete had
+                        for (name in row) had[name]
+                        delete row
+                        items = split(column[3], item, /[,;][[:space:]]*/)
+                        for (i = 1; i <= items; i++) {
+                                if (item[i] == "the same") { for (name in had) row[name] }
+                                else if (item[i] == "all of the above") { for (name in all) row[name] }
+                                else if (split(item[i], word, "`") == 3) { for (name in all) if ((word[2], name) in of) row[name] }
+                                else if (("CAP_" item[i]) in number) row["CAP_" item[i]]
+                        }
+                        programs = split(column[2], names, /,[[:space:]]*/)
+                        for (i = 1; i <= programs; i++) {
+                                gsub("`", "", names[i])
+                                for (name in row) { of[names[i], name]; all[name] }
+                                if (names[i] == program) { found = 1; for (name in row) print number[name] }
+                        }
+                }
+                END { exit !found }' /usr/include/linux/capability.h "$FLEXGRAFT_REPO/docs/security.md" >"$BATS_TEST_TMPDIR/documented" ||
+                { echo "docs/security.md has no row for $1" >&2; return 1; }
+        sort -n "$BATS_TEST_TMPDIR/documented"
+}
+
+# expected PROGRAM: the same, but for a capability that root itself has not got here.
+expected() {
+        local number own
+        own=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
+        documented "$1" >"$BATS_TEST_TMPDIR/expected" || return
+        while read -r number; do
+                ! has_capability "$own" "$number" || echo "$number"
+        done <"$BATS_TEST_TMPDIR/expected"
+}
 
 capabilities_of() { # SET
         local number
@@ -87,8 +101,7 @@ capabilities_of() { # SET
 check_privileges() {
         local expected
         waiting "$1"
-        [[ $1 != volume-expand ]] || ! has_capability "$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)" 24 || CAPABILITIES[$1]+=" 24"
-        expected=$(tr -s ' ' '\n' <<<"${CAPABILITIES[$1]}" | sort -n)
+        expected=$(expected "$1")
         is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
         is "$(status_field CapEff)" "$(status_field CapPrm)" CapEff
         is "$(status_field CapInh)" 0000000000000000 CapInh
@@ -132,6 +145,25 @@ check_foreign_numbers() {
                 exec 8>&-
                 wait "$WAITING" || :
                 rm "$BATS_TEST_TMPDIR/fifo"
+        done
+}
+
+@test "each program that has a filter keeps the capabilities that docs/security.md tells" {
+        local name
+        for name in $(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS VERBS); do
+                [[ -s $FLEXGRAFT_REPO/build/privileges/$name.h ]]
+                documented "$name" >/dev/null
+                is "$(sed -n 's/^static const int privileges_capabilities\[\] = {\(.*\)};/\1/p' "$FLEXGRAFT_REPO/build/privileges/$name.h" |
+                        grep -oE '[0-9]+' | sort -n)" "$(documented "$name")" "$name"
+        done
+}
+
+@test "each program is looked at while it runs, and killed for a call that it does not need" {
+        local name test
+        for name in $(makefile_words HELPERS NODE_TOOLS); do
+                for test in check_privileges check_forbidden check_foreign_numbers; do
+                        grep -qx "        $test $name" "$BATS_TEST_FILENAME" || { echo "no $test $name"; false; }
+                done
         done
 }
 
@@ -264,17 +296,16 @@ check_foreign_numbers() {
 
 @test "the volume tools keep the capabilities they need and no others, under a filter, when they read their request" {
         local name
-        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
+        for name in $(makefile_words VOLUME_TOOLS | grep -vx volume-reconcile); do # which is with the verbs
                 check_privileges "$name"
                 rm "$BATS_TEST_TMPDIR/fifo"
         done
 }
 
-# check_verb CAPABILITIES VERB ARGUMENT...: - is its JSON, for which it waits.
+# check_verb VERB ARGUMENT...: - is its JSON, for which it waits.
 check_verb() {
         local expected
-        expected=$(tr -s ' ' '\n' <<<"$1" | sort -n)
-        shift
+        expected=$(expected "${1##*/}")
         mkfifo "$BATS_TEST_TMPDIR/fifo"
         run_alone "$FLEXGRAFT_BIN/$1" "${@:2}" <"$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/stdout" 2>&1 &
         WAITING=$!
@@ -292,15 +323,15 @@ check_verb() {
 
 @test "the driver's verbs and volume-reconcile keep the capabilities they need and no others, under a filter, when they read their request" {
         local ours=$BATS_TEST_TMPDIR/global
-        check_verb '' verbs/getvolumename -
-        check_verb 21 verbs/isattached - node
-        check_verb '19 21' verbs/attach - node
-        check_verb '19 21' verbs/waitforattach /dev/null -
-        check_verb '19 21' verbs/mountdevice "$ours" /dev/null -
-        check_verb '2 19 21' verbs/expandvolume - "$ours" 2 1
-        check_verb '2 19 21' verbs/expandfs - /dev/null "$ours" 2 1
-        check_verb '2 19 21' verbs/mount "$ours" -
-        check_verb '1 2 3 19 21' volume-reconcile -
+        check_verb verbs/getvolumename -
+        check_verb verbs/isattached - node
+        check_verb verbs/attach - node
+        check_verb verbs/waitforattach /dev/null -
+        check_verb verbs/mountdevice "$ours" /dev/null -
+        check_verb verbs/expandvolume - "$ours" 2 1
+        check_verb verbs/expandfs - /dev/null "$ours" 2 1
+        check_verb verbs/mount "$ours" -
+        check_verb volume-reconcile -
 }
 
 @test "volume-create is killed for a call it does not need" {

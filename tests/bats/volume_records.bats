@@ -66,12 +66,14 @@ teardown() {
 }
 
 @test "an operation's id may hold anything printable" {
-        local name text
+        local name text count=0
         while IFS= read -r -d '' name; do
                 text=$(named "$name" '"size": 4096')
                 created "{\"name\": \"data\", \"operation\"${text#'{"name"'}"
+                count=$((count + 1))
         done < <(odd_names)
-        is "$(find "$STATE_DIR/operations" -name '*.json' | wc -l)" 29
+        is "$(find "$STATE_DIR/operations" -name '*.json' | wc -l)" "$(odd_names | tr -cd '\0' | wc -c)"
+        ((count > 0))
         is "$(find "$BATS_TEST_TMPDIR" -name '*escape*' ! -path "$STATE_DIR/operations/*")" ''
         create '{"name": "data", "size": 4096, "operation": ""}'
         refused_key operation

@@ -37,7 +37,8 @@ teardown() {
                 created "$asked"
                 existed true
         done < <(odd_names)
-        ((count == 29))
+        ((count > 0))
+        is "$count" "$(odd_names | tr -cd '\0' | wc -c)" "names"
         is "$(find "$BATS_TEST_TMPDIR" -name '*.img' ! -path "$POOL_DIR/*")" '' "outside of the pool"
         listed
         assert_field '.volumes | length' "$count"
@@ -178,7 +179,7 @@ LINES
 
 @test "what is no JSON object is refused" {
         local program text
-        for program in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
+        for program in $(makefile_words VOLUME_TOOLS); do
                 for text in '' '[nonsense' '[]' '"text"' '{' '{"name": "data", "size": 4096' '{} {}' '[null'; do
                         helper "$program" "$text"
                         assert_one_json_line
@@ -212,7 +213,7 @@ LINES
 
 @test "each program explains itself" {
         local name
-        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
+        for name in $(makefile_words VOLUME_TOOLS); do
                 helper "$name" --help
                 is "$status $stderr" '0 '
                 [[ $output == "usage: $name "* && $output == *"Example: $name"* && $output == *"Exit status:"* ]]
@@ -231,7 +232,7 @@ LINES
         local name
         created '{"name": "data", "size": 4096}'
         chmod 0755 "$STATE_DIR"
-        for name in volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity; do
+        for name in $(makefile_words VOLUME_TOOLS); do
                 # the programs where anybody may run them
                 install -m 0755 "$(program "$name")" "$BATS_TEST_TMPDIR/$name"
                 HELPER_PREFIX=("$(tool as-user)" 1000 1000 -)
