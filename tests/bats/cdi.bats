@@ -190,16 +190,19 @@ agrees_after() {
 }
 
 @test "volumes that are made and deleted at a time are all in the file, or not" {
-        local n
+        local n pids=()
         written
         for n in 1 2 3 4 5 6; do
                 background "$(program volume-create)" "{\"name\": \"web-$n\", \"size\": \"1m\"}" >/dev/null
+                pids+=("$BACKGROUND_PID")
         done
-        wait
+        wait "${pids[@]}"
+        pids=()
         for n in 2 4 6; do
                 background "$(program volume-delete)" "{\"name\": \"web-$n\"}" >/dev/null
+                pids+=("$BACKGROUND_PID")
         done
-        wait
+        wait "${pids[@]}"
         is "$(devices)" "web-1 web-3 web-5"
 }
 

@@ -49,6 +49,7 @@ node_reboots() {
         [[ -z ${STORE_GROUP:-${GROUP:-}} || ${STORE:-lvm} == direct ]] || quietly vgchange --activate n "${STORE_GROUP:-$GROUP}"
         while read -r device; do
                 [[ " ${bed_loops[*]} " != *" $device "* ]] || continue # a disk of the node
+                release_guards "$device"
                 losetup --detach "$device"
                 wait_until 5 device_is_free "$device"
         done < <(loops_of_test)

@@ -349,6 +349,118 @@ teardown() {
         down
 }
 
+# own_device: the volume's, as the record has it.
+own_device() {
+        jq -r .device "$STATE_DIR/volumes/$ID.json"
+}
+
+# ioctls TARGET rw|ro ACTION...: what a pod's process without capabilities does to its device.
+ioctls() {
+        "$FLEXGRAFT_TOOLS/loop-ioctls" "$@"
+}
+
+@test "what a pod does to its loop device reaches neither the volume's own nor the rest of the node" {
+        local own before
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        before=$(losetup --raw --noheadings --output OFFSET,SIZELIMIT,BACK-FILE,RO "$own")
+        truncate -s 8M "$BATS_TEST_TMPDIR/theirs"
+        is "$(ioctls "$(target)" rw window size name "flexgraft:00000001:00000002:0000000000000003:other" clear set "$BATS_TEST_TMPDIR/theirs")" \
+                $'window: done\nsize: 8388608\nname: done\nclear: done\nset: EBUSY'
+        is "$(losetup --raw --noheadings --output OFFSET,SIZELIMIT,BACK-FILE,RO "$own")" "$before" "the volume's device"
+        is "$(ioctls "$(target)" rw write)" "write: done"
+        is "$(head -c 6 "$own")" stolen
+        down
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
+@test "what a pod that may only read does to its loop device changes nothing" {
+        local own
+        CAPABILITY=$BLOCK_WRITER READ_ONLY=true
+        new_volume
+        up
+        own=$(own_device)
+        printf 'ours ' | dd of="$own" conv=notrunc,fsync status=none
+        truncate -s 8M "$BATS_TEST_TMPDIR/theirs"
+        is "$(ioctls "$(target)" ro window clear change "$BATS_TEST_TMPDIR/theirs" set "$BATS_TEST_TMPDIR/theirs" read)" \
+                $'window: EPERM\nclear: done\nchange: EINVAL\nset: EBUSY\nread: ours'
+        down
+        all_gone
+}
+
+@test "of a block volume one pod may write and another only read" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        READ_ONLY=true publish reader
+        answers OK
+        is "$(blockdev --getro "$(target)")" 0
+        is "$(blockdev --getro "$(target reader)")" 1
+        run ! dd if=/dev/zero of="$(target reader)" bs=512 count=1 conv=notrunc,fsync
+        printf 'written ' | dd of="$(target)" conv=notrunc,fsync status=none
+        is "$(ioctls "$(target reader)" ro read)" "read: written"
+        unpublish reader
+        answers OK
+        down
+        all_gone
+}
+
+@test "pods that may write to a block volume have one device, which goes with the last" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        publish pod-2
+        answers OK
+        is "$(stat -c %Hr:%Lr "$(target pod-2)")" "$(stat -c %Hr:%Lr "$(target)")" "the second pod's device"
+        unpublish
+        answers OK
+        printf 'still ' | dd of="$(target pod-2)" conv=notrunc,fsync status=none
+        is "$(ioctls "$own" ro read)" "read: still"
+        down pod-2
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
+@test "a process that still has a pod's device keeps it from being taken away, and the volume in use" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        mkfifo "$BATS_TEST_TMPDIR/never"
+        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$(target)" rw hold <>"$BATS_TEST_TMPDIR/never"
+        unpublish
+        answers FAILED_PRECONDITION "still has the device"
+        unstage
+        answers FAILED_PRECONDITION
+        csi DeleteVolume '{"volume_id": "data"}'
+        answers FAILED_PRECONDITION
+        end_process "$BACKGROUND_PID"
+        down
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
+@test "a block volume whose record is lost keeps its pod's device, and it is taken away in the end" {
+        local own device
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device) device=$(stat -c %Hr:%Lr "$(target)")
+        rm "$STATE_DIR/volumes/$ID.json"
+        up
+        is "$(stat -c %Hr:%Lr "$(target)")" "$device" "the pod's device"
+        is "$(mounts_at "$(target)")" 1
+        down
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
 @test "a volume made for a filesystem is no block volume, and the other way round" {
         new_volume
         CAPABILITY=$BLOCK_WRITER stage

@@ -257,7 +257,7 @@ by_id() {
         (sleep 1 && loop_over "$BATS_TEST_TMPDIR/late" >"$BATS_TEST_TMPDIR/late.device" &&
                 mkdir -p "${LINK%/*}" && ln -s "$(<"$BATS_TEST_TMPDIR/late.device")" "$LINK") 3>&- &
         kubelet_attach disk type=block "source=$LINK"
-        wait
+        wait "$!"
         bed_loops+=("$(<"$BATS_TEST_TMPDIR/late.device")")
         kubelet_stage disk
         kubelet_publish disk

@@ -486,7 +486,7 @@ release_guards() {
         local outer number
         for outer in $(guards_of "$1"); do
                 number=${outer#/dev/loop}
-                losetup --detach "/dev/loop$((number + 1))" "$outer" 2>/dev/null
+                losetup --detach "/dev/loop$((number + 1))" "$outer" 2>/dev/null || :
                 "$FLEXGRAFT_TOOLS/remove-loops" "$number"
         done
 }

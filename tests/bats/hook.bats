@@ -106,10 +106,12 @@ teardown() {
         for number in 1 2 3 4 5 6 7 8; do
                 stop_container "${containers[number - 1]}"
         done
+        pids=()
         for number in 1 2 3 4 5 6 7 8; do
                 helper mount-hook poststop <"$HOOK_STATE.$number" &
+                pids+=("$!")
         done
-        wait
+        wait "${pids[@]}"
         assert_no_records
 }
 

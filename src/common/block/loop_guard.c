@@ -26,14 +26,14 @@
 #define WAITS_MAX 10
 #define WAITS_KEEPER_MAX 100 /* without the keeper the outer device is not guarded */
 
-static void path_of(unsigned index, char ret_path[32])
+static void path_of(unsigned index, char ret_path[LOOP_GUARD_PATH_SIZE])
 {
-        (void)snprintf(ret_path, 32, "/dev/loop%u", index);
+        (void)snprintf(ret_path, LOOP_GUARD_PATH_SIZE, "/dev/loop%u", index);
 }
 
 static int open_loop(unsigned index, int access)
 {
-        char path[32];
+        char path[LOOP_GUARD_PATH_SIZE];
         int fd;
 
         path_of(index, path);
@@ -319,7 +319,7 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
 {
         cleanup_close int control_fd = -EBADF;
         cleanup_close int fd = -EBADF;
-        char path[32];
+        char path[LOOP_GUARD_PATH_SIZE];
         unsigned index;
         int r;
 
@@ -349,6 +349,16 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
                 clock_pause_ms(WAIT_MS);
         }
         return fail(error, -r, "guard device", path);
+}
+
+bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE])
+{
+        unsigned index;
+
+        if (index_of(number, &index) < 0)
+                return false;
+        path_of(index, ret_path);
+        return true;
 }
 
 bool loop_guard_exists(uint64_t number)

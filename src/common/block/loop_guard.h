@@ -55,6 +55,10 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error);
  */
 int loop_guard_tidy(struct error *error);
 
+/* loop_guard_path() - the path of its outer loop device; false: there is none of this number. */
+#define LOOP_GUARD_PATH_SIZE 32
+bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE]);
+
 /* loop_guard_exists() - whether the keeper of a guard is attached, whatever its key. */
 bool loop_guard_exists(uint64_t number);
 

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "block/loop_guard.h"
 #include "mount/identity.h"
 #include "mount/in_container.h"
 #include "process/proc.h"
@@ -111,6 +112,8 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
                 return true;
         if (r < 0 && r != -ENOENT && r != -ENOTDIR)
                 return true; /* it cannot be asked */
+        if (place->pod_device != 0 && loop_guard_exists(place->pod_device))
+                return true; /* a process may have it open */
         use->pending = is_pending(list, USE_HOLDER_VOLUME, use->file);
         return use->pending;
 }

@@ -11,6 +11,7 @@
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
+#include "volume/pod_device.h"
 #include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
@@ -129,7 +130,8 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
 {
         int r;
 
-        if ((r = check_unmounted(call, error)) < 0 || (r = volume_check_unused(call, "detach", error)) < 0)
+        if ((r = check_unmounted(call, error)) < 0 || (r = pod_device_take_all(call, error)) < 0 ||
+            (r = volume_check_unused(call, "detach", error)) < 0)
                 return r;
         r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)

@@ -2,11 +2,13 @@
 #include "volume/expand.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "block/filesystem.h"
 #include "provision/provision.h"
 #include "volume/choose.h"
 #include "volume/mount_dir.h"
+#include "volume/pod_device.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/used.h"
@@ -17,32 +19,37 @@ static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
         int r = call->kind->grow(call, call->request->new_size_bytes, ret_size_bytes, error);
 
         call->answer.new_size_bytes = r < 0 ? 0 : *ret_size_bytes;
-        return r;
+        return r < 0 ? r : pod_device_grow(call, error);
 }
 
-/* Whether its record has to have the new size. */
-static bool is_provisioned(const struct volume_call *call)
+/* Gives: ret_provisioned, whether its record has to have the new size; ret_block, whether no filesystem is to be on it. */
+static void look_up(const struct volume_call *call, bool *ret_provisioned, bool *ret_block)
 {
         cleanup_provision_record struct provision_record record = {};
         struct error ignored;
+        bool found = provisioned_find_own(call, &record, &ignored) == 0;
 
-        return provisioned_is_by_name(call) || provisioned_find_own(call, &record, &ignored) == 0;
+        *ret_provisioned = found || provisioned_is_by_name(call);
+        *ret_block = found && strcmp(record.target_type, "block") == 0;
 }
 
 static int grow_device(struct volume_call *call, struct error *error)
 {
+        bool provisioned;
+        bool block;
         int r;
 
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
             (r = volume_call_load_policy(call, error)) < 0)
                 return r;
-        if (call->recorded &&
-            ((r = volume_check_same(call, error)) < 0 || (r = volume_check_no_raw(call, "grow volume", error)) < 0))
+        look_up(call, &provisioned, &block);
+        if (call->recorded && ((r = volume_check_same(call, error)) < 0 ||
+                               (r = block ? 0 : volume_check_no_raw(call, "grow volume", error)) < 0))
                 return r;
         if (call->kind->grow == NULL)
                 return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
                                     "volumes of type %s cannot grow", call->kind->word);
-        if (is_provisioned(call))
+        if (provisioned)
                 return provision_grow(&call->config, call->request->name, call->request->new_size_bytes,
                                       /* asked= */ false, grow, call, error);
         r = call->recorded ? 0 : provisioned_hold(call, error); /* attach has seen whose the disk is */

@@ -10,16 +10,15 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "block/filesystem.h"
-#include "block/loop_guard.h"
 #include "process/log.h"
 #include "provision/provision.h"
 #include "provision/record.h"
-#include "state/uses.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
 #include "volume/loop_held.h"
 #include "volume/mount_dir.h"
+#include "volume/pod_device.h"
 #include "volume/provisioned.h"
 #include "volume/used.h"
 
@@ -137,23 +136,11 @@ static int grow_filesystem(struct volume_call *call, struct error *error)
         return grow_on(call, &device, error);
 }
 
-static int grow_guard(const struct use *use, void *argument, struct error *error)
+static int grow_handed_out(struct volume_call *call, struct error *error)
 {
-        (void)argument;
-        if (use->kind != USE_RAW || use->mount->raw_source == 0)
-                return 0;
-        return loop_guard_grow(use->mount->raw_device, mount_record_guard_key(use->mount), error);
-}
-
-/* What containers have of the device itself is a loop device on it. */
-static int grow_guards(struct volume_call *call, struct error *error)
-{
-        char keys[USE_KEYS_SIZE];
         int r = call->kind->look(call, error);
 
-        if (r <= 0 || (r = volume_used_keys(call, 0, keys, error)) < 0)
-                return r;
-        return uses_each(call->config.state_dir, keys, grow_guard, NULL, error);
+        return r <= 0 ? r : pod_device_grow(call, error);
 }
 
 static int expand(struct volume_call *call, struct error *error)
@@ -180,7 +167,7 @@ static int expand(struct volume_call *call, struct error *error)
                                     "it is mounted read-only; unmount it, or mount it for writing");
         if ((r = provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ true, grow_device,
                                 call, error)) < 0 ||
-            !call->kind->has_device || (r = grow_guards(call, error)) < 0 || block)
+            !call->kind->has_device || (r = grow_handed_out(call, error)) < 0 || block)
                 return r;
         /* until it is grown, nobody deletes it */
         return (r = provisioned_hold(call, error)) < 0 ? r : grow_filesystem(call, error);

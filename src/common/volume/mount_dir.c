@@ -39,7 +39,7 @@ static bool is_of_device(const struct volume_call *call, const char *dir, const 
                 return false;
         if (!seen->directory)
                 return fstatat(AT_FDCWD, dir, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISBLK(st.st_mode) &&
-                       st.st_rdev == call->record.device_number;
+                       (st.st_rdev == call->record.device_number || pod_device_is(call, st.st_rdev));
         if (major(seen->device) != 0)
                 return seen->device == call->record.device_number;
         fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -163,6 +163,17 @@ void mount_dir_unmake(const char *dir, unsigned made)
                 *strrchr(path, '/') = '\0';
 }
 
+static void adopt_device(const struct volume_call *call, struct mount_dir *place)
+{
+        struct stat st;
+
+        if (!call->request->block || fstatat(AT_FDCWD, place->dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISBLK(st.st_mode) || st.st_rdev == call->record.device_number)
+                return;
+        place->pod_device = st.st_rdev;
+        place->pod_writes = !call->request->read_only;
+}
+
 int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
 {
         struct mount_seen seen;
@@ -172,6 +183,7 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
                 return fail(error, -r, "stat", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
                 return r;
+        adopt_device(call, volume_record_mount_dir(&call->record, dir));
         return volume_call_save(call, FILE_ORDERED, error);
 }
 
@@ -194,7 +206,7 @@ static int place(const struct volume_call *call, int mount_fd, unsigned made, st
         return call->request->block ? on_node_place_file(mount_fd, dir, error) : on_node_place(mount_fd, dir, error);
 }
 
-static void take_back(struct volume_call *call, bool placed, unsigned made)
+static void take_back(struct volume_call *call, const struct mount_dir_new *new, bool placed)
 {
         const char *dir = call->request->dir;
         struct error ignored; /* the first failure is the one to report */
@@ -202,14 +214,36 @@ static void take_back(struct volume_call *call, bool placed, unsigned made)
 
         if (placed)
                 (void)on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
-        mount_dir_unmake(dir, made);
+        mount_dir_unmake(dir, new->made);
+        if (pod_device_give_back(call, volume_record_mount_dir(&call->record, dir), &ignored) < 0)
+                return; /* the record names it, for a later call */
         volume_record_forget(&call->record, dir);
         if (call->recorded)
                 (void)mount_dir_save(call, &ignored);
 }
 
-int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, enum file_durability durability,
-                  struct error *error)
+/* Writes it into the record. */
+static int note(struct volume_call *call, const struct mount_dir_new *new, const struct mount_seen *meant,
+                struct error *error)
+{
+        const char *dir = call->request->dir;
+        struct mount_dir *entry;
+        int r = volume_record_remember(&call->record, dir, new->staged, new->made, &meant->identity, error);
+
+        if (r < 0)
+                return r;
+        entry = volume_record_mount_dir(&call->record, dir);
+        entry->read_only = call->request->read_only;
+        if (new->device != NULL) {
+                entry->pod_device = new->device->number;
+                entry->pod_writes = new->device->writes;
+        }
+        if (new->staged && major(meant->device) == 0)
+                call->record.filesystem = meant->device; /* btrfs shows another number than its device's */
+        return volume_call_save(call, new->durability, error);
+}
+
+int mount_dir_put(struct volume_call *call, const struct mount_dir_new *new, struct error *error)
 {
         const char *dir = call->request->dir;
         struct mount_seen meant;
@@ -217,15 +251,12 @@ int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool st
         bool placed = false;
         int r;
 
-        if ((r = mount_see(mount_fd, "", &meant)) < 0)
+        if ((r = mount_see(new->mount_fd, "", &meant)) < 0)
                 return fail(error, -r, "statx", dir);
-        if ((r = volume_record_remember(&call->record, dir, staged, made, &meant.identity, error)) < 0)
-                return r;
-        volume_record_mount_dir(&call->record, dir)->read_only = call->request->read_only;
-        if (staged && major(meant.device) == 0)
-                call->record.filesystem = meant.device; /* btrfs shows another number than its device's */
-        if ((r = volume_call_save(call, durability, error)) == 0 &&
-            (r = staged ? 0 : volume_access_check(call, error)) == 0 && (r = place(call, mount_fd, made, error)) == 0) {
+        if ((r = note(call, new, &meant, error)) == 0 &&
+            (r = new->device == NULL ? 0 : pod_device_keep(new->device, error)) == 0 &&
+            (r = new->staged ? 0 : volume_access_check(call, error)) == 0 &&
+            (r = place(call, new->mount_fd, new->made, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
                         r = fail(error, -r, "look again", dir);
@@ -233,7 +264,7 @@ int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool st
                         r = fail_because(error, ESTALE, "look again", dir,
                                          "another process mounted on %s meanwhile; try again", dir);
         }
-        if (r < 0)
-                take_back(call, placed, made);
+        if (r < 0 && volume_record_mount_dir(&call->record, dir) != NULL)
+                take_back(call, new, placed);
         return r;
 }

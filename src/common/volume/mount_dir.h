@@ -7,6 +7,7 @@
 #define FLEXGRAFT_VOLUME_MOUNT_DIR_H
 
 #include "volume/call.h"
+#include "volume/pod_device.h"
 
 enum mount_dir_state {
         MOUNT_DIR_MISSING, /* no such directory, or file */
@@ -37,12 +38,20 @@ void mount_dir_unmake(const char *dir, unsigned made);
 /* mount_dir_adopt() - write a mount of this volume into the record: the call that made it was killed, or the record lost. */
 int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error);
 
+/* What is to be mounted. */
+struct mount_dir_new {
+        int mount_fd;
+        unsigned made; /* how many of the directory's last components are missing */
+        bool staged;
+        enum file_durability durability; /* of the record */
+        const struct pod_device *device; /* of a block volume; else NULL */
+};
+
 /*
  * mount_dir_put() - mount it on request->dir, after writing it into the record as staged or published; then check that it
  * is there. A failure leaves no mount and no directory that was made, and the record as it was.
  */
-int mount_dir_put(struct volume_call *call, int mount_fd, unsigned made, bool staged, enum file_durability durability,
-                  struct error *error);
+int mount_dir_put(struct volume_call *call, const struct mount_dir_new *new, struct error *error);
 
 /* mount_dir_save() - write the record; a kind without a device has one only while it is mounted somewhere. */
 int mount_dir_save(struct volume_call *call, struct error *error);

@@ -15,6 +15,7 @@
 #include "state/access.h"
 #include "volume/choose.h"
 #include "volume/mount_dir.h"
+#include "volume/pod_device.h"
 #include "volume/same.h"
 
 /* Where it is staged, by the record, or where there is none by mountinfo. Gives PATH_MAX bytes. */
@@ -88,6 +89,8 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
                                     dir);
         if (place != NULL) { /* a call was killed; the directories that it made are removed with the mount */
+                if ((r = pod_device_give_back(call, place, error)) < 0)
+                        return r;
                 if (place->made > *ret_made)
                         *ret_made = place->made;
                 volume_record_forget(&call->record, dir);
@@ -108,30 +111,24 @@ static int check_attached(struct volume_call *call, struct error *error)
         return 0;
 }
 
-/* Of a mode for reading alone the device itself must refuse writes: who may open its node writes, however it is mounted. */
-static int clone_node(const struct volume_call *call, struct error *error)
+/* Who may open a device's node writes to it, however it is mounted: a reader's device refuses that itself. */
+static int clone_node(struct volume_call *call, struct pod_device *ret_device, struct error *error)
 {
         const struct volume_record *record = &call->record;
+        bool writes = !call->request->read_only && !access_reads_only(record->access_mode);
         struct block_device device;
         cleanup_close int fd = -EBADF;
-        struct stat st;
         int r = block_device_find(record->device, &device, error);
 
         if (r < 0)
                 return r;
-        if (device.read_only && !call->request->read_only)
+        if (device.number != record->device_number)
+                return fail_because(error, ESTALE, "open", device.path, "%s is another device by now", device.path);
+        if (device.read_only && writes)
                 return fail_because(error, EROFS, "mount", call->request->dir, "the device %s is read-only",
                                     record->device);
-        if (!device.read_only && access_reads_only(record->access_mode))
-                return fail_because(error, EOPNOTSUPP, "mount", call->request->dir,
-                                    "a device of type %s cannot be made read-only (%s)", call->kind->word,
-                                    record->access_mode);
-        fd = open(device.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return fail(error, errno, "open", device.path);
-        if (!S_ISBLK(st.st_mode) || st.st_rdev != record->device_number)
-                return fail_because(error, ESTALE, "open", device.path, "%s is another device by now", device.path);
-        return detached_mount_clone(fd, device.path, /* recursive= */ false, error);
+        fd = pod_device_make(call, writes, ret_device, error);
+        return fd < 0 ? fd : detached_mount_clone(fd, record->device, /* recursive= */ false, error);
 }
 
 /* The device's node must work as one: no nodev. */
@@ -141,6 +138,7 @@ static int publish_block(struct volume_call *call, struct error *error)
                 .set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
                 .propagation = MS_PRIVATE,
         };
+        cleanup_pod_device struct pod_device device = POD_DEVICE_NONE;
         cleanup_close int mount_fd = -EBADF;
         unsigned made;
         int r;
@@ -150,12 +148,16 @@ static int publish_block(struct volume_call *call, struct error *error)
                                     "volumes of type %s have no device for a pod", call->kind->word);
         if ((r = check_attached(call, error)) < 0 || (r = look(call, &made, error)) != 0)
                 return r < 0 ? r : 0;
-        mount_fd = clone_node(call, error);
+        mount_fd = clone_node(call, &device, error);
         if (mount_fd < 0)
                 return mount_fd;
         if ((r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error)) < 0)
                 return r;
-        return mount_dir_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
+        return mount_dir_put(
+                call,
+                &(struct mount_dir_new){
+                        .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED, .device = &device },
+                error);
 }
 
 int volume_publish(struct volume_call *call, struct error *error)
@@ -187,5 +189,6 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         mount_fd = make_mount(call, error);
         if (mount_fd < 0)
                 return mount_fd;
-        return mount_dir_put(call, mount_fd, made, /* staged= */ false, FILE_ORDERED, error);
+        return mount_dir_put(
+                call, &(struct mount_dir_new){ .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED }, error);
 }

@@ -14,6 +14,7 @@
 #include "volume/kubelet.h"
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
+#include "volume/pod_device.h"
 #include "volume/reconcile_idle.h"
 #include "volume/sighting.h"
 
@@ -52,6 +53,10 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
                         return r;
                 }
                 reconcile_did(round->reconcile, "deleted an ephemeral volume", dir);
+        }
+        if (!round->reconcile->dry_run && (r = pod_device_give_back(call, place, &error)) < 0) {
+                reconcile_problem(round->reconcile, dir, &error);
+                return r;
         }
         (void)text_copy(copy, sizeof copy, dir); /* dir points into the record */
         if (!round->reconcile->dry_run)

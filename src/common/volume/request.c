@@ -193,7 +193,8 @@ static const struct key keys[] = {
         { "mountOptions", 1, 0, KEY_STRING, .take = take_mount_options, .preset = "nosuid,nodev",
           .help = "as for mount(8), separated by commas" },
         { "targetType", 1, 0, KEY_WORD, .words = target_types, .take = take_target_type, .preset = "mount",
-          .help = "block: the volume's device is placed on the file DIR, and no filesystem is mounted" },
+          .help = "block: a loop device on the volume's device is placed on the file DIR, and no filesystem is "
+                  "mounted" },
         { "accessMode", 1, 0, KEY_WORD, .words = access_modes, .take = take_access_mode,
           .help = "of CSI; a mode that volume-create recorded overrides it if that allows less" },
 };

@@ -17,7 +17,13 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
         enum file_durability durability;
         cleanup_close int mount_fd = device_filesystem_mount(call, &durability, error);
 
-        return mount_fd < 0 ? mount_fd : mount_dir_put(call, mount_fd, made, /* staged= */ true, durability, error);
+        return mount_fd < 0
+                       ? mount_fd
+                       : mount_dir_put(
+                                 call,
+                                 &(struct mount_dir_new){
+                                         .mount_fd = mount_fd, .made = made, .staged = true, .durability = durability },
+                                 error);
 }
 
 /* Only attached: mount places the device itself. */

@@ -9,6 +9,7 @@
 #include "process/log.h"
 #include "volume/kinds.h"
 #include "volume/mount_dir.h"
+#include "volume/pod_device.h"
 
 /* What was made for this directory alone; without a record the directory tells. */
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
@@ -51,6 +52,8 @@ int volume_take_off(struct volume_call *call, struct error *error)
         if (removes_dir(call))
                 mount_dir_unmake(dir, 1);
         place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        if (place != NULL && (r = pod_device_give_back(call, place, error)) < 0)
+                return r;
         if (place != NULL) {
                 mount_dir_unmake(dir, place->made);
                 volume_record_forget(&call->record, dir);

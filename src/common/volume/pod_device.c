@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/pod_device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "block/loop_guard.h"
+#include "state/uses.h"
+#include "volume/used.h"
+
+/* What the keeper's name holds: the volume, whatever its driver. */
+static uint64_t key_of(const struct volume_call *call)
+{
+        return volume_record_key(call->record.name);
+}
+
+/* The device that another pod has: a descriptor that holds it; or -ENXIO. */
+static int share(const struct volume_call *call, bool writes, uint64_t *ret_number)
+{
+        for (size_t i = 0; i < call->record.published_count; i++) {
+                const struct mount_dir *place = &call->record.published[i];
+                int fd;
+
+                if (place->pod_device == 0 || place->pod_writes != writes)
+                        continue;
+                fd = loop_guard_hold(place->pod_device, key_of(call));
+                if (fd >= 0) {
+                        *ret_number = place->pod_device;
+                        return fd;
+                }
+        }
+        return -ENXIO;
+}
+
+static int open_node(const struct pod_device *device, struct error *error)
+{
+        cleanup_close int fd = -EBADF;
+        char path[LOOP_GUARD_PATH_SIZE];
+        struct stat st;
+
+        if (!loop_guard_path(device->number, path))
+                return fail(error, ENXIO, "open", "loop device of a pod");
+        fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail(error, errno, "open", path);
+        if (!S_ISBLK(st.st_mode) || st.st_rdev != device->number)
+                return fail_because(error, ESTALE, "open", path, "%s is another device by now", path);
+        return fd_take(&fd);
+}
+
+int pod_device_make(struct volume_call *call, bool writes, struct pod_device *ret_device, struct error *error)
+{
+        const struct volume_record *record = &call->record;
+
+        ret_device->writes = writes;
+        ret_device->keeper_fd = share(call, writes, &ret_device->number);
+        ret_device->made = ret_device->keeper_fd < 0;
+        if (ret_device->made)
+                ret_device->keeper_fd = loop_guard_make(record->device, record->device_number, key_of(call), writes,
+                                                        &ret_device->number, error);
+        return ret_device->keeper_fd < 0 ? ret_device->keeper_fd : open_node(ret_device, error);
+}
+
+int pod_device_keep(const struct pod_device *device, struct error *error)
+{
+        return device->made ? loop_guard_keep(device->keeper_fd, error) : 0;
+}
+
+void pod_device_release(struct pod_device *device)
+{
+        fd_close(&device->keeper_fd);
+}
+
+bool pod_device_is(const struct volume_call *call, uint64_t number)
+{
+        cleanup_close int fd = loop_guard_hold(number, key_of(call));
+
+        return fd >= 0;
+}
+
+static int take(const struct volume_call *call, const struct mount_dir *place, struct error *error)
+{
+        int r = place->pod_device == 0 ? 0 : loop_guard_release(place->pod_device, key_of(call), error);
+
+        return r <= 0 ? r
+                      : fail_because(error, EBUSY, "take away device", place->dir,
+                                     "a process still has the device of the volume open; end it first");
+}
+
+int pod_device_give_back(const struct volume_call *call, const struct mount_dir *place, struct error *error)
+{
+        if (place->pod_device == 0)
+                return 0;
+        for (size_t i = 0; i < call->record.published_count; i++)
+                if (&call->record.published[i] != place && call->record.published[i].pod_device == place->pod_device)
+                        return 0;
+        return take(call, place, error);
+}
+
+int pod_device_take_all(const struct volume_call *call, struct error *error)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < call->record.published_count; i++)
+                r = take(call, &call->record.published[i], error);
+        return r;
+}
+
+static int grow_raw(const struct use *use, void *argument, struct error *error)
+{
+        (void)argument;
+        if (use->kind != USE_RAW || use->mount->raw_source == 0)
+                return 0;
+        return loop_guard_grow(use->mount->raw_device, mount_record_guard_key(use->mount), error);
+}
+
+int pod_device_grow(const struct volume_call *call, struct error *error)
+{
+        char keys[USE_KEYS_SIZE];
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < call->record.published_count; i++)
+                if (call->record.published[i].pod_device != 0)
+                        r = loop_guard_grow(call->record.published[i].pod_device, key_of(call), error);
+        if (r < 0 || (r = volume_used_keys(call, 0, keys, error)) < 0)
+                return r;
+        return uses_each(call->config.state_dir, keys, grow_raw, NULL, error);
+}
