@@ -433,7 +433,9 @@ ioctls() {
         up
         own=$(own_device)
         mkfifo "$BATS_TEST_TMPDIR/never"
-        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$(target)" rw hold <>"$BATS_TEST_TMPDIR/never"
+        # a container has a node of its own
+        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
+        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
         unpublish
         answers FAILED_PRECONDITION "still has the device"
         unstage
