@@ -65,6 +65,10 @@ static void published(struct call *call, const struct outcome *outcome)
                 call_answer(call, &response.base);
                 return;
         }
+        if (outcome->error == EEXIST) { /* it is there in another way, and stays */
+                node_fail(call, outcome);
+                return;
+        }
         node_put_off(call, outcome);
         node_look(call, looked);
 }

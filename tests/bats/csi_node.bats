@@ -307,6 +307,23 @@ teardown() {
         answers OK
 }
 
+@test "a published volume is not published again in another way: read-only what is for writing, or the other way round" {
+        local first
+        new_volume
+        for first in true false; do
+                READ_ONLY=$first up || return 1
+                READ_ONLY=$first publish
+                answers OK
+                READ_ONLY=$([[ $first == true ]] && echo false || echo true) publish
+                answers ALREADY_EXISTS "unmount it first"
+                READ_ONLY=$first publish
+                answers OK
+                is "$(mounts_at "$(target)")" 1
+                down
+        done
+        all_gone
+}
+
 # ---- devices
 
 @test "a block volume is its device at the target, and its content stays" {

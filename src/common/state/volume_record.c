@@ -70,8 +70,10 @@ static const struct record_field dir_fields[] = {
         ROW(NUMBER, "inode", identity.inode, true, "inode of the mount's root"),
         ROW(BOOLEAN, "readOnly", read_only, true, "whether a pod has it read-only"),
         ROW(NUMBER, "since", since, true, "when it was mounted, in seconds since 1970"),
-        ROW(NUMBER, "podDevice", pod_device, true, "number of the loop device that a pod has on it"),
-        ROW(BOOLEAN, "podWrites", pod_writes, true, "whether the pod may write to that device"),
+        RECORD_ROW(RECORD_NUMBER, "podDevice", struct mount_dir, pod_device,
+                   "number of the loop device that a pod has on it", .optional = true, .with = "podDevice"),
+        RECORD_ROW(RECORD_BOOLEAN, "podWrites", struct mount_dir, pod_writes,
+                   "whether the pod may write to that device", .optional = true, .with = "podDevice"),
         {},
 #undef ROW
 };

@@ -183,6 +183,7 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
                 return fail(error, -r, "stat", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
                 return r;
+        volume_record_mount_dir(&call->record, dir)->read_only = call->request->read_only;
         adopt_device(call, volume_record_mount_dir(&call->record, dir));
         return volume_call_save(call, FILE_ORDERED, error);
 }

@@ -81,6 +81,9 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
 
         if (r < 0)
                 return r;
+        if (r == MOUNT_DIR_OURS && place != NULL && place->read_only != call->request->read_only)
+                return fail_because(error, EEXIST, "mount", dir, "the volume is mounted there %s; unmount it first",
+                                    place->read_only ? "read-only" : "for writing");
         if (r == MOUNT_DIR_OURS) {
                 r = place != NULL ? 0 : mount_dir_adopt(call, dir, /* staged= */ false, error);
                 return r < 0 ? r : 1;
