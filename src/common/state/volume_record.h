@@ -33,7 +33,7 @@ struct mount_dir {
         struct mount_identity identity; /* of the mount on it */
         bool read_only;                 /* of a pod: the mount */
         uint64_t since;                 /* in seconds since 1970; 0: unknown */
-        uint64_t pod_device;            /* makedev() of the device on it (volume/pod_device.h); 0: none, or the volume's own */
+        uint64_t pod_device;            /* makedev() of the device on it (volume/pod_device.h) */
         bool pod_writes;                /* whether that may be written to */
 };
 
