@@ -21,7 +21,10 @@ import subprocess
 import sys
 import tempfile
 
-import grpc
+# Else a connection without a call reads what the driver says every five seconds; the library of kubelet and the sidecars
+# reads at once.
+os.environ.setdefault('GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS', '50')
+import grpc  # noqa: E402
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../src/csi')
@@ -79,7 +82,7 @@ class Client:
         self.options = options
         self.factory = message_factory.MessageFactory(load_descriptors(options.descriptors))
         self.pool = self.factory.pool
-        self.channel = self.connect()
+        self.channel = None if options.fresh else self.connect()
         self.metadata = [tuple(pair.split('=', 1)) for pair in options.metadata]
 
     def connect(self):
@@ -89,25 +92,26 @@ class Client:
 
     def begin(self, method, text):
         """Sends a request; gives what say() takes."""
-        if self.options.fresh:
-            self.channel.close()
-            self.channel = self.connect()
+        channel = self.channel or self.connect()
         path, request_name, response_name = find_method(method)
         request_class = self.factory.GetPrototype(self.pool.FindMessageTypeByName(request_name))
         response_class = self.factory.GetPrototype(self.pool.FindMessageTypeByName(response_name))
         request = json_format.ParseDict(json.loads(text or '{}'), request_class())
-        call = self.channel.unary_unary(path, request_class.SerializeToString, response_class.FromString)
-        return call.future(request, timeout=self.options.deadline, metadata=self.metadata)
+        call = channel.unary_unary(path, request_class.SerializeToString, response_class.FromString)
+        return channel, call.future(request, timeout=self.options.deadline, metadata=self.metadata)
 
-    @staticmethod
-    def say(future):
+    def say(self, begun):
         """Waits for an answer; gives the code's name and the text."""
+        channel, future = begun
         try:
             reply = json_format.MessageToDict(future.result(), including_default_value_fields=True,
                                               preserving_proto_field_name=True)
             return 'OK', json.dumps(reply, ensure_ascii=False)
         except grpc.RpcError as error:
             return error.code().name, error.details().replace('\n', ' ')
+        finally:
+            if self.options.fresh:
+                channel.close()
 
 
 def main():
