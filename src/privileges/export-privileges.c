@@ -79,6 +79,7 @@ static const struct argument_rule argument_rules[] = {
         { "kill/kill", SCMP_A1(SCMP_CMP_EQ, SIGKILL) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_ADD) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_REMOVE) },
+        { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_GET_FREE) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CONFIGURE) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_GET_STATUS64) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_SET_STATUS64) },

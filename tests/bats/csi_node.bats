@@ -408,6 +408,92 @@ ioctls() {
         all_gone
 }
 
+@test "pods that may only read a block volume have a device each: what one does to its own is not seen by another" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up writer
+        printf 'ours ' | dd of="$(target writer)" conv=notrunc,fsync status=none
+        READ_ONLY=true publish
+        answers OK
+        READ_ONLY=true publish pod-2
+        answers OK
+        # its node can be opened for writing, though it refuses that
+        is "$(ioctls "$(target)" rw shift partitions write)" $'shift: done\nflag: done\nreread: EACCES\nwrite: EPERM'
+        is "$(ioctls "$(target pod-2)" ro size read)" $'size: 8388608\nread: ours'
+        is "$(compgen -G "/sys/block/loop*/loop[0-9][0-9][0-9][0-9]*p*" || :)" "" "partitions on the node"
+        unpublish pod-2 && answers OK
+        unpublish && answers OK
+        down writer
+        all_gone
+}
+
+@test "a pod that must not have a block volume leaves nothing of it in the record" {
+        CAPABILITY=${BLOCK_WRITER/SINGLE_NODE_WRITER/SINGLE_NODE_SINGLE_WRITER}
+        new_volume
+        up
+        # csi-driver would call unmount after it
+        helper verbs/mount "$(target pod-2)" '{"kubernetes.io/pvOrVolumeName": "data", "type": "loop", "targetType": "block", "readOnly": "true", "accessMode": "SINGLE_NODE_SINGLE_WRITER"}'
+        assert_field .status Failure
+        is "$(jq '.published | length' "$STATE_DIR/volumes/data.json")" 1 "directories in the record"
+        is "$(guards_of "$(own_device)" | wc -l)" 1 "loop devices of pods"
+        down
+        all_gone
+}
+
+@test "a pod's device whose mount is lost is the same when it is published again, also while the pod has it open" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        mkfifo "$BATS_TEST_TMPDIR/never"
+        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
+        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
+        umount "$(target)"
+        publish
+        answers OK
+        is "$(stat -c %Hr:%Lr "$(target)")" "$(stat -c %Hr:%Lr "$BATS_TEST_TMPDIR/node")" "the pod's device"
+        end_process "$BACKGROUND_PID"
+        down
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
+@test "a snapshot has what a pod has written to a block volume, though it has not flushed it" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        printf 'unflushed ' | dd of="$(target)" conv=notrunc status=none
+        csi CreateSnapshot '{"name": "monday", "source_volume_id": "data"}'
+        answers OK
+        is "$(head -c 9 "$STATE_DIR/pools/default/monday.img")" unflushed
+        csi DeleteSnapshot '{"snapshot_id": "monday"}'
+        answers OK
+        down
+        all_gone
+}
+
+@test "what a container has raw for writing no pod gets for writing, and the other way round" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$(own_device)\", \"target\": \"/disk\", \"raw\": true}"
+        assert_failure EBUSY
+        unpublish
+        answers OK
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$(own_device)\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        publish
+        answers FAILED_PRECONDITION "in use by"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        publish
+        answers OK
+        down
+        all_gone
+}
+
 @test "of a block volume one pod may write and another only read" {
         CAPABILITY=$BLOCK_WRITER
         new_volume

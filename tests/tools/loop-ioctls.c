@@ -8,6 +8,7 @@
  * or the error's name.
  *
  *   window          set offset, size limit and name to nothing
+ *   shift           have it begin 4096 bytes later
  *   partitions      have the partition table read
  *   partition       add a partition of 4 KiB, 4 KiB after the beginning
  *   unpartition     remove it
@@ -90,7 +91,10 @@ int main(int argc, char **argv)
         for (char **action = argv + 3; *action; action++) {
                 if (strcmp(*action, "window") == 0)
                         say("window", ioctl(fd, LOOP_SET_STATUS64, &info));
-                else if (strcmp(*action, "partitions") == 0) {
+                else if (strcmp(*action, "shift") == 0) {
+                        info.lo_offset = 4096;
+                        say("shift", ioctl(fd, LOOP_SET_STATUS64, &info));
+                } else if (strcmp(*action, "partitions") == 0) {
                         info.lo_flags = LO_FLAGS_PARTSCAN;
                         say("flag", ioctl(fd, LOOP_SET_STATUS64, &info));
                         say("reread", ioctl(fd, BLKRRPART));

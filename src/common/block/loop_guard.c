@@ -67,14 +67,13 @@ static void name_keeper(uint64_t key, char ret_name[LO_NAME_SIZE])
 }
 
 /* Whether this is the keeper of a guard with this number and key. No container can open it and change its name. */
-static bool is_keeper(int fd, uint64_t number, uint64_t key)
+static bool is_keeper(int fd, uint64_t number, uint64_t key, struct loop_info64 *ret_info)
 {
-        struct loop_info64 info;
         char name[LO_NAME_SIZE];
 
         name_keeper(key, name);
-        return ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_rdevice == number &&
-               strncmp((const char *)info.lo_file_name, name, sizeof name) == 0;
+        return ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0 && ret_info->lo_rdevice == number &&
+               strncmp((const char *)ret_info->lo_file_name, name, sizeof name) == 0;
 }
 
 static int configure(int fd, int backing_fd, unsigned block_size, const struct loop_info64 *info)
@@ -174,35 +173,32 @@ static bool can_write(int fd)
 /*
  * The outer device ends with its last user: the keeper.
  *
- * A process that may write to it can set LO_FLAGS_PARTSCAN, which reads the partition table, and nothing can clear it.
- * So it is set here, while the device has no size: set again, it does nothing. To a read-only one only the node's root
- * can set it.
+ * A process that may open it for writing can set LO_FLAGS_PARTSCAN, which reads the partition table, and nothing can
+ * clear it. So it is set here, while the device has no size: set again, it does nothing. BLKROSET refuses writes only:
+ * the node of such a device can be opened for writing.
  */
 static int attach_outer(int fd, int source_fd, unsigned block_size, bool writes)
 {
-        struct loop_info64 info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, .lo_file_name = TAG };
+        struct loop_info64 info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO | LO_FLAGS_PARTSCAN,
+                                    .lo_offset = NOWHERE,
+                                    .lo_file_name = TAG };
         int read_only = 1;
         int r;
 
-        if (!writes) {
-                /*
-                 * LOOP_CHANGE_FD asks for no permission, but for LO_FLAGS_READ_ONLY (drivers/block/loop.c): a container
-                 * could put a file of its own behind it, and stop everyone who asks the loop device for its file. So
-                 * the flag is not set where the device can be written to; the kernel refuses to open it for writing all the
-                 * same.
-                 */
-                if (!can_write(fd) || !can_write(source_fd))
-                        info.lo_flags |= LO_FLAGS_READ_ONLY;
-                r = configure(fd, source_fd, block_size, &info);
-                return r < 0 ? r : ioctl(fd, BLKROSET, &read_only) < 0 ? -errno : 0;
-        }
-        info.lo_flags |= LO_FLAGS_PARTSCAN;
-        info.lo_offset = NOWHERE;
+        /*
+         * LOOP_CHANGE_FD asks for no permission, but for LO_FLAGS_READ_ONLY (drivers/block/loop.c): a container could put
+         * a file of its own behind it, and stop everyone who asks the loop device for its file. So the flag is not set
+         * where the device can be written to.
+         */
+        if (!writes && (!can_write(fd) || !can_write(source_fd)))
+                info.lo_flags |= LO_FLAGS_READ_ONLY;
         r = configure(fd, source_fd, block_size, &info);
         if (r < 0)
                 return r;
         info.lo_offset = 0;
-        return ioctl(fd, LOOP_SET_STATUS64, &info) < 0 ? -errno : 0;
+        if (ioctl(fd, LOOP_SET_STATUS64, &info) < 0 || (!writes && ioctl(fd, BLKROSET, &read_only) < 0))
+                return -errno;
+        return 0;
 }
 
 static int attach_pair(unsigned index, int source_fd, unsigned block_size, uint64_t key, bool writes,
@@ -220,6 +216,18 @@ static int attach_pair(unsigned index, int source_fd, unsigned block_size, uint6
                 return r;
         *ret_number = st.st_rdev;
         return attach_keeper(index, key, /* kept= */ false);
+}
+
+/*
+ * Who asks for an unused loop device, as kubelet does for each block volume, gets the one of the lowest number: not one
+ * of an ended guard, which its container can have opened again.
+ */
+static void leave_another(int control_fd)
+{
+        int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+
+        if (number >= 0 && loop_guard_reserves((unsigned)number))
+                (void)ioctl(control_fd, LOOP_CTL_ADD, -1L);
 }
 
 int loop_guard_make(const char *path, uint64_t device, uint64_t key, bool writes, uint64_t *ret_number,
@@ -245,8 +253,10 @@ int loop_guard_make(const char *path, uint64_t device, uint64_t key, bool writes
                 if (r < 0)
                         break;
                 r = attach_pair(index, source_fd, block_size, key, writes, ret_number);
-                if (r >= 0)
+                if (r >= 0) {
+                        leave_another(control_fd);
                         return r;
+                }
                 discard(control_fd, index);
                 if (r != -ENOENT && r != -ENXIO && r != -ENODEV && r != -EBUSY)
                         break; /* else loop_guard_tidy() took one of them away, or losetup(8) took it for free */
@@ -268,13 +278,25 @@ int loop_guard_hold(uint64_t number, uint64_t key)
 {
         cleanup_close int keeper_fd = -EBADF;
         cleanup_close int fd = -EBADF;
+        struct loop_info64 info;
         unsigned index;
 
         if (index_of(number, &index) < 0)
                 return -ENXIO;
         fd = open_loop(index, O_RDONLY); /* first: then its keeper stays, or comes back */
         keeper_fd = open_loop(index + 1, O_RDONLY);
-        return fd >= 0 && keeper_fd >= 0 && is_keeper(keeper_fd, number, key) ? fd_take(&fd) : -ENXIO;
+        /* one that is not kept ends with the call that made it, which may have been killed */
+        return fd >= 0 && keeper_fd >= 0 && is_keeper(keeper_fd, number, key, &info) &&
+                               (info.lo_flags & LO_FLAGS_AUTOCLEAR) == 0
+                       ? fd_take(&fd)
+                       : -ENXIO;
+}
+
+int loop_guard_flush(uint64_t number, uint64_t key, struct error *error)
+{
+        cleanup_close int fd = loop_guard_hold(number, key);
+
+        return fd >= 0 && fsync(fd) < 0 ? fail(error, errno, "fsync", "loop device of a container") : 0;
 }
 
 int loop_guard_grow(uint64_t number, uint64_t key, struct error *error)
@@ -296,7 +318,7 @@ static int detach_keeper(unsigned index, uint64_t number, uint64_t key)
                 return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
         if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0 && errno == ENXIO)
                 return 0; /* an earlier call was killed after it */
-        if (!is_keeper(fd, number, key))
+        if (!is_keeper(fd, number, key, &info))
                 return -ENXIO;
         return ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO ? -errno : 0;
 }
@@ -332,6 +354,7 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
         control_fd = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
         if (control_fd < 0)
                 return fail(error, errno, "open", LOOP_CONTROL);
+        (void)fsync(fd); /* most of it while the keeper is there still: it can take long */
         r = detach_keeper(index, number, key);
         if (r < 0)
                 return r == -ENXIO ? 0 : fail(error, -r, "detach loop device", path);

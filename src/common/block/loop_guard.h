@@ -35,10 +35,13 @@ int loop_guard_make(const char *path, uint64_t device, uint64_t key, bool writes
 int loop_guard_keep(int keeper_fd, struct error *error);
 
 /*
- * loop_guard_hold() - hold the guard that an earlier call made, so that no other call releases it meanwhile.
+ * loop_guard_hold() - hold the guard that an earlier call made and kept, so that no other call releases it meanwhile.
  * Returns: a descriptor, owned by the caller; or -ENXIO, without a message: there is none with this number and key.
  */
 int loop_guard_hold(uint64_t number, uint64_t key);
+
+/* loop_guard_flush() - write out what the outer loop device has; nothing where there is no guard with this number and key. */
+int loop_guard_flush(uint64_t number, uint64_t key, struct error *error);
 
 /* loop_guard_grow() - adopt the new size of the device; nothing where there is no guard with this number and key. */
 int loop_guard_grow(uint64_t number, uint64_t key, struct error *error);

@@ -49,9 +49,9 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
         const struct mount_record *record = claim->record;
 
         (void)error;
-        if (use->kind != USE_RAW || (!claim->writes && !use->writes) || (use->pending && !use->ended))
+        if (!use->raw || (!claim->writes && !use->writes) || (use->pending && !use->ended))
                 return 0;
-        if (!use->ended && !claim->any &&
+        if (use->mount != NULL && !use->ended && !claim->any &&
             (mount_record_same_id(use->mount->id, record->id) ||
              container_same_namespace(&use->mount->mnt_ns, &record->mnt_ns)))
                 return 0;
@@ -71,7 +71,7 @@ static int check_claim(const char *state_dir, struct claim *claim, uint64_t devi
         return fail_because(error, EBUSY, "find device", claim->record->origin, "in use by %s", claim->text);
 }
 
-/* A device that one container may write is in no other container: two writers would destroy its content. */
+/* A device that one container may write is in no other container, and no pod's: two writers would destroy its content. */
 int raw_grant_check_alone(const char *state_dir, const struct mount_record *record, uint64_t device, bool writes,
                           struct error *error)
 {

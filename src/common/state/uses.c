@@ -125,6 +125,7 @@ static int tell_dir(struct list *list, const struct volume_record *record, const
                            .target = place->dir,
                            .since = place->since,
                            .writes = !place->read_only,
+                           .raw = place->pod_device != 0,
                            .file = file,
                            .volume = record };
 
@@ -192,6 +193,7 @@ static int tell_mount(struct list *list, const struct mount_record *record, cons
                            .target = record->target,
                            .since = record->since,
                            .writes = record->raw_device != 0 ? record->raw_writes : !text_starts(record->options, "ro"),
+                           .raw = record->raw_device != 0,
                            .removed = record->removed,
                            .file = file,
                            .mount = record };

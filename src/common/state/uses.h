@@ -39,6 +39,7 @@ struct use {
         const char *target;            /* the directory, or the target in the container; "" attached */
         uint64_t since;                /* seconds since 1970; 0 unknown */
         bool writes;
+        bool raw;         /* the device itself, not a filesystem on it */
         bool removed;     /* it was taken away, but the container may have kept it: a raw device, or files of a volume
                              whose mount another has replaced */
         bool ended;       /* raw: the container is gone, and its loop device is not yet (state/uses_ended.h) */

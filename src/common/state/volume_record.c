@@ -72,6 +72,8 @@ static const struct record_field dir_fields[] = {
         ROW(NUMBER, "since", since, true, "when it was mounted, in seconds since 1970"),
         RECORD_ROW(RECORD_NUMBER, "podDevice", struct mount_dir, pod_device,
                    "number of the loop device that a pod has on it", .optional = true, .with = "podDevice"),
+        RECORD_ROW(RECORD_NUMBER, "podSource", struct mount_dir, pod_source, "number of the volume's device below that",
+                   .optional = true, .with = "podDevice"),
         RECORD_ROW(RECORD_BOOLEAN, "podWrites", struct mount_dir, pod_writes,
                    "whether the pod may write to that device", .optional = true, .with = "podDevice"),
         {},

@@ -33,7 +33,8 @@ struct mount_dir {
         struct mount_identity identity; /* of the mount on it */
         bool read_only;                 /* of a pod: the mount */
         uint64_t since;                 /* in seconds since 1970; 0: unknown */
-        uint64_t pod_device;            /* makedev() of the device on it (volume/pod_device.h) */
+        uint64_t pod_device;            /* makedev() of the device on it (volume/pod_device.h); 0: the volume's own */
+        uint64_t pod_source;            /* of the volume's own then */
         bool pod_writes;                /* whether that may be written to */
 };
 

@@ -102,6 +102,14 @@ static int check_unmounted(const struct volume_call *call, struct error *error)
                                           "the volume is still mounted on %s; unmount it first", dir);
 }
 
+/* Of pods that have ended; with the volume's own gone, no unmount will follow for them. */
+static int take_pod_devices(const struct volume_call *call, struct error *error)
+{
+        int r = call->kind->has_device ? check_unmounted(call, error) : 0;
+
+        return r < 0 ? r : pod_device_take_all(call, error);
+}
+
 /* Directories that a killed call made; no unmount will follow for them. */
 static void unmake_dirs(struct volume_call *call)
 {
@@ -130,8 +138,7 @@ static int detach_device(struct volume_call *call, bool *ret_unformatted, struct
 {
         int r;
 
-        if ((r = check_unmounted(call, error)) < 0 || (r = pod_device_take_all(call, error)) < 0 ||
-            (r = volume_check_unused(call, "detach", error)) < 0)
+        if ((r = check_unmounted(call, error)) < 0 || (r = volume_check_unused(call, "detach", error)) < 0)
                 return r;
         r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
@@ -204,6 +211,8 @@ int volume_detach_recorded(struct volume_call *call, struct error *error)
                 return attached;
         if (!call->kind->has_device && (r = check_unmounted(call, error)) < 0)
                 return r; /* its record says where it is */
+        if ((r = take_pod_devices(call, error)) < 0)
+                return r;
         if (attached == 0 && call->kind->wakes && (r = call->kind->detach(call, error)) < 0)
                 return r;
         unformatted = call->record.formatting[0] == '\0';

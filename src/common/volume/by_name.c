@@ -26,6 +26,7 @@
 #include "volume/mount_dir.h"
 #include "volume/named_policy.h"
 #include "volume/named_stage.h"
+#include "volume/pod_device.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"
@@ -254,7 +255,8 @@ static bool is_published(const struct volume_call *call)
         unsigned missing;
 
         for (size_t i = 0; i < call->record.published_count; i++)
-                if (mount_dir_look(call, call->record.published[i].dir, &missing, &ignored) == MOUNT_DIR_OURS)
+                if (mount_dir_look(call, call->record.published[i].dir, &missing, &ignored) == MOUNT_DIR_OURS ||
+                    pod_device_is(call, call->record.published[i].pod_device)) /* a process may have it open */
                         return true;
         return false;
 }

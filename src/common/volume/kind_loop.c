@@ -117,7 +117,7 @@ static int save(struct volume_call *call, struct error *error)
 static int attach_new(struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         bool was_recorded = call->recorded;
-        struct loop_form form = { .read_only = image->read_only || (call->request->block && call->request->read_only) };
+        struct loop_form form = { .read_only = image->read_only };
         cleanup_close int fd = -EBADF;
         struct loop_device device;
         char tag[LOOP_TAG_SIZE];

@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -163,6 +167,27 @@ void mount_dir_unmake(const char *dir, unsigned made)
                 *strrchr(path, '/') = '\0';
 }
 
+static bool is_read_only_device(const char *path)
+{
+        cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+        int read_only = 0;
+
+        return fd >= 0 && ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0;
+}
+
+bool mount_dir_reads_only(const char *dir)
+{
+        cleanup_close int fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        struct statfs fs;
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return false;
+        if (S_ISBLK(st.st_mode))
+                return is_read_only_device(dir);
+        return fstatfs(fd, &fs) == 0 && ((unsigned long)fs.f_flags & ST_RDONLY) != 0;
+}
+
 static void adopt_device(const struct volume_call *call, struct mount_dir *place)
 {
         struct stat st;
@@ -171,11 +196,13 @@ static void adopt_device(const struct volume_call *call, struct mount_dir *place
             !S_ISBLK(st.st_mode) || st.st_rdev == call->record.device_number)
                 return;
         place->pod_device = st.st_rdev;
-        place->pod_writes = !call->request->read_only;
+        place->pod_source = call->record.device_number;
+        place->pod_writes = !place->read_only;
 }
 
 int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error)
 {
+        struct mount_dir *place;
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, dir, &seen);
 
@@ -183,8 +210,9 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
                 return fail(error, -r, "stat", dir);
         if ((r = volume_record_remember(&call->record, dir, staged, 0, &seen.identity, error)) < 0)
                 return r;
-        volume_record_mount_dir(&call->record, dir)->read_only = call->request->read_only;
-        adopt_device(call, volume_record_mount_dir(&call->record, dir));
+        place = volume_record_mount_dir(&call->record, dir);
+        place->read_only = !staged && mount_dir_reads_only(dir);
+        adopt_device(call, place);
         return volume_call_save(call, FILE_ORDERED, error);
 }
 
@@ -216,6 +244,8 @@ static void take_back(struct volume_call *call, const struct mount_dir_new *new,
         if (placed)
                 (void)on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
         mount_dir_unmake(dir, new->made);
+        if (new->device != NULL)
+                pod_device_release(new->device); /* what is open cannot be taken away */
         if (pod_device_give_back(call, volume_record_mount_dir(&call->record, dir), &ignored) < 0)
                 return; /* the record names it, for a later call */
         volume_record_forget(&call->record, dir);
@@ -237,6 +267,7 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
         entry->read_only = call->request->read_only;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
+                entry->pod_source = call->record.device_number;
                 entry->pod_writes = new->device->writes;
         }
         if (new->staged && major(meant->device) == 0)

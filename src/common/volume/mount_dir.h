@@ -35,6 +35,9 @@ int mount_dir_make(const char *dir, unsigned made, struct error *error);
 /* mount_dir_unmake() - remove as many directories, where they are empty. */
 void mount_dir_unmake(const char *dir, unsigned made);
 
+/* mount_dir_reads_only() - whether what is mounted on dir refuses writes: the mount, its filesystem, or the device. */
+bool mount_dir_reads_only(const char *dir);
+
 /* mount_dir_adopt() - write a mount of this volume into the record: the call that made it was killed, or the record lost. */
 int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error);
 
@@ -44,7 +47,7 @@ struct mount_dir_new {
         unsigned made; /* how many of the directory's last components are missing */
         bool staged;
         enum file_durability durability; /* of the record */
-        const struct pod_device *device; /* of a block volume; else NULL */
+        struct pod_device *device;       /* of a block volume; else NULL. After a failure it is released */
 };
 
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -16,16 +17,21 @@ static uint64_t key_of(const struct volume_call *call)
         return volume_record_key(call->record.name);
 }
 
-/* The device that another pod has: a descriptor that holds it; or -ENXIO. */
+/* Whether the request's directory may have a directory's device. */
+static bool may_share(const struct volume_call *call, const struct mount_dir *place, bool writes)
+{
+        return place->pod_device != 0 && place->pod_writes == writes &&
+               place->pod_source == call->record.device_number &&
+               (writes || strcmp(place->dir, call->request->dir) == 0);
+}
+
+/* A descriptor that holds it; or -ENXIO. */
 static int share(const struct volume_call *call, bool writes, uint64_t *ret_number)
 {
         for (size_t i = 0; i < call->record.published_count; i++) {
                 const struct mount_dir *place = &call->record.published[i];
-                int fd;
+                int fd = may_share(call, place, writes) ? loop_guard_hold(place->pod_device, key_of(call)) : -ENXIO;
 
-                if (place->pod_device == 0 || place->pod_writes != writes)
-                        continue;
-                fd = loop_guard_hold(place->pod_device, key_of(call));
                 if (fd >= 0) {
                         *ret_number = place->pod_device;
                         return fd;
@@ -50,7 +56,7 @@ static int open_node(const struct pod_device *device, struct error *error)
         return fd_take(&fd);
 }
 
-int pod_device_make(struct volume_call *call, bool writes, struct pod_device *ret_device, struct error *error)
+int pod_device_make(const struct volume_call *call, bool writes, struct pod_device *ret_device, struct error *error)
 {
         const struct volume_record *record = &call->record;
 
@@ -108,23 +114,49 @@ int pod_device_take_all(const struct volume_call *call, struct error *error)
         return r;
 }
 
-static int grow_raw(const struct use *use, void *argument, struct error *error)
+int pod_device_replace(const struct volume_call *call, const struct pod_device *device, struct error *error)
 {
-        (void)argument;
-        if (use->kind != USE_RAW || use->mount->raw_source == 0)
-                return 0;
-        return loop_guard_grow(use->mount->raw_device, mount_record_guard_key(use->mount), error);
+        for (size_t i = 0; i < call->record.published_count; i++) {
+                const struct mount_dir *place = &call->record.published[i];
+
+                if (strcmp(place->dir, call->request->dir) == 0)
+                        return place->pod_device == device->number ? 0 : pod_device_give_back(call, place, error);
+        }
+        return 0;
 }
 
-int pod_device_grow(const struct volume_call *call, struct error *error)
+/* ---- of pods and of containers alike */
+
+typedef int guard_function(uint64_t number, uint64_t key, struct error *error);
+
+static int of_container(const struct use *use, void *argument, struct error *error)
+{
+        guard_function *const *function = argument;
+
+        if (use->kind != USE_RAW || use->mount->raw_source == 0)
+                return 0;
+        return (*function)(use->mount->raw_device, mount_record_guard_key(use->mount), error);
+}
+
+static int each_guard(const struct volume_call *call, guard_function *function, struct error *error)
 {
         char keys[USE_KEYS_SIZE];
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < call->record.published_count; i++)
                 if (call->record.published[i].pod_device != 0)
-                        r = loop_guard_grow(call->record.published[i].pod_device, key_of(call), error);
+                        r = function(call->record.published[i].pod_device, key_of(call), error);
         if (r < 0 || (r = volume_used_keys(call, 0, keys, error)) < 0)
                 return r;
-        return uses_each(call->config.state_dir, keys, grow_raw, NULL, error);
+        return uses_each(call->config.state_dir, keys, of_container, &function, error);
+}
+
+int pod_device_flush(const struct volume_call *call, struct error *error)
+{
+        return each_guard(call, loop_guard_flush, error);
+}
+
+int pod_device_grow(const struct volume_call *call, struct error *error)
+{
+        return each_guard(call, loop_guard_grow, error);
 }

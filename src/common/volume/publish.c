@@ -17,6 +17,7 @@
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/same.h"
+#include "volume/used.h"
 
 /* Where it is staged, by the record, or where there is none by mountinfo. Gives PATH_MAX bytes. */
 static int find_staged(struct volume_call *call, char *ret_dir, struct error *error)
@@ -81,7 +82,8 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
 
         if (r < 0)
                 return r;
-        if (r == MOUNT_DIR_OURS && place != NULL && place->read_only != call->request->read_only)
+        if (r == MOUNT_DIR_OURS && place != NULL && place->read_only != call->request->read_only &&
+            mount_dir_reads_only(dir) != call->request->read_only)
                 return fail_because(error, EEXIST, "mount", dir, "the volume is mounted there %s; unmount it first",
                                     place->read_only ? "read-only" : "for writing");
         if (r == MOUNT_DIR_OURS) {
@@ -92,11 +94,10 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
                 return fail_because(error, EBUSY, "mount", dir, "something else is mounted on %s; unmount it first",
                                     dir);
         if (place != NULL) { /* a call was killed; the directories that it made are removed with the mount */
-                if ((r = pod_device_give_back(call, place, error)) < 0)
-                        return r;
                 if (place->made > *ret_made)
                         *ret_made = place->made;
-                volume_record_forget(&call->record, dir);
+                if (!call->request->block) /* else the pod may have its device still */
+                        volume_record_forget(&call->record, dir);
         }
         return 0;
 }
@@ -131,7 +132,9 @@ static int clone_node(struct volume_call *call, struct pod_device *ret_device, s
                 return fail_because(error, EROFS, "mount", call->request->dir, "the device %s is read-only",
                                     record->device);
         fd = pod_device_make(call, writes, ret_device, error);
-        return fd < 0 ? fd : detached_mount_clone(fd, record->device, /* recursive= */ false, error);
+        if (fd < 0 || (r = pod_device_replace(call, ret_device, error)) < 0)
+                return fd < 0 ? fd : r;
+        return detached_mount_clone(fd, record->device, /* recursive= */ false, error);
 }
 
 /* The device's node must work as one: no nodev. */
@@ -151,6 +154,8 @@ static int publish_block(struct volume_call *call, struct error *error)
                                     "volumes of type %s have no device for a pod", call->kind->word);
         if ((r = check_attached(call, error)) < 0 || (r = look(call, &made, error)) != 0)
                 return r < 0 ? r : 0;
+        if (!call->request->read_only && (r = volume_check_no_raw(call, "mount", error)) < 0)
+                return r; /* as two containers may not write to it */
         mount_fd = clone_node(call, &device, error);
         if (mount_fd < 0)
                 return mount_fd;

@@ -158,7 +158,11 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         size_t i = 0;
 
         while (i < record->published_count) {
-                int r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
+                int r;
+
+                call->request->block = record->published[i].pod_device != 0;
+                r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
+                call->request->block = false;
 
                 /* on failure it may still be mounted */
                 if (r == MOUNT_DIR_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))

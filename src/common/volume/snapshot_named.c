@@ -17,6 +17,7 @@
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
+#include "volume/pod_device.h"
 #include "volume/used.h"
 
 /* A volume, while its content is read. */
@@ -63,6 +64,8 @@ static int begin_still(void *argument, unsigned seconds, struct error *error)
         struct still *still = argument;
         int r;
 
+        if (still->call.recorded && (r = pod_device_flush(&still->call, error)) < 0)
+                return r;
         if (still->device.number == 0)
                 return 0;
         r = still->mounted ? reach(still, error) : 1;
