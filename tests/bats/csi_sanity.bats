@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What the public conformance suite (csi-sanity of csi-test v5) asserts of the Controller service, and calls whose programs are killed.
+# What the public conformance suite (csi-sanity of csi-test v5) asserts of the Controller service.
 
 load helpers
 load driver_helpers
@@ -155,37 +155,4 @@ GET_CAPACITY GET_SNAPSHOT GET_VOLUME LIST_SNAPSHOTS LIST_VOLUMES MODIFY_VOLUME S
         answers UNIMPLEMENTED
         ok GetCapacity
         [[ $(json_field .available_capacity) != 0 ]]
-}
-
-# ---- the driver is killed at any moment, and the call is repeated
-
-# killed_after SECONDS METHOD JSON: the driver, that long after the request was sent; and a driver and a client anew.
-killed_after() {
-        local children
-        csi_connect
-        printf '%s %s\n' "$2" "$3" >&"$CSI_IN"
-        sleep "$1"
-        mapfile -t children < <(pgrep -P "$CSI_PID")    # the process that starts programs; these go on
-        kill -KILL "$CSI_PID" "${children[@]}" 2>/dev/null || :
-        wait "$CSI_PID" || :
-        csi_hang_up
-        rm -f "$CSI_SOCKET"
-        csi_start
-}
-
-@test "a driver that is killed while it makes and deletes volumes and snapshots: the same call again ends right" {
-        local delay
-        for delay in 0 0.002 0.004 0.006 0.008 0.012 0.02; do
-                killed_after "$delay" CreateVolume "$(volume_request data)"
-                make_volume data || return 1
-                killed_after "$delay" CreateSnapshot "$(snapshot_request monday data)"
-                make_snapshot monday data || return 1
-                is "$(images)" $'data.img\nmonday.img' || return 1
-                killed_after "$delay" DeleteVolume '{"volume_id": "data"}'
-                with_id DeleteVolume data
-                answers OK || return 1
-                csi DeleteSnapshot '{"snapshot_id": "monday"}'
-                answers OK || return 1
-                assert_no_volume || return 1
-        done
 }

@@ -216,6 +216,7 @@ call_for_ever() {
         echo "$(wc -c <"$BATS_TEST_TMPDIR/calls") calls"
 }
 
+# bats test_tags=deep
 @test "at every system call of a fresh install, of an upgrade and of the removal, kubelet would see a working driver or none" {
         mkdir "$PLUGINS"
         rm "$FIRST/verbs"/{unmount,gone} "$SECOND/verbs/unmount"

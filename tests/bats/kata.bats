@@ -141,6 +141,7 @@ ephemeral_is_for_machines() {
         nothing_is_left
 }
 
+# bats test_tags=deep
 @test "the kernel of a virtual machine finds memory in the image, mounts the whole of it, and maps files with MAP_SYNC" {
         local memory; memory=$(mktemp -u "$FLEXGRAFT_REPO/build/kata.XXXXXX")
         [[ ! -e /run/guest-run ]] || skip "this is a virtual machine already"
