@@ -37,6 +37,17 @@ driver_dies() {
         csi_start
 }
 
+# pod_devices_end: the loop devices that pods have of block volumes.
+pod_devices_end() {
+        local number name
+        for number in $(jq '.published[].podDevice // empty' "$STATE_DIR"/volumes/*.json 2>/dev/null); do
+                name=$(readlink "/sys/dev/block/$(((number >> 8) & 0xfff)):$(((number & 0xff) | (number >> 12 & 0xfff00)))") || continue
+                number=${name##*/loop}
+                losetup --detach "/dev/loop$((number + 1))" "/dev/loop$number" 2>/dev/null || :
+                "$FLEXGRAFT_TOOLS/remove-loops" "$number"
+        done
+}
+
 # node_reboots: processes, mounts and loop devices are gone, directories and records are left.
 node_reboots() {
         local target device
@@ -46,10 +57,10 @@ node_reboots() {
                 decode_mount_path target
                 [[ $target == "$KUBELET"/* ]] && umount "$target"
         done < <(tac /proc/self/mountinfo)
+        pod_devices_end
         [[ -z ${STORE_GROUP:-${GROUP:-}} || ${STORE:-lvm} == direct ]] || quietly vgchange --activate n "${STORE_GROUP:-$GROUP}"
         while read -r device; do
                 [[ " ${bed_loops[*]} " != *" $device "* ]] || continue # a disk of the node
-                release_guards "$device"
                 losetup --detach "$device"
                 wait_until 5 device_is_free "$device"
         done < <(loops_of_test)

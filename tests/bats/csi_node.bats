@@ -566,6 +566,44 @@ ioctls() {
         is "$(guards_of "$own")" "" "loop devices of pods"
 }
 
+@test "the device of a pod is taken away with the volume when its record is lost before the pod ends, unless a process has it" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        mkfifo "$BATS_TEST_TMPDIR/never"
+        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
+        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
+        rm "$STATE_DIR/volumes/$ID.json"
+        unpublish
+        answers OK
+        unstage
+        answers FAILED_PRECONDITION "still has the device"
+        end_process "$BACKGROUND_PID"
+        unstage
+        answers OK
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+        csi DeleteVolume '{"volume_id": "data"}'
+        answers OK
+}
+
+@test "volume-reconcile takes away a pod's device with the volume whose record is lost" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        rm "$STATE_DIR/volumes/$ID.json"
+        unpublish
+        answers OK
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$own")" "" "loop devices of pods"
+        is "$(loops_of_driver)" "" "loop devices"
+}
+
 @test "a volume made for a filesystem is no block volume, and the other way round" {
         new_volume
         CAPABILITY=$BLOCK_WRITER stage

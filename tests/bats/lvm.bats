@@ -474,6 +474,24 @@ is_inactive() {
         is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" ""
 }
 
+@test "what a container does to the device of a logical volume reaches neither that nor its group" {
+        create disk $EXTENT '"targetType": "block"'
+        assert_success
+        start_container plain
+        cp "$FLEXGRAFT_TOOLS/loop-ioctls" "$CONTAINER_ROOTFS/bin/"
+        truncate -s $EXTENT "$CONTAINER_ROOTFS/own"
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"disk\", \"raw\": true, \"target\": \"/disk\"}"
+        assert_success
+        is "$(in_container /bin/loop-ioctls /disk rw window shift window size partitions partition clear set /own change /own)" \
+                $'window: done\nshift: done\nwindow: done\nsize: '$EXTENT$'\nflag: done\nreread: EACCES\npartition: EACCES\nclear: done\nset: EBUSY\nchange: EINVAL'
+        is "$(blockdev --getsize64 "/dev/mapper/$GROUP-disk" 2>/dev/null || dmsetup table "$GROUP-disk" | awk '{ print $2 * 512 }')" $EXTENT "the volume"
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        is_inactive disk
+        delete disk
+        assert_success
+}
+
 @test "a volume is mounted in containers by its name, active until the last mount-remove, and so is the device of a block volume" {
         local first
         create db $((4 * EXTENT))

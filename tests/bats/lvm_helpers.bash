@@ -15,7 +15,7 @@ has_device_mapper() {
 
 # group_make COUNT SIZE: the volume group GROUP of so many disks, which is the pool "big".
 group_make() {
-        GROUP=fg$BATS_TEST_NUMBER
+        GROUP=fg${RUN_ID}_$BATS_TEST_NUMBER
         disks=()
         loop_disks "$1" "$2"
         quietly vgcreate "$GROUP" "${disks[@]}"
@@ -52,7 +52,7 @@ programs_nearby() {
 
 # stores_setup: what the kernel needs for them; skips where it has not got that. Regions are empty after it.
 stores_setup() {
-        GROUP=fg$BATS_TEST_NUMBER STORE='' STORE_GROUP='' OTHERS='' HAS_PMEM=''
+        GROUP=fg${RUN_ID}_$BATS_TEST_NUMBER STORE='' STORE_GROUP='' OTHERS='' HAS_PMEM=''
         declare -gA hidden_nodes=()
         disks=()
         if [[ ! -e $BATS_FILE_TMPDIR/stores ]]; then

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block/loop_guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <linux/loop.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define TAG "flexgraft-raw:"
@@ -372,6 +375,48 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
                 clock_pause_ms(WAIT_MS);
         }
         return fail(error, -r, "guard device", path);
+}
+
+/* Gives: ret_number, of an outer loop device on this device, by its name in /sys/block. */
+static bool is_outer_on(const char *name, const char *device, uint64_t *ret_number)
+{
+        unsigned numbers[2];
+        uint64_t index;
+        char path[64];
+        char text[PATH_MAX];
+
+        if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), LOOP_GUARD_END, &index) ||
+            !loop_guard_reserves((unsigned)index) || index % 2 != 0)
+                return false;
+        (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", (unsigned)index);
+        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
+                return false;
+        text[strcspn(text, "\n")] = '\0';
+        if (strcmp(text, device) != 0)
+                return false;
+        (void)snprintf(path, sizeof path, "/sys/block/loop%u/dev", (unsigned)index);
+        if (file_read(AT_FDCWD, path, text, sizeof text) < 0 || sscanf(text, "%u:%u", &numbers[0], &numbers[1]) != 2)
+                return false;
+        *ret_number = makedev(numbers[0], numbers[1]);
+        return true;
+}
+
+int loop_guard_release_on(const char *device, uint64_t key, struct error *error)
+{
+        const struct dirent *entry;
+        int r = 0;
+        DIR *list = opendir("/sys/block");
+
+        if (list == NULL)
+                return fail(error, errno, "open", "/sys/block");
+        while (r == 0 && (entry = readdir(list)) != NULL) {
+                uint64_t number;
+
+                if (is_outer_on(entry->d_name, device, &number))
+                        r = loop_guard_release(number, key, error);
+        }
+        (void)closedir(list); /* only read from */
+        return r;
 }
 
 bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE])

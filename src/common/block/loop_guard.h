@@ -53,6 +53,12 @@ int loop_guard_grow(uint64_t number, uint64_t key, struct error *error);
 int loop_guard_release(uint64_t number, uint64_t key, struct error *error);
 
 /*
+ * loop_guard_release_on() - the same of all guards with this key on a device ("/dev/loop3"), whose numbers nobody knows
+ * any more. Looks at every loop device of the node.
+ */
+int loop_guard_release_on(const char *device, uint64_t key, struct error *error);
+
+/*
  * loop_guard_tidy() - take away unused loop devices with numbers of guards, which calls that were killed have left: when
  * all others are in use, LOOP_CTL_GET_FREE gives them to others. Returns how many, 20 at most; or negative errno.
  */

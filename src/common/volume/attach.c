@@ -178,8 +178,10 @@ static int detach_lost(struct volume_call *call, struct error *error)
         if (r > 0 && mount_dir_find(call, dir, error) == 0)
                 return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
                                     dir);
-        if ((r > 0 && (r = volume_check_unused(call, "detach", error)) < 0) ||
-            (r = call->kind->detach(call, error)) < 0)
+        if (r > 0 &&
+            ((r = volume_check_unused(call, "detach", error)) < 0 || (r = pod_device_take_lost(call, error)) < 0))
+                return r;
+        if ((r = call->kind->detach(call, error)) < 0)
                 return r;
         return volume_call_drop(call, error);
 }

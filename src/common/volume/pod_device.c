@@ -86,13 +86,17 @@ bool pod_device_is(const struct volume_call *call, uint64_t number)
         return fd >= 0;
 }
 
+static int fail_open(const char *subject, struct error *error)
+{
+        return fail_because(error, EBUSY, "take away device", subject,
+                            "a process still has the device of the volume open; end it first");
+}
+
 static int take(const struct volume_call *call, const struct mount_dir *place, struct error *error)
 {
         int r = place->pod_device == 0 ? 0 : loop_guard_release(place->pod_device, key_of(call), error);
 
-        return r <= 0 ? r
-                      : fail_because(error, EBUSY, "take away device", place->dir,
-                                     "a process still has the device of the volume open; end it first");
+        return r <= 0 ? r : fail_open(place->dir, error);
 }
 
 int pod_device_give_back(const struct volume_call *call, const struct mount_dir *place, struct error *error)
@@ -112,6 +116,13 @@ int pod_device_take_all(const struct volume_call *call, struct error *error)
         for (size_t i = 0; r == 0 && i < call->record.published_count; i++)
                 r = take(call, &call->record.published[i], error);
         return r;
+}
+
+int pod_device_take_lost(const struct volume_call *call, struct error *error)
+{
+        int r = loop_guard_release_on(call->record.device, volume_record_key(call->request->name), error);
+
+        return r <= 0 ? r : fail_open(call->record.device, error);
 }
 
 int pod_device_replace(const struct volume_call *call, const struct pod_device *device, struct error *error)

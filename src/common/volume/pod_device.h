@@ -57,6 +57,9 @@ int pod_device_give_back(const struct volume_call *call, const struct mount_dir 
 /* pod_device_take_all() - the same of all directories, of which none is mounted any more. */
 int pod_device_take_all(const struct volume_call *call, struct error *error);
 
+/* pod_device_take_lost() - the same of a volume whose record is lost. */
+int pod_device_take_lost(const struct volume_call *call, struct error *error);
+
 /* pod_device_flush() - write out what pods, and containers by mount-block, have written to their devices. */
 int pod_device_flush(const struct volume_call *call, struct error *error);
 

@@ -36,7 +36,8 @@ static int check_list(const struct reconcile_round *round, const struct loop_dev
 }
 
 /* Under the volume's lock: no call is between attaching it and writing its record. */
-static void reconcile_locked(struct reconcile_round *round, const struct state *state, const struct loop_device *loop)
+static void reconcile_locked(struct reconcile_round *round, const struct state *state, const struct loop_device *loop,
+                             uint64_t key)
 {
         struct ownership ownership = { .loop = loop, .state_dir = round->config.state_dir };
         struct block_device device = { .number = loop->number };
@@ -48,6 +49,11 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
         if (ownership.unsure) {
                 error_because(&error, ENODATA, "find record", loop->path,
                               "not detached: it may belong to a volume whose record cannot be read: %s", loop->tag);
+                reconcile_problem(round->reconcile, loop->path, &error);
+                return;
+        }
+        /* of pods; what a process has open is not unused, below */
+        if (!round->reconcile->dry_run && loop_guard_release_on(loop->path, key, &error) < 0) {
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;
         }
@@ -79,7 +85,7 @@ static int reconcile_loop(const struct loop_device *loop, void *argument, struct
         if (state_open(round->config.state_dir, "volumes", !round->reconcile->dry_run, &state, error) < 0)
                 reconcile_problem(round->reconcile, loop->path, error);
         else if (state_try_lock(&state, key))
-                reconcile_locked(round, &state, loop);
+                reconcile_locked(round, &state, loop, key);
         return 0;
 }
 
