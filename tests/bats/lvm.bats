@@ -480,10 +480,11 @@ is_inactive() {
         start_container plain
         cp "$FLEXGRAFT_TOOLS/loop-ioctls" "$CONTAINER_ROOTFS/bin/"
         truncate -s $EXTENT "$CONTAINER_ROOTFS/own"
+        chown "$CONTAINER_BASE:$CONTAINER_BASE" "$CONTAINER_ROOTFS/own"
         helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"disk\", \"raw\": true, \"target\": \"/disk\"}"
         assert_success
-        is "$(in_container /bin/loop-ioctls /disk rw window shift window size partitions partition clear set /own change /own)" \
-                $'window: done\nshift: done\nwindow: done\nsize: '$EXTENT$'\nflag: done\nreread: EACCES\npartition: EACCES\nclear: done\nset: EBUSY\nchange: EINVAL'
+        is "$(in_container /bin/loop-ioctls /disk rw window size partitions partition clear set /own change /own)" \
+                $'window: done\nsize: '$EXTENT$'\nflag: done\nreread: EACCES\npartition: EACCES\nclear: done\nset: EBUSY\nchange: EINVAL'
         is "$(blockdev --getsize64 "/dev/mapper/$GROUP-disk" 2>/dev/null || dmsetup table "$GROUP-disk" | awk '{ print $2 * 512 }')" $EXTENT "the volume"
         helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
         assert_success

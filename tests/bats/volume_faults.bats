@@ -317,8 +317,10 @@ no_secret_in_region() {
         store direct
         make_volume
         hide_node "$DEVICE"
+        TIMEOUTS='"device": 3' write_config
         not_hung call attach "$(spec data)" "$NODE"
         assert_refused "$DEVICE" "within 3 seconds"
+        write_config
         is "$(volume_records)" ''
         show_node "$DEVICE"
         take_volume
@@ -331,8 +333,10 @@ no_secret_in_region() {
         quietly lvchange --activate y "$GROUP/data"
         hide_node "$DEVICE"
         hide_node "/dev/mapper/$GROUP-data"
+        TIMEOUTS='"device": 3' write_config
         not_hung call attach "$(spec data)" "$NODE"
         assert_refused "$DEVICE" "within 3 seconds"
+        write_config
         is "$(volume_records)" ''
         show_node "/dev/mapper/$GROUP-data"
         show_node "$DEVICE"

@@ -380,8 +380,9 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
 /* Gives: ret_number, of an outer loop device on this device, by its name in /sys/block. */
 static bool is_outer_on(const char *name, const char *device, uint64_t *ret_number)
 {
-        unsigned numbers[2];
+        unsigned long major_number;
         uint64_t index;
+        char *minor_text;
         char path[64];
         char text[PATH_MAX];
 
@@ -395,9 +396,12 @@ static bool is_outer_on(const char *name, const char *device, uint64_t *ret_numb
         if (strcmp(text, device) != 0)
                 return false;
         (void)snprintf(path, sizeof path, "/sys/block/loop%u/dev", (unsigned)index);
-        if (file_read(AT_FDCWD, path, text, sizeof text) < 0 || sscanf(text, "%u:%u", &numbers[0], &numbers[1]) != 2)
+        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
                 return false;
-        *ret_number = makedev(numbers[0], numbers[1]);
+        major_number = strtoul(text, &minor_text, 10);
+        if (*minor_text != ':')
+                return false;
+        *ret_number = makedev((unsigned)major_number, (unsigned)strtoul(minor_text + 1, NULL, 10));
         return true;
 }
 
