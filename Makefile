@@ -3,7 +3,7 @@
 # make            build bin/
 # make test       build and run the unit tests: no root, under a minute
 # make check      install what is needed, build, lint, run every test once; what CI runs
-# make check-deep what check leaves out: sweeps at more points, Debian's kernel in virtual machines, fuzzers, the soak: an hour
+# make check-deep what check leaves out: other points of the sweeps, Debian's kernel in virtual machines, sanitizers, fuzzers, the soak: two hours
 # make fuzz       build and run the fuzz targets, SECONDS=60 each
 # make soak       mutants, sweeps at every point, all that the virtual machines can run, long fuzzing: hours
 # make demo       install what is needed, build, and show the main job for real
