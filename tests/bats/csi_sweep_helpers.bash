@@ -18,18 +18,20 @@ UNCERTAIN=' CANCELLED DEADLINE_EXCEEDED UNAVAILABLE RESOURCE_EXHAUSTED ABORTED '
 #   nothing     what a final error, which says that nothing was done, has left: nothing. If it is defined
 # STARTING=yes has the points of the driver's own start, too; else those after it.
 swept() {
-        local call=$1 who total first point points tried=0 label
+        local call=$1 who total first point points tried=0 reached label
         CSI_CLIENT_OPTIONS=(--fresh)
         [[ -z $CSI_IN ]] || csi_hang_up
         undisturbed "$call" || return 1
         for who in ${KILLED:-all driver caller}; do
                 points=$(WIDER=$((${FLEXGRAFT_SWEEP_STRIDE:-1} > 1 ? 3 : 1)) sweep_points $((total - first + 1))) || return 1
-                SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1))
+                SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1)) reached=''
                 for point in $points; do
                         point=$((point + first - 1)) tried=$((tried + 1))
                         label="$call, $who killed at $point of $total"
                         round "$call" || { echo "$label: $(tail -n1 "$BATS_TEST_TMPDIR/calls" 2>/dev/null): $code $output"; return 1; }
+                        [[ $(cut -d' ' -f2 "$BATS_TEST_TMPDIR/calls") != 1 ]] || reached+=,$((point - first + 1))
                 done
+                sweep_tried "$reached" || return 1
         done
         # what a killed call has noted in the index of uses is looked up again by whoever finds it, and goes with volume-reconcile
         helper volume-reconcile '{}'

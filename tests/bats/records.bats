@@ -518,23 +518,30 @@ calls_in_log() {
         start_container plain
         helper mount-bind "$(request "$OLD" '"id": "mine"')"
         assert_success
-        local errno call points
+        local errno call points reached=''
         "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-list" '{}' >/dev/null 3>&-
         points=$(calls_in_log "openat|read|newfstatat" | sweep_some)
         for errno in EIO ENOMEM EMFILE EACCES ELOOP ENXIO; do
                 for call in $points; do
                         at_syscall --at "$call" --fail "$errno" "$FLEXGRAFT_BIN/mount-list" '{}'
+                        [[ $AT_REACHED != 1 ]] || reached+=,$call
                         is "$(records)" mounts/mine.json "the records after $errno of $call"
                 done
         done
-        points=$(calls_in_log "openat|read" | SWEEP_NUMBER=1 sweep_some)
+        SWEEP_NUMBER=1
+        sweep_tried "$reached"
+        points=$(calls_in_log "openat|read" | sweep_some)
+        reached=''
         for errno in EIO ENOMEM EMFILE ELOOP; do
                 for call in $points; do
                         at_syscall --at "$call" --fail "$errno" "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /t1)"
+                        [[ $AT_REACHED != 1 ]] || reached+=,$call
                         [[ $(mounts_at /t1) == 0 ]] || { [[ $status != 0 ]] && is "$(records)" mounts/mine.json "the records after $errno of $call"; }
                         [[ $(mounts_at /t1) == 1 ]] || { helper mount-bind "$(request "$OLD" '"id": "mine"')" && assert_success; }
                 done
         done
+        SWEEP_NUMBER=2
+        sweep_tried "$reached"
 }
 
 # bats test_tags=sweep
@@ -543,13 +550,16 @@ calls_in_log() {
         start_container plain
         helper mount-bind "$(request "$OLD" '"id": "mine"')"
         assert_success
-        local errno call points
+        local errno call points reached=''
         "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/volume-reconcile" '{}' >/dev/null 3>&-
         points=$(calls_in_log "openat|openat2|read|newfstatat|pidfd_open|getdents64|ioctl" | sweep_some)
         for errno in ENOMEM EMFILE EIO; do
                 for call in $points; do
                         at_syscall --at "$call" --fail "$errno" "$FLEXGRAFT_BIN/volume-reconcile" '{}'
+                        [[ $AT_REACHED != 1 ]] || reached+=,$call
                         is "$(records)" mounts/mine.json "the records after $errno of $call"
                 done
         done
+        SWEEP_NUMBER=1
+        sweep_tried "$reached"
 }

@@ -34,7 +34,7 @@ sweep() {
                 return 1
         fi
         replies_are_good "$reply" "$replies" || return 1
-        ((!${#which[@]})) || sweep_tried "$(awk '{ print $NF }' "$report")"
+        sweep_tried "$(awk '{ print $NF }' "$report")"
         echo "# ${LABEL:+$LABEL: }$(<"$report")" >&3
 }
 
@@ -51,9 +51,12 @@ fixed_points() {
                       print found }' "${FLEXGRAFT_SWEEP_POINTS:-$FLEXGRAFT_REPO/tests/points}"
 }
 
-# sweep_tried POINTS: as fixed_points has them.
+# sweep_tried POINTS: those that were reached, as fixed_points has them, in any number; there must be some.
 sweep_tried() {
-        [[ -z ${FLEXGRAFT_SWEEP_TRIED:-} ]] || echo "${BATS_TEST_FILENAME##*/} $SWEEP_NUMBER $1 $BATS_TEST_DESCRIPTION" >>"$FLEXGRAFT_SWEEP_TRIED"
+        local points
+        points=$(tr , '\n' <<<"$1" | awk 'NF && !seen[$0]++' | paste -sd,)
+        [[ -n $points ]] || { echo "sweep $SWEEP_NUMBER of this test: none of its points was reached"; return 1; }
+        [[ -z ${FLEXGRAFT_SWEEP_TRIED:-} ]] || echo "${BATS_TEST_FILENAME##*/} $SWEEP_NUMBER $points $BATS_TEST_DESCRIPTION" >>"$FLEXGRAFT_SWEEP_TRIED"
 }
 
 sweep_stride() {
@@ -65,8 +68,8 @@ sweep_first() {
         echo $((1 + (FLEXGRAFT_SWEEP_SEED + SWEEP_NUMBER * 7) % $1))
 }
 
-# sweep_some: of the lines of standard input, those that are this run's points, for a sweep that comes. WIDER as with sweep. Fixed ones may be
-# no line of it this time.
+# sweep_some: of the lines of standard input, those that are this run's points, for a sweep that comes, or for the caller, who says with
+# sweep_tried which it reached. WIDER as with sweep. Fixed ones may be no line of it this time.
 sweep_some() {
         local SWEEP_NUMBER=$((${SWEEP_NUMBER:-0} + 1)) stride lines first some
         if sweep_is_fixed; then
@@ -81,7 +84,6 @@ sweep_some() {
                 some=$(printf '%s\n' "${lines[@]}" | awk -v first="$first" -v stride="$stride" 'NR >= first && (NR - first) % stride == 0')
         fi
         [[ -n $some ]] || return 1
-        sweep_tried "$(paste -sd, <<<"$some")"
         echo "$some"
 }
 
@@ -92,7 +94,9 @@ sweep_points() {
 
 # sweep_places: the same as --at of sweep takes them; one that is not there this time is passed over.
 sweep_places() {
-        sweep_some | sed 's/?*$/?/' | paste -sd,
+        local some
+        some=$(sweep_some) || return 1
+        paste -sd, <<<"$some" | sed -E 's/\?*(,|$)/?\1/g'
 }
 
 # around_mount: in AROUND, what is as before after each round: the mounts of the container and of the node, the container's root directory, the

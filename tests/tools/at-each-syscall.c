@@ -76,7 +76,7 @@ static bool do_round(void)
 /* ---- the sweep */
 
 static long tried;
-static char tried_text[16384];
+static char tried_text[1 << 20];
 
 static void note_tried(const char *point)
 {
@@ -237,6 +237,7 @@ static void parse_reply(const char *text)
 
 static void parse(int argc, char **argv)
 {
+        bool at_given = false;
         int i;
 
         for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -263,13 +264,14 @@ static void parse(int argc, char **argv)
                         parse_watch(argc, argv, &i);
                 else if (strcmp(a, "--counter") == 0)
                         parse_counter(argc, argv, &i);
-                else if (strcmp(a, "--at") == 0)
+                else if (strcmp(a, "--at") == 0) {
+                        at_given = true;
                         for (char *at = strtok((char *)value(argc, argv, &i), ","); at; at = strtok(NULL, ",")) {
                                 if (plan.at_len == ARRAY_LEN(plan.at))
                                         usage("too many points");
                                 plan.at[plan.at_len++] = at;
                         }
-                else if (strcmp(a, "--replies") == 0) {
+                } else if (strcmp(a, "--replies") == 0) {
                         plan.replies = fopen(value(argc, argv, &i), "we");
                         if (!plan.replies)
                                 die("--replies");
@@ -278,6 +280,8 @@ static void parse(int argc, char **argv)
         }
         for (i++; i < argc;)
                 parse_step(argv, &i, argc);
+        if (at_given && plan.at_len == 0)
+                usage("--at without a point");
         if (plan.steps_len == 0 || plan.from < 1 || plan.step < 1)
                 usage("no steps, or no points");
 }
