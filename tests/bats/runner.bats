@@ -186,6 +186,24 @@ END_OF_FILE
         [[ $output == *"flaky: leaves: (exit status 120)"$'\n'* ]] || { show_last; false; }
 }
 
+@test "a test that fails, and is skipped when it is tried again, has failed" {
+        test_file skips <<END_OF_FILE
+test "first" { mkdir "$BATS_TEST_TMPDIR/once" || skip "not now"; false; }
+END_OF_FILE
+        run_tests --again 1 check
+        is "$status" 1 || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "skips: first"
+}
+
+@test "what a file has left is a failure beside that of a test" {
+        test_file leaves <<'END_OF_FILE'
+test "first" { false; }
+test "second" { mount -t tmpfs left /mnt; }
+END_OF_FILE
+        run_tests check
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" $'leaves: first\nleaves: (exit status 120)' || { show_last; false; }
+}
+
 @test "when six tests failed and --again says five, none is tried again" {
         sometimes 5
         run_tests --again 5 check
@@ -241,9 +259,9 @@ END_OF_FILE
 test "sleeps" { sleep 1000; }
 test "passes" { true; }
 END_OF_FILE
-        run_tests --test-limit 5 check
+        run_tests --test-limit 20 check
         is "$(tail -n 1 <<<"$output")" "1 passed, 1 failed, 0 skipped" || { show_last; false; }
-        [[ $output == *"not ok check endless: sleeps"*"timeout after 5s"* ]] || { show_last; false; }
+        [[ $output == *"not ok check endless: sleeps"*"timeout after 20s"* ]] || { show_last; false; }
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "endless: sleeps"
 }
 
@@ -287,6 +305,25 @@ END_OF_FILE
         run_tests --check-points check
         is "$status" 1
         [[ $output == *"no line in "*"/points: swept.bats a sweep"* ]] || { show_last; false; }
+}
+
+@test "a sweep none of whose points is reached fails" {
+        sweeps_at 100000
+        run_tests check
+        is "$status" 1
+        [[ $output == *"no point was tried"* ]] || { show_last; false; }
+}
+
+@test "a file that no set runs, and a tag deep without a number for it, are found without a run" {
+        test_file nowhere <<<'test "passes" { true; }'
+        test_file long <<'END_OF_FILE'
+# bats test_tags=deep
+test "takes long" { true; }
+END_OF_FILE
+        sed -i 's/^nowhere 1/nowhere -/' "$BATS_TEST_TMPDIR/tests/budgets"
+        run_tests --check-points check
+        is "$status" 1
+        [[ $output == *"has nowhere in no set"* && $output == *"no number under deep for long"* ]] || { show_last; false; }
 }
 
 @test "--record-points writes what a sweep has tried with a stride" {
