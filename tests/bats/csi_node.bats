@@ -7,6 +7,7 @@ load driver_helpers
 load volume_helpers
 load csi_service_helpers
 load csi_node_helpers
+load raw_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -371,6 +372,13 @@ own_device() {
         jq -r .device "$STATE_DIR/volumes/$ID.json"
 }
 
+# pod_holds_device: a process, BACKGROUND_PID, has the pod's device open, by a node of its own, as a container has one: NODE.
+pod_holds_device() {
+        NODE=$BATS_TEST_TMPDIR/node
+        mknod "$NODE" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
+        hold_device "$NODE"
+}
+
 # ioctls TARGET rw|ro ACTION...: what a pod's process without capabilities does to its device.
 ioctls() {
         "$FLEXGRAFT_TOOLS/loop-ioctls" "$@"
@@ -446,13 +454,11 @@ ioctls() {
         new_volume
         up
         own=$(own_device)
-        mkfifo "$BATS_TEST_TMPDIR/never"
-        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
-        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
+        pod_holds_device
         umount "$(target)"
         publish
         answers OK
-        is "$(stat -c %Hr:%Lr "$(target)")" "$(stat -c %Hr:%Lr "$BATS_TEST_TMPDIR/node")" "the pod's device"
+        is "$(stat -c %Hr:%Lr "$(target)")" "$(stat -c %Hr:%Lr "$NODE")" "the pod's device"
         end_process "$BACKGROUND_PID"
         down
         all_gone
@@ -535,10 +541,7 @@ ioctls() {
         new_volume
         up
         own=$(own_device)
-        mkfifo "$BATS_TEST_TMPDIR/never"
-        # a container has a node of its own
-        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
-        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
+        pod_holds_device
         unpublish
         answers FAILED_PRECONDITION "still has the device"
         unstage
@@ -572,9 +575,7 @@ ioctls() {
         new_volume
         up
         own=$(own_device)
-        mkfifo "$BATS_TEST_TMPDIR/never"
-        mknod "$BATS_TEST_TMPDIR/node" b "$(stat -c %Hr "$(target)")" "$(stat -c %Lr "$(target)")"
-        background_ready "$FLEXGRAFT_TOOLS/loop-ioctls" "$BATS_TEST_TMPDIR/node" rw hold <>"$BATS_TEST_TMPDIR/never"
+        pod_holds_device
         rm "$STATE_DIR/volumes/$ID.json"
         unpublish
         answers OK
