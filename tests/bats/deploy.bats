@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # deploy/: manifests that Kubernetes reads, examples that the driver takes, a unit that systemd reads, an image that can be built.
-# bats file_tags=text
 
 load helpers
 load deploy_helpers
@@ -24,12 +23,14 @@ daemonset() {
         documents "$DEPLOY/daemonset.yaml" "select(.kind == \"DaemonSet\") | .spec.template.spec | $1"
 }
 
+# bats test_tags=text
 @test "every manifest is one that Kubernetes takes, and all of them fit together" {
         check_manifests "${MANIFESTS[@]}"
         is "$status:$output" "0:"
         every_document_is_read
 }
 
+# bats test_tags=text
 @test "a manifest that Kubernetes would not take, or not as it is meant, is noticed" {
         mutated loop 's/flexVolume:/flexvolume:/' "unknown field flexvolume"
         mutated loop 's/^apiVersion: v1/apiVersion: v2/' "no such kind in that apiVersion"
@@ -65,6 +66,7 @@ daemonset() {
         mutated daemonset 's/mountPath: \/host/mountPath: host/' "is not an absolute path"
 }
 
+# bats test_tags=text
 @test "the DaemonSet runs on every Linux node, and its containers may do nothing that they need not" {
         json=$(daemonset .)
         assert_field '.nodeSelector["kubernetes.io/os"]' linux
@@ -312,6 +314,7 @@ render() {
         sed "s|@sbindir@|$1|" "$DEPLOY/systemd/$UNIT.in"
 }
 
+# bats test_tags=text
 @test "the unit runs volume-reconcile, before kubelet and after the local filesystems" {
         is "$(unit_value "$UNIT" Type):$(unit_value "$UNIT" RemainAfterExit)" oneshot:
         is "$(unit_value "$UNIT" Before)" kubelet.service
@@ -323,6 +326,7 @@ render() {
         is "$(grep -vE '^(\[(Unit|Service|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
 }
 
+# bats test_tags=text
 @test "the timer runs the unit every five minutes" {
         local UNIT=flexgraft-reconcile.timer
         is "$(unit_value "$UNIT" Unit)" flexgraft-reconcile.service
@@ -348,11 +352,13 @@ systemd_reads() {
         [[ $output == *"Unknown key"*"'X$2'"* ]]
 }
 
+# bats test_tags=text
 @test "systemd reads the timer without a word" {
         command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
         systemd_reads flexgraft-reconcile.timer OnBootSec
 }
 
+# bats test_tags=text
 @test "a timer writes the metrics every minute, where node_exporter has its directory" {
         local UNIT=flexgraft-metrics.timer
         is "$(unit_value "$UNIT" Unit)" flexgraft-metrics.service
@@ -368,6 +374,7 @@ systemd_reads() {
         is "$(grep -E "^($(no_namespace_settings | paste -s -d'|'))=" "$DEPLOY/systemd/$UNIT.in")" ""
 }
 
+# bats test_tags=text
 @test "systemd reads the metrics' timer and unit without a word" {
         command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
         systemd_reads flexgraft-metrics.timer OnBootSec
@@ -384,6 +391,7 @@ systemd_reads() {
         [[ -s $BATS_TEST_TMPDIR/out/usr/local/lib/systemd/system/flexgraft-reconcile.service ]]
 }
 
+# bats test_tags=text
 @test "systemd reads the unit without a word" {
         command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
         systemd_reads flexgraft-reconcile.service Type

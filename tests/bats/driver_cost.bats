@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What a call of the driver asks of the kernel: nothing twice, and the disk to be waited for only where a power cut would lose a volume.
-# bats file_tags=text
 
 load helpers
 load driver_helpers
@@ -40,6 +39,7 @@ times() {
         grep -cE -e "$1" "$TRACE" || :
 }
 
+# bats test_tags=text
 @test "attach of a new volume waits for the disk for its record, its image and its pool" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
         succeeded
@@ -51,6 +51,7 @@ times() {
         is "$(times 'fsync.*/pools/default>')" 1
 }
 
+# bats test_tags=text
 @test "mountdevice waits for the disk where mkfs does, and for no record" {
         attached_loop data
         traced fsync,fdatasync kubelet_stage data
@@ -68,6 +69,7 @@ times() {
         is "$(times 'fsync.*/provisioned>')" 2
 }
 
+# bats test_tags=text
 @test "attach opens its pool once" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
         succeeded
@@ -77,12 +79,14 @@ times() {
         is "$(times "openat[^\"]*\"$STATE_DIR/pools/default\"")" 1
 }
 
+# bats test_tags=text
 @test "mountdevice reads what volume-create recorded once, and once more with its lock" {
         attached_loop data
         traced openat kubelet_stage data
         is "$(times '/provisioned>, "data.json"')" 2
 }
 
+# bats test_tags=text
 @test "a record that is written is not read again for that" {
         attached_loop data
         kubelet_stage data
@@ -91,12 +95,14 @@ times() {
         is "$(times '/volumes>, "data[.]json"')" 1
 }
 
+# bats test_tags=text
 @test "the state directory is opened once for all sorts of records" {
         attached_loop data
         traced openat kubelet_stage data
         is "$(grep -v O_PATH "$TRACE" | grep -cE "openat[^\"]*\"$STATE_DIR\"")" 1
 }
 
+# bats test_tags=text
 @test "detach asks once which records name the device" {
         mkdir -m 0700 "$STATE_DIR/mounts" # as on a node that has mounts in containers
         attached_loop data

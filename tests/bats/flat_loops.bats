@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a call costs does not grow with the loop devices that others have on the node: the kernel says whether anything is over an image.
 # Where it does not, all of them are looked at, and none is missed.
-# bats file_tags=text
 
 load helpers
 load driver_helpers
@@ -51,11 +50,13 @@ is_flat() {
         ((LEAST - few < OTHERS))
 }
 
+# bats test_tags=text
 @test "volume-delete costs the same however many loop devices the node has" {
         made() { created '{"name": "volume", "size": 4096, "pool": "fast"}'; }
         is_flat made volume-delete '{"name": "volume"}'
 }
 
+# bats test_tags=text
 @test "attach of an image that is there costs the same however many loop devices the node has" {
         detached() {
                 call detach data "$NODE"

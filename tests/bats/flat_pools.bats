@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a call costs does not grow with the volumes of a pool: the same system calls with 10 as with 300; and what is remembered of a
 # pool instead is never wrong.
-# bats file_tags=text
 
 load helpers
 load driver_helpers
@@ -54,14 +53,17 @@ is_flat() {
         ((AT_TOTAL - few < 150))
 }
 
+# bats test_tags=text
 @test "volume-create costs the same however many volumes its pool has" {
         is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast"}' removed '{"name": "data"}'
 }
 
+# bats test_tags=text
 @test "volume-create of what is there costs the same however many volumes its pool has" {
         is_flat volume-create '{"name": "first", "size": 4096, "pool": "fast"}'
 }
 
+# bats test_tags=text
 @test "volume-create with an operation costs the same however many operations are remembered" {
         again() {
                 removed '{"name": "data"}' && rm "$STATE_DIR/operations/new.json"
@@ -69,21 +71,25 @@ is_flat() {
         is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast", "operation": "new"}' again
 }
 
+# bats test_tags=text
 @test "volume-create that adopts a disk by its id costs the same however many volumes its pool has" {
         truncate -s 4096 "$POOL_DIR/disk.img"
         is_flat volume-create '{"name": "data", "id": "disk.img", "pool": "fast"}' removed '{"name": "data"}'
 }
 
+# bats test_tags=text
 @test "volume-delete costs the same however many volumes its pool has" {
         local request='{"name": "data", "size": 4096, "pool": "fast"}'
         created "$request"
         is_flat volume-delete '{"name": "data"}' created "$request"
 }
 
+# bats test_tags=text
 @test "volume-capacity costs the same however many volumes its pool has" {
         is_flat volume-capacity '{"pool": "fast"}'
 }
 
+# bats test_tags=text
 @test "volume-capacity costs the same with \"maxPercent\" however many volumes its pool has" {
         make_pool fast '"maxPercent": 90'
         is_flat volume-capacity '{"pool": "fast"}'

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What a call costs does not grow with the mounts that other containers have: the same system calls with 10 records as with 300.
-# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0
@@ -55,16 +54,19 @@ removal() {
         assert_success && assert_field .removed.target /data && assert_mounts_at /data 0
 }
 
+# bats test_tags=text
 @test "mount-remove by id costs the same however many mounts other containers have" {
         calls_with removal '"id": "mine"' '{"id": "mine"}'
         is_flat
 }
 
+# bats test_tags=text
 @test "mount-remove by container and target costs the same however many mounts other containers have" {
         calls_with removal '' "$(remove_request /data)"
         is_flat
 }
 
+# bats test_tags=text
 @test "mount-remove by container and target of a mount that has an id of its own costs the same however many mounts other containers have" {
         calls_with removal '"id": "mine"' "$(remove_request /data)"
         is_flat
@@ -78,6 +80,7 @@ replacement() {
         helper mount-remove "$(remove_request /data)" && assert_success
 }
 
+# bats test_tags=text
 @test "a mount that replaces another costs the same however many mounts other containers have" {
         calls_with replacement
         is_flat
@@ -89,6 +92,7 @@ listing() {
         assert_success && assert_field '[.mounts[].target] | join(" ")' /first
 }
 
+# bats test_tags=text
 @test "mount-list of one container costs the same however many mounts other containers have" {
         calls_with listing
         is_flat
@@ -100,6 +104,7 @@ mounts_in_container() {
                 '{mounts: [range($n) | {type: "bind", container: $pid, source: $source, target: "\($at)/\(.)"}]}')" && assert_success
 }
 
+# bats test_tags=text
 @test "on a node that has only ever mounted, mount-list of one container costs the same however many mounts other containers have" {
         local other=$CONTAINER_PID mine few
         start_container plain
@@ -143,6 +148,7 @@ removal_of_ended() {
         assert_success && [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]]
 }
 
+# bats test_tags=text
 @test "mount-remove by the id of a container that has ended costs the same however many mounts other containers have" {
         calls_with removal_of_ended
         is_flat
@@ -160,11 +166,13 @@ removal_by_process() {
         AT_TOTAL=$((calls + AT_TOTAL))
 }
 
+# bats test_tags=text
 @test "mount-remove by the process id of a container that has ended costs the same however many mounts other containers have" {
         calls_with removal_by_process 4900000
         is_flat
 }
 
+# bats test_tags=text
 @test "mount-remove by a process id in quotes of a container that has ended costs the same however many mounts other containers have" {
         calls_with removal_by_process '"4900000"'
         is_flat
@@ -178,6 +186,7 @@ poststop() {
         [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]]
 }
 
+# bats test_tags=text
 @test "the hook's poststop costs the same however many mounts other containers have" {
         needs mount-hook
         calls_with poststop
@@ -192,6 +201,7 @@ overlay_mount() {
         helper mount-remove "$(remove_request /data)" && assert_success
 }
 
+# bats test_tags=text
 @test "an overlay with an upper directory costs the same however many mounts other containers have" {
         needs mount-overlay
         mkdir "$BATS_TEST_TMPDIR/lower" "$BATS_TEST_TMPDIR/upper" "$BATS_TEST_TMPDIR/work"
@@ -272,6 +282,7 @@ looks_with_processes() {
         echo "$FEW files are asked for, and $MANY with 200 processes more"
 }
 
+# bats test_tags=text
 @test "a record of a container that has ended costs mount-list no search of its own among the processes of the node" {
         looks_with_processes "$(program mount-list)" '{}'
         ((MANY < FEW + 250)) # one search of /proc for all of them
@@ -279,6 +290,7 @@ looks_with_processes() {
         assert_field '[.mounts[] | select(.id | startswith("dead")) | .state] | unique | join(" ")' gone
 }
 
+# bats test_tags=text
 @test "a record of a container that has ended costs volume-reconcile no search of its own among the processes of the node" {
         needs volume-reconcile
         looks_with_processes "$(program volume-reconcile)" '{"dryRun": true}'
@@ -319,6 +331,7 @@ list_workers() {
         WORKERS=$(awk '$3 == "clone" || $3 == "clone3"' "$BATS_TEST_TMPDIR/calls" | wc -l)
 }
 
+# bats test_tags=text
 @test "mount-list asks for all mounts in one process, and reaches each container once" {
         list_workers /a
         is "$WORKERS" 1
@@ -337,6 +350,7 @@ listed_with() {
         LISTED=$AT_TOTAL
 }
 
+# bats test_tags=text
 @test "mount-list makes at most seven system calls for a mount: three to read its record, four to ask for it" {
         local few
         listed_with 5
@@ -346,6 +360,7 @@ listed_with() {
         ((LISTED - few < 50 * 7 + 20)) # memory is a few more
 }
 
+# bats test_tags=text
 @test "mount-list needs little memory for a record, however long a path may be" {
         local i record template
         helper mount-bind "$(bind_request /first '"id": "first"')"
@@ -359,6 +374,7 @@ listed_with() {
         is "$(jq -r '[.mounts[].state] | group_by(.) | map("\(length) \(.[0])") | join(" ")' "$BATS_TEST_TMPDIR/list")" "1500 gone 1 present"
 }
 
+# bats test_tags=text
 @test "mount-remove reads no directory that lists the records of all containers" {
         helper mount-bind "$(bind_request /first '"id": "first"')"
         assert_success

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # mount-list: for people, and without reading what others have mounted.
-# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0
@@ -88,6 +87,7 @@ list_calls() {
         wc -l <"$BATS_TEST_TMPDIR/log"
 }
 
+# bats test_tags=text
 @test "listing costs the same however many other mounts the container has, where the kernel has statmount" {
         "$(tool kernel-can)" statmount || skip "this kernel has no statmount of another namespace"
         local few many

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # What each program is allowed to do, when it reads its first byte.
-# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0
@@ -148,6 +147,7 @@ check_foreign_numbers() {
         done
 }
 
+# bats test_tags=text
 @test "each program that has a filter keeps the capabilities that docs/security.md tells" {
         local name
         for name in $(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS VERBS); do

@@ -265,19 +265,33 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "endless: sleeps"
 }
 
-@test "a run that is ended names what was running" {
+# ended_once CONDITION...: a run that is ended as soon as that is true; a file of it has one endless test.
+ended_once() {
         test_file endless <<'END_OF_FILE'
 test "waits" { touch "$REACHED"; sleep 7654325; }
 END_OF_FILE
-        REACHED=$BATS_TEST_TMPDIR/reached "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
+        REACHED=$BATS_TEST_TMPDIR/reached "$FLEXGRAFT_REPO/scripts/run-tests" --jobs 2 --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >"$BATS_TEST_TMPDIR/stdout" 2>&1 3>&- &
         local pid=$!
         bed_pids+=("$pid")
-        wait_until 60 test -e "$BATS_TEST_TMPDIR/reached"
+        wait_until 15 "$@"
         kill -TERM "$pid"
         wait "$pid" || is $? 143 "exit status"
         output=$(<"$BATS_TEST_TMPDIR/stdout")
-        [[ $output == *"was running: check endless: begin 1 waits"* ]] || { show_last; false; }
         wait_until 5 no_sleep 7654325
+}
+
+@test "a run that is ended names what was running" {
+        ended_once test -e "$BATS_TEST_TMPDIR/reached"
+        [[ $output == *"was running: check endless: begin 1 waits"* ]] || { show_last; false; }
+}
+
+@test "a run that is ended tells what had failed until then" {
+        test_file other <<'END_OF_FILE'
+test "fails" { echo a word of its own; false; }
+END_OF_FILE
+        ended_once eval 'test -e "$BATS_TEST_TMPDIR/reached" && grep -q "check other" "$BATS_TEST_TMPDIR/stdout"'
+        [[ $output == *"failed: other: fails"*"a word of its own"* ]] || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "other: fails"
 }
 
 # sweeps_at POINTS: a file with one sweep, and its line in tests/points.

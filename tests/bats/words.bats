@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # Requests in words and options: they say what a request in JSON says, and go through the same parser.
-# bats file_tags=text
 
 load helpers
 bats_require_minimum_version 1.5.0
@@ -80,6 +79,7 @@ refused() {
         refused 'kinds: entry 2 is no kind of mount or volume; --schema lists them' host-check bind nonesuch
 }
 
+# bats test_tags=text
 @test "every program takes its keys as options, and refuses what it refuses in JSON" {
         local name
         for name in $(cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-* | grep -v '^mount-hook$'); do
@@ -91,6 +91,7 @@ refused() {
         done
 }
 
+# bats test_tags=text
 @test "an unknown option names the nearest" {
         refused 'unknown option --readonly (the nearest is --read-only)' mount-bind web /srv /data --readonly
         refused 'unknown option --tabel (the nearest is --table)' host-check --tabel
@@ -98,6 +99,7 @@ refused() {
         refused 'unknown option --nonesuch' mount-bind --nonesuch
 }
 
+# bats test_tags=text
 @test "a missing word prints the usage line, one too many, too" {
         refused 'target is missing; usage: mount-bind CONTAINER SOURCE TARGET [OPTION...]' mount-bind web /srv
         refused 'name is missing; usage: volume-create NAME [SIZE] [OPTION...]' volume-create --pool fast
@@ -121,6 +123,7 @@ refused() {
         assert_success
 }
 
+# bats test_tags=text
 @test "--help and --version are answered beside words, but not behind two dashes" {
         helper mount-bind web --help
         is "$status" 0
@@ -295,6 +298,7 @@ flexgraft() {
         is "$status $output" '2 '
 }
 
+# bats test_tags=text
 @test "flexgraft names the nearest command, and lists every program by its man page's words" {
         local page words
         flexgraft mount bnid
