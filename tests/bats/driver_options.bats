@@ -93,36 +93,46 @@ teardown() {
         assert_nothing_left
 }
 
-# refuses_option KEY JSON: every verb that gets options refuses these, and names the key; getvolumename, on which unmounting waits, does not.
+# refuses_option WORDS JSON: every verb that gets options refuses these, in such words; getvolumename, on which unmounting waits, does not.
 refuses_option() {
         local verb
         call attach "$2" "$NODE"
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call attach "$2" another-node
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call waitforattach /dev/null "$2"
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         for verb in "$NODE" another-node; do
                 call isattached "$2" "$verb"
-                assert_refused "\"$1\"" || return 1
+                assert_refused "$1" || return 1
         done
         call mountdevice "$(global_dir data)" /dev/null "$2"
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call mount "$(pod_dir data)" "$2"
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call expandvolume "$2" "$(global_dir data)" 16777216 8388608
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call expandfs "$2" /dev/null "$(global_dir data)" 16777216 8388608
-        assert_refused "\"$1\"" || return 1
+        assert_refused "$1" || return 1
         call getvolumename "$2"
         assert_reply '{"status": "Success", "volumeName": "data"}' || return 1
         is "$(mounts_here)" "" && [[ ! -e $(image_of data) ]] && assert_nothing_left
 }
 
 @test "a misspelt option is refused by name in every verb, with the options that there are" {
-        refuses_option preallocat "$(spec data type=loop size=8Mi preallocat=true)"
+        refuses_option '"preallocat"' "$(spec data type=loop size=8Mi preallocat=true)"
         call attach "$(spec data type=loop size=8Mi preallocat=true)" "$NODE"
         assert_refused "type loop" image preallocate mountOptions kataContainers
+}
+
+@test "an option that is true or false is refused by name in every verb if it is another word" {
+        refuses_option "preallocate: must be true or false" "$(spec data type=loop size=8Mi preallocate=yes)"
+        refuses_option "recursive: must be true or false" "$(spec data type=bind "source=$SOURCE" recursive=1)"
+        call mount "$(pod_dir data)" "$(spec data ephemeral=true size=8Mi eraseAfter=no)"
+        assert_refused "eraseAfter: must be true or false"
+        call mount "$(pod_dir data)" "$(spec data ephemeral=maybe size=8Mi)"
+        assert_refused "ephemeral: must be true or false"
+        assert_nothing_left
 }
 
 @test "the name of an option that is refused begins no line of its own in the log, and none in the reply" {
@@ -139,10 +149,10 @@ refuses_option() {
 }
 
 @test "an option of another kind, of another vendor, or without a value is refused as well" {
-        refuses_option server "$(spec data type=loop size=8Mi server=there)"
-        refuses_option example.org/tier "$(spec data type=loop size=8Mi example.org/tier=gold)"
-        refuses_option nothing "$(jq -c '. + {nothing: null}' <<<"$(spec data type=loop size=8Mi)")"
-        refuses_option colours "$(jq -c '. + {colours: ["red"]}' <<<"$(spec data type=loop size=8Mi)")"
+        refuses_option '"server"' "$(spec data type=loop size=8Mi server=there)"
+        refuses_option '"example.org/tier"' "$(spec data type=loop size=8Mi example.org/tier=gold)"
+        refuses_option '"nothing"' "$(jq -c '. + {nothing: null}' <<<"$(spec data type=loop size=8Mi)")"
+        refuses_option '"colours"' "$(jq -c '. + {colours: ["red"]}' <<<"$(spec data type=loop size=8Mi)")"
         call mount "$(pod_dir data)" "$(spec data ephemeral=true size=8Mi preallocate=true)"
         assert_refused '"preallocate"' "type ephemeral"
 }

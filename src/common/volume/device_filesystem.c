@@ -27,21 +27,20 @@ static enum file_durability durability(const struct volume_call *call)
  */
 static int format(struct volume_call *call, const struct block_device *device, const char *type, struct error *error)
 {
-        const char *preallocate;
+        bool preallocate;
         int r;
 
         if (call->request->read_only)
                 return fail_because(error, EROFS, "make filesystem", device->path,
                                     "the device is blank; a read-only volume is not formatted");
-        if ((r = volume_request_option(call->request, "preallocate", &preallocate, error)) < 0)
+        if ((r = volume_request_flag(call->request, "preallocate", &preallocate, error)) < 0)
                 return r;
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, durability(call), error)) < 0)
                 return r;
         if (call->kind->find_offset != NULL || (call->kind->direct && block_device_is_dax(device)))
                 return filesystem_make_direct(device, type, call->config.command_seconds, error);
-        return filesystem_make(device, type, preallocate != NULL && strcmp(preallocate, "true") == 0,
-                               call->config.command_seconds, error);
+        return filesystem_make(device, type, preallocate, call->config.command_seconds, error);
 }
 
 int device_filesystem_unmake(const struct volume_call *call, struct error *error)

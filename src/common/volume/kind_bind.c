@@ -14,15 +14,15 @@ static int make(struct volume_call *call, struct error *error)
 {
         const struct volume_request *request = call->request;
         cleanup_close int source_fd = -EBADF;
-        const char *recursive;
         const char *source;
         struct mount_seen seen;
         char path[PATH_MAX];
+        bool recursive;
         int r;
 
         if ((r = volume_request_option(request, "source", &source, error)) < 0 ||
             (source == NULL && (r = volume_request_option(request, "path", &source, error)) < 0) ||
-            (r = volume_request_option(request, "recursive", &recursive, error)) < 0)
+            (r = volume_request_flag(request, "recursive", &recursive, error)) < 0)
                 return r;
         if (source == NULL || source[0] != '/')
                 return fail_because(error, EINVAL, "open source", request->name,
@@ -39,9 +39,7 @@ static int make(struct volume_call *call, struct error *error)
         if (!seen.directory)
                 return fail_because(error, ENOTDIR, "open source", source,
                                     "%s is not a directory; a volume must be one", source);
-        return detached_mount_clone(
-                source_fd, source,
-                request->mount_options.recursive || (recursive != NULL && strcmp(recursive, "true") == 0), error);
+        return detached_mount_clone(source_fd, source, request->mount_options.recursive || recursive, error);
 }
 
 static const struct volume_option options[] = {

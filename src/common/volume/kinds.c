@@ -47,19 +47,6 @@ const struct volume_kind *volume_kind_of_driver(const char *driver)
         return tilde != NULL ? find_type(tilde + 1) : NULL;
 }
 
-static int read_flag(const struct volume_request *request, const char *flag, bool *ret_set, struct error *error)
-{
-        const char *text;
-        int r = volume_request_option(request, flag, &text, error);
-
-        if (r < 0)
-                return r;
-        *ret_set = text != NULL && strcmp(text, "true") == 0;
-        if (text != NULL && !*ret_set && strcmp(text, "false") != 0)
-                return fail_because(error, EINVAL, "check options", flag, "%s: must be true or false", flag);
-        return 0;
-}
-
 /* A flag, as "ephemeral", makes a volume of a pool one of another kind. */
 static int apply_flags(const struct volume_request *request, const struct volume_kind *of_driver,
                        const struct volume_kind **kind, struct error *error)
@@ -73,7 +60,7 @@ static int apply_flags(const struct volume_request *request, const struct volume
 
                 if (flagged->flag == NULL || wraps(flagged))
                         continue;
-                if ((r = read_flag(request, flagged->flag, &set, error)) < 0)
+                if ((r = volume_request_flag(request, flagged->flag, &set, error)) < 0)
                         return r;
                 for (size_t j = 0; set && j < 2; j++)
                         if (candidates[j] != NULL && candidates[j]->open != NULL)
@@ -126,7 +113,7 @@ int volume_kind_wrapper(const struct volume_request *request, const struct volum
         for (size_t i = 0; volume_kinds[i] != NULL; i++) {
                 if (!wraps(volume_kinds[i]))
                         continue;
-                if ((r = read_flag(request, volume_kinds[i]->flag, &set, error)) < 0)
+                if ((r = volume_request_flag(request, volume_kinds[i]->flag, &set, error)) < 0)
                         return r;
                 if (set && !kind->has_device && !kind->makes_device)
                         return fail_because(error, EINVAL, "mount", request->name,
@@ -189,9 +176,16 @@ int volume_kind_check_options(const struct volume_request *request, const struct
         char known[OPTION_LIST_SIZE];
         const char *key;
         const json_t *value;
+        bool set;
+        int r;
 
         json_object_foreach (request->options, key, value) {
-                if (text_starts(key, KUBELET_PREFIX) || find_option(kind, key) != NULL || is_flag(key) ||
+                const struct volume_option *option = find_option(kind, key);
+
+                if (option != NULL && option->type == VOLUME_OPTION_BOOLEAN &&
+                    (r = volume_request_flag(request, key, &set, error)) < 0)
+                        return r;
+                if (text_starts(key, KUBELET_PREFIX) || option != NULL || is_flag(key) ||
                     key_find(&volume_request_keys, ~0U, key) != NULL)
                         continue;
                 list_options(kind, known, sizeof known);

@@ -126,8 +126,8 @@ int loop_image_locate_own(const struct volume_call *call, struct loop_image *ima
 static int describe(const struct volume_call *call, const struct loop_image *image, uint64_t size_bytes,
                     struct provision_image *ret_image, struct error *error)
 {
-        const char *preallocate;
-        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
+        bool preallocate;
+        int r = volume_request_flag(call->request, "preallocate", &preallocate, error);
 
         if (r < 0)
                 return r;
@@ -138,7 +138,7 @@ static int describe(const struct volume_call *call, const struct loop_image *ima
                 .pool = &image->pool,
                 .id = image->name,
                 .size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES,
-                .preallocate = preallocate != NULL && strcmp(preallocate, "true") == 0,
+                .preallocate = preallocate,
                 .exists = image->fd >= 0 && image->st.st_size > 0, /* an empty one a killed call began to make */
         };
         return 0;
@@ -212,10 +212,10 @@ int loop_image_watch(const struct volume_call *call, const struct loop_image *im
 static int fill(const struct volume_call *call, const struct loop_image *image, uint64_t size_bytes,
                 struct error *error)
 {
-        const char *preallocate;
-        int r = volume_request_option(call->request, "preallocate", &preallocate, error);
+        bool preallocate;
+        int r = volume_request_flag(call->request, "preallocate", &preallocate, error);
 
-        if (r < 0 || preallocate == NULL || strcmp(preallocate, "true") != 0)
+        if (r < 0 || !preallocate)
                 return r;
         if (fallocate(image->fd, FALLOC_FL_KEEP_SIZE, image->st.st_size, (off_t)size_bytes - image->st.st_size) == 0)
                 return 0;

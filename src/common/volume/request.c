@@ -41,6 +41,19 @@ int volume_request_option(const struct volume_request *request, const char *key,
         return 0;
 }
 
+int volume_request_flag(const struct volume_request *request, const char *key, bool *ret_set, struct error *error)
+{
+        const char *text;
+        int r = volume_request_option(request, key, &text, error);
+
+        if (r < 0)
+                return r;
+        *ret_set = text != NULL && strcmp(text, "true") == 0;
+        if (text != NULL && !*ret_set && strcmp(text, "false") != 0)
+                return json_value_refuse(error, key, "must be true or false");
+        return 0;
+}
+
 int volume_request_size(const struct volume_request *request, const char *key, uint64_t *ret_bytes, struct error *error)
 {
         const json_t *value = json_object_get(request->options, key);

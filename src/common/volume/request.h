@@ -56,6 +56,9 @@ int volume_request_parse(struct volume_request *ret_request, enum verb verb, int
 int volume_request_option(const struct volume_request *request, const char *key, const char **ret_text,
                           struct error *error);
 
+/* volume_request_flag() - whether one is "true"; absent, "" and "false" are not. Errors: as above; EINVAL: another word. */
+int volume_request_flag(const struct volume_request *request, const char *key, bool *ret_set, struct error *error);
+
 /* volume_request_size() - an option that is a size in bytes ("64Mi", "1G", "1048576"); 0 when it is absent. */
 int volume_request_size(const struct volume_request *request, const char *key, uint64_t *ret_bytes,
                         struct error *error);
