@@ -522,6 +522,7 @@ silent_fuse() {
         assert_success
         use_container "$hanging"
         stop_container
+        wait_until 5 assert_no_helper_processes  # those that hung were in the container's namespace
         helper mount-remove "{\"id\": \"$id\"}"
         assert_success
         is_away db
