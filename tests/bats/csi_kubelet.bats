@@ -10,6 +10,7 @@ load volume_helpers
 load csi_service_helpers
 load csi_node_helpers
 load csi_kubelet_helpers
+load kubelet_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -295,4 +296,99 @@ slow() {
         is "$(mounts_at "$(target)")" 1
         unpublish && answers OK
         all_gone
+}
+
+# ---- what kubelet has forgotten: volume-reconcile unstages it
+
+# note DIR [HANDLE]: kubelet's, beside the directory of a volume.
+note() {
+        printf '{"driverName": "csi.flexgraft.io", "volumeHandle": "%s", "specVolID": "pv-1"}\n' "${2:-$ID}" >"$1/vol_data.json"
+}
+
+# forgotten: staged, and kubelet was killed between unpublish and unstage.
+forgotten() {
+        watch_kubelet
+        start_kubelet
+        new_volume
+        kubelet_up
+        note "$(dirname "$(staging)")"
+        unpublish
+        answers OK
+        rm -rf "$KUBELET/pods"
+}
+
+# seen_twice: by volume-reconcile, with as much time between as a volume may be without a pod.
+seen_twice() {
+        helper volume-reconcile '{}'
+        assert_success
+        later
+        helper volume-reconcile '{}'
+        assert_success
+}
+
+@test "a volume that kubelet forgot to unstage is unstaged when it was seen twice, and can be staged again" {
+        forgotten
+        helper volume-reconcile '{}'
+        is "$(mounts_at "$(staging)")" 1
+        later
+        helper volume-reconcile '{}'
+        assert_success
+        assert_field '.problems' '[]'
+        all_gone
+        [[ ! -e $(staging) ]]
+        unstage
+        answers OK
+        kubelet_up
+        kubelet_down
+        all_gone
+}
+
+@test "a staged volume that a pod's directory refers to is not unstaged, by whatever name" {
+        forgotten
+        mkdir -p "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi"/{pv-0,pv-1}
+        note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-0" other
+        note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1"
+        seen_twice
+        is "$(mounts_at "$(staging)")" 1
+        note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1" another
+        seen_twice
+        all_gone
+}
+
+@test "a staged volume is not unstaged while the note of a pod's volume cannot be read" {
+        forgotten
+        mkdir -p "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1"
+        echo '{"driverName": "csi.' >"$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1/vol_data.json"
+        seen_twice
+        is "$(mounts_at "$(staging)")" 1
+        rm -r "$KUBELET/pods"
+        unstage
+        answers OK
+}
+
+@test "a stage without a note of kubelet's is only reported" {
+        forgotten
+        rm "$(dirname "$(staging)")/vol_data.json"
+        seen_twice
+        is "$(mounts_at "$(staging)")" 1
+        assert_field '[.problems[] | tostring | select(contains("kubelet did not stage it"))] | length' 1
+        unstage
+        answers OK
+}
+
+@test "a publish that fails ends a sighting: kubelet would not stage the volume anew" {
+        forgotten
+        helper volume-reconcile '{}'
+        later
+        mkdir -p "$(target)"
+        mount -t tmpfs tmpfs "$(target)"
+        publish
+        answers FAILED_PRECONDITION
+        umount "$(target)"
+        rm -rf "$KUBELET/pods"  # as kubelet does then
+        helper volume-reconcile '{}'
+        assert_success
+        publish
+        answers OK
+        kubelet_down
 }

@@ -11,9 +11,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 
-#define STAGED "/plugins/kubernetes.io/flexvolume/"
+#define FLEXVOLUME_STAGES "/plugins/kubernetes.io/flexvolume/"
+#define CSI_STAGES "/plugins/kubernetes.io/csi/"
+/* beside the directory of a CSI volume, staged or a pod's: which volume of which driver it is for; until it is unmounted */
+#define CSI_NOTE "vol_data.json"
 
 static bool answers(const char *path)
 {
@@ -40,11 +44,31 @@ bool kubelet_runs(const struct config *config)
         return false;
 }
 
-bool kubelet_stages_on(const struct config *config, const char *dir)
+static bool is_below(const struct config *config, const char *dir, const char *where)
 {
         size_t length = strlen(config->kubelet_root);
 
-        return strncmp(dir, config->kubelet_root, length) == 0 && text_starts(dir + length, STAGED);
+        return strncmp(dir, config->kubelet_root, length) == 0 && text_starts(dir + length, where);
+}
+
+/* What kubelet noted of the volume that is staged on dir: an object, or NULL. */
+static json_t *read_note_of_stage(const struct config *config, const char *dir)
+{
+        char path[PATH_MAX + sizeof CSI_NOTE];
+        struct error ignored; /* then it is not known */
+        json_t *note = NULL;
+
+        if (!is_below(config, dir, CSI_STAGES))
+                return NULL;
+        (void)snprintf(path, sizeof path, "%.*s/" CSI_NOTE, (int)(strrchr(dir, '/') - dir), dir);
+        return json_file_load(AT_FDCWD, path, JSON_OBJECT, &note, &ignored) < 0 ? NULL : note;
+}
+
+bool kubelet_stages_on(const struct config *config, const char *dir)
+{
+        cleanup_json json_t *note = read_note_of_stage(config, dir);
+
+        return note != NULL || is_below(config, dir, FLEXVOLUME_STAGES);
 }
 
 /* ---- pods */
@@ -109,4 +133,47 @@ bool kubelet_pod_has(const struct config *config, const char *driver, const char
 
         return snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
                any(AT_FDCWD, path, pod_has, &wanted);
+}
+
+/* ---- pods with CSI volumes */
+
+static bool is_noted(int volumes_fd, const char *volume, const void *argument)
+{
+        static const char *const members[] = { "driverName", "volumeHandle" };
+        const json_t *wanted = argument;
+        cleanup_json json_t *note = NULL;
+        char path[NAME_MAX + sizeof "/" CSI_NOTE];
+        struct error ignored; /* it is as if it were the one */
+        int r;
+
+        (void)snprintf(path, sizeof path, "%s/" CSI_NOTE, volume);
+        r = json_file_load(volumes_fd, path, JSON_OBJECT, &note, &ignored);
+        if (r < 0)
+                return r != -ENOENT;
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                const char *noted = json_string_value(json_object_get(note, members[i]));
+                const char *sought = json_string_value(json_object_get(wanted, members[i]));
+
+                if (noted != NULL && sought != NULL && strcmp(noted, sought) != 0)
+                        return false;
+        }
+        return true;
+}
+
+static bool pod_notes(int pods_fd, const char *pod, const void *argument)
+{
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "%.255s/volumes/kubernetes.io~csi", pod);
+        return any(pods_fd, path, is_noted, argument);
+}
+
+bool kubelet_pod_has_staged(const struct config *config, const char *dir)
+{
+        cleanup_json json_t *note = read_note_of_stage(config, dir);
+        char path[PATH_MAX];
+
+        return note != NULL &&
+               (snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
+                any(AT_FDCWD, path, pod_notes, note));
 }

@@ -15,7 +15,10 @@
  */
 bool kubelet_runs(const struct config *config);
 
-/* kubelet_stages_on() - whether a directory is one on which kubelet stages volumes of FlexVolume drivers. */
+/*
+ * kubelet_stages_on() - whether a directory is one on which kubelet stages volumes of FlexVolume drivers, or has staged one of a CSI
+ * driver: that has a note of kubelet's beside it.
+ */
 bool kubelet_stages_on(const struct config *config, const char *dir);
 
 /*
@@ -23,5 +26,11 @@ bool kubelet_stages_on(const struct config *config, const char *dir);
  * restart. True where that cannot be read.
  */
 bool kubelet_pod_has(const struct config *config, const char *driver, const char *volume);
+
+/*
+ * kubelet_pod_has_staged() - whether a pod's directory refers to the CSI volume that kubelet has staged on dir, by its driver and its
+ * handle; also where that cannot be read. False for a dir that is no such stage.
+ */
+bool kubelet_pod_has_staged(const struct config *config, const char *dir);
 
 #endif

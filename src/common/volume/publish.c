@@ -17,6 +17,7 @@
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/same.h"
+#include "volume/sighting.h"
 #include "volume/used.h"
 
 /* Where it is staged, by the record, or where there is none by mountinfo. Gives PATH_MAX bytes. */
@@ -168,7 +169,7 @@ static int publish_block(struct volume_call *call, struct error *error)
                 error);
 }
 
-int volume_publish(struct volume_call *call, struct error *error)
+static int publish(struct volume_call *call, struct error *error)
 {
         int r = volume_choose_open(call, error);
 
@@ -179,6 +180,15 @@ int volume_publish(struct volume_call *call, struct error *error)
         if (call->request->block)
                 return publish_block(call, error);
         return call->wrapper != NULL ? call->wrapper->publish(call, error) : volume_publish_attached(call, error);
+}
+
+int volume_publish(struct volume_call *call, struct error *error)
+{
+        int r = publish(call, error);
+
+        if (r < 0)
+                sighting_forget(call); /* a pod is to have it: kubelet tries again, and does not stage it anew */
+        return r;
 }
 
 int volume_publish_attached(struct volume_call *call, struct error *error)

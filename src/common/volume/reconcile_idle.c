@@ -85,7 +85,8 @@ static bool is_used(const struct volume_call *call)
                 return true;
         /* kubelet's directory is named after the volume; the record of an image in a volume is not */
         return kubelet_pod_has(&call->config, record->driver, record->name) ||
-               kubelet_pod_has(&call->config, record->driver, strrchr(dir, '/') + 1) || is_mounted_elsewhere(call);
+               kubelet_pod_has(&call->config, record->driver, strrchr(dir, '/') + 1) ||
+               kubelet_pod_has_staged(&call->config, dir) || is_mounted_elsewhere(call);
 }
 
 bool reconcile_is_forgotten(struct reconcile_round *round, struct volume_call *call)

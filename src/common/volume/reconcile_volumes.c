@@ -69,11 +69,14 @@ static void drop(struct reconcile_round *round, struct volume_call *call)
 {
         struct error error = {};
 
-        reconcile_did(round->reconcile, "removed the record", call->record.name);
-        if (!round->reconcile->dry_run)
+        if (!round->reconcile->dry_run) {
                 sighting_forget(call);
-        if (!round->reconcile->dry_run && volume_call_drop(call, &error) < 0)
-                reconcile_problem(round->reconcile, call->record.name, &error);
+                if (volume_call_drop(call, &error) < 0) {
+                        reconcile_problem(round->reconcile, call->record.name, &error);
+                        return;
+                }
+        }
+        reconcile_did(round->reconcile, "removed the record", call->record.name);
 }
 
 /* A filesystem that mkfs had not finished may look complete: the next mountdevice makes it anew. */
@@ -81,12 +84,13 @@ static void keep_for_formatting(struct reconcile_round *round, struct volume_cal
 {
         struct error error = {};
 
-        reconcile_did(round->reconcile, "kept the record: its filesystem is unfinished", call->record.name);
         call->record.device[0] = '\0';
         call->record.device_number = 0;
         (void)text_copy(call->record.boot_id, sizeof call->record.boot_id, call->boot_id);
         if (!round->reconcile->dry_run && volume_call_save(call, FILE_DURABLE, &error) < 0)
                 reconcile_problem(round->reconcile, call->record.name, &error);
+        else
+                reconcile_did(round->reconcile, "kept the record: its filesystem is unfinished", call->record.name);
 }
 
 static int detach(struct reconcile_round *round, struct volume_call *call)
