@@ -16,7 +16,7 @@ setup() {
         FIRST=$BATS_TEST_TMPDIR/first SECOND=$BATS_TEST_TMPDIR/second   # two versions of the programs
         make_version "$FIRST" 1 mount gone
         make_version "$SECOND" 2 mount new
-        mapfile -t UNITS < <(cd "$FLEXGRAFT_REPO/deploy/systemd" && printf '%s\n' flexgraft-csi*.in | sed 's/\.in$//')
+        mapfile -t UNITS < <(array_of install-csi units)
         mkdir -p "$NODE"/{usr/local/libexec,usr/lib/systemd,etc,proc,run/systemd/system,var/lib/kubelet} "$BATS_TEST_TMPDIR/path"
         printf '#!/bin/sh\n' >"$NODE/usr/lib/systemd/systemd"
         # the node's systemctl, which notes its calls, and the state of the units at that moment
@@ -64,7 +64,7 @@ unit_value() {
         sed -n "s/^$2=//p" "$SYSTEM/$1"
 }
 
-START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
+START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nstart flexgraft-csi-reconcile.timer'
 
 # ---- installing
 
@@ -72,7 +72,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
         installed --from "$FIRST"
         holds "$FIRST"
         is "$(find "$SYSTEM" ! -type d -printf '%P\n' | sort)" "$(printf '%s\n' "${UNITS[@]}" |
-                sed 's|.*\.socket$|&\nsockets.target.wants/&|' | sort)"
+                sed -E 's#.*\.(socket|timer)$#&\n\1s.target.wants/&#; s#.*-reconcile\.service$#&\nmulti-user.target.wants/&#' | sort)"
         is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
         is "$(unit_value flexgraft-csi.socket ListenStream)" /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock
         is "$(unit_value flexgraft-csi-registration.socket ListenStream)" /var/lib/kubelet/plugins_registry/csi.flexgraft.io-reg.sock
@@ -80,6 +80,20 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
                 unit_value flexgraft-csi.socket ListenStream) --registry /var/lib/kubelet/plugins_registry"
         is "$(readlink -e "$SYSTEM/sockets.target.wants/flexgraft-csi.socket")" "$SYSTEM/flexgraft-csi.socket"
         is "$(stat -c %a:%u "$SYSTEM"/flexgraft-csi.* "$PROGRAMS/csi-driver" | sort -u)" $'644:0\n755:0'
+}
+
+@test "a timer, and each boot, run volume-reconcile of the driver's, by units of other names than those of a package" {
+        installed --from "$FIRST"
+        is "$(unit_value flexgraft-csi-reconcile.timer Unit)" flexgraft-csi-reconcile.service
+        is "$(unit_value flexgraft-csi-reconcile.service ExecStart)" /usr/local/libexec/flexgraft-csi/volume-reconcile
+        [[ -x $NODE$(unit_value flexgraft-csi-reconcile.service ExecStart) ]]
+        is "$(readlink -e "$SYSTEM/timers.target.wants/flexgraft-csi-reconcile.timer")" "$SYSTEM/flexgraft-csi-reconcile.timer"
+        is "$(readlink -e "$SYSTEM/multi-user.target.wants/flexgraft-csi-reconcile.service")" "$SYSTEM/flexgraft-csi-reconcile.service"
+}
+
+@test "each unit of the driver's in deploy/systemd is installed" {
+        is "$(cd "$FLEXGRAFT_REPO/deploy/systemd" && printf '%s\n' flexgraft-csi*.in | sed 's/\.in$//')" \
+                "$(printf '%s\n' "${UNITS[@]}" | grep -v reconcile | sort)"
 }
 
 @test "the same version installed again changes nothing, and restarts nothing" {
@@ -124,8 +138,8 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket'
         cp "$INSTALL" "$SECOND"/{csi-driver,volume-*,host-check} "$prefix/sbin/"
         command install -D --mode 0644 --target-directory "$prefix/share/flexgraft" "${INSTALL%/*}/install-common.bash"
         cp -r "$SECOND/remap-daemon" "$SECOND/verbs" "$prefix/libexec/flexgraft/"
-        for file in "${UNITS[@]}"; do
-                sed "s|@sbindir@|$prefix/sbin|" "$FLEXGRAFT_REPO/deploy/systemd/$file.in" >"$prefix/lib/systemd/system/$file"
+        for file in "$FLEXGRAFT_REPO"/deploy/systemd/*.in; do
+                sed "s|@sbindir@|$prefix/sbin|" "$file" >"$prefix/lib/systemd/system/$(basename "$file" .in)"
         done
         INSTALL=$tree/scripts/install-csi
         installed
@@ -392,7 +406,7 @@ END
         installed --from "$FIRST"
         mkdir -p "$NODE/var/lib/kubelet/plugins/csi.flexgraft.io"
         installed --uninstall
-        is "$calls" $'stop flexgraft-csi-registration.socket\nstop flexgraft-csi.socket flexgraft-csi.service\ndaemon-reload'
+        is "$calls" $'stop flexgraft-csi-registration.socket\nstop flexgraft-csi.socket flexgraft-csi.service flexgraft-csi-reconcile.timer flexgraft-csi-reconcile.service\ndaemon-reload'
         is "$(find "$NODE" -name '*flexgraft*')" ""
         installed --uninstall
         is "$(tail -n 1 <<<"$output"):$calls" "csi.flexgraft.io: not there:"
