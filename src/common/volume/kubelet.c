@@ -173,7 +173,6 @@ bool kubelet_pod_has_staged(const struct config *config, const char *dir)
         cleanup_json json_t *note = read_note_of_stage(config, dir);
         char path[PATH_MAX];
 
-        return note != NULL &&
-               (snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
-                any(AT_FDCWD, path, pod_notes, note));
+        return note != NULL && (snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
+                                any(AT_FDCWD, path, pod_notes, note));
 }
