@@ -339,6 +339,20 @@ limited() {
         assert_attributes /made/data nosuid nodev
 }
 
+# A mount of remap's is made in the container's user namespace, whose root may do that to whoever is in it.
+@test "a container that takes descriptors away from who makes a remap mount fails its own call, which leaves nothing" {
+        start_container plain-hostpid
+        at_syscall --each "nsenter --target $CONTAINER_PID --user -S 0 -G 0 -- prlimit --nofile=0:0 --pid \$AT_PID 2>/dev/null" \
+                "$FLEXGRAFT_BIN/mount-bind" "$(patiently "$(bind_request /made/data '"ids": "remap"')")"
+        assert_failure EMFILE
+        is "$(mounts_at /made/data)" 0
+        wait_until 5 assert_no_helper_processes
+        helper mount-list '{}'
+        assert_field .mounts '[]'
+        helper mount-bind "$(bind_request /made/data '"ids": "remap"')"
+        assert_success
+}
+
 # bats test_tags=kernel
 @test "nothing of the container is held open after a mount" {
         start_container plain

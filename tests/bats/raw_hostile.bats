@@ -96,6 +96,47 @@ check_window() {
 }
 
 # bats test_tags=kernel
+@test "what a container sets of its loop device, and what it discards, is its own" {
+        make_raw_device first
+        start_container plain
+        make_own_file
+        raw_of
+        local before
+        before=$(losetup --raw --noheadings --output LOG-SEC,DIO,BACK-FILE,SIZELIMIT "$DEVICE")
+        is "$(ioctls /disk rw configure /own change /own capacity size)" $'configure: EBUSY\nchange: EINVAL\ncapacity: done\nsize: 16777216'
+        ioctls /disk rw blocks direct
+        is "$(losetup --raw --noheadings --output LOG-SEC,DIO,BACK-FILE,SIZELIMIT "$DEVICE")" "$before" "the node's device"
+        is "$(on_device)" first
+        is "$(ioctls /disk rw zeroout)" "zeroout: done"
+        is "$(on_device)" ""
+        printf '%-512s' second | dd of="$DEVICE" conv=notrunc,fsync status=none
+        ioctls /disk rw discard erase >"$BATS_TEST_TMPDIR/discards"
+        [[ $(<"$BATS_TEST_TMPDIR/discards") == $'discard: '@(done|EOPNOTSUPP)$'\nerase: EOPNOTSUPP' ]]
+}
+
+# bats test_tags=kernel
+@test "the ioctls of other sorts of devices do not reach the node's through a raw device" {
+        make_raw_device first
+        start_container plain
+        raw_of
+        ioctls /disk rw foreign >"$BATS_TEST_TMPDIR/answers"
+        # as the loop driver answers what it does not know
+        is "$(sed -E 's/: (EINVAL|ENOTTY|EOPNOTSUPP)$/: unknown/' "$BATS_TEST_TMPDIR/answers")" \
+                $'scsi: unknown\nreservation: unknown\nnbd: unknown\nmapper: unknown\nnvme: unknown'
+}
+
+# bats test_tags=kernel
+@test "a container discards nothing of a raw device that it may only read, and configures nothing" {
+        make_raw_device first
+        start_container plain
+        make_own_file
+        raw_of '"readOnly": true'
+        is "$(ioctls /disk ro discard zeroout erase configure /own blocks direct capacity read)" \
+                $'discard: EBADF\nzeroout: EBADF\nerase: EBADF\nconfigure: EBUSY\nblocks: EPERM\ndirect: EPERM\ncapacity: EPERM\nread: first'
+        is "$(on_device)" first
+}
+
+# bats test_tags=kernel
 @test "a container cannot pass its loop device off as that of a volume" {
         driver_setup
         kubelet_attach victim type=loop size=8Mi

@@ -16,7 +16,14 @@
  *   tag             print the name
  *   clear           detach
  *   set FILE        attach FILE
+ *   configure FILE  attach FILE, with all settings at once
  *   change FILE     change the file behind a read-only loop device
+ *   blocks          set the size of blocks to 4096
+ *   direct          have the file read and written past the page cache
+ *   capacity        have it look how large the file is
+ *   discard, zeroout, erase
+ *                   discard 4 KiB at the beginning, have them zeroes, and discard them securely
+ *   foreign         the ioctls of SCSI, of persistent reservations, of nbd, of device-mapper and of NVMe, each a line
  *   read            print what the device begins with, up to a blank
  *   write           write "stolen" to the beginning
  *   size            print the size in bytes
@@ -27,8 +34,13 @@
 #include <fcntl.h>
 #include <linux/blkpg.h>
 #include <linux/capability.h>
+#include <linux/dm-ioctl.h>
 #include <linux/fs.h>
 #include <linux/loop.h>
+#include <linux/nbd.h>
+#include <linux/nvme_ioctl.h>
+#include <linux/pr.h>
+#include <scsi/sg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +83,71 @@ static int partition(int fd, int operation)
         return ioctl(fd, BLKPG, &argument);
 }
 
+static int configure(int fd, const char *path)
+{
+        int file = open(path, O_RDWR | O_CLOEXEC);
+        struct loop_config config = { .fd = (uint32_t)file };
+
+        return file < 0 ? -1 : ioctl(fd, LOOP_CONFIGURE, &config);
+}
+
+static int at_beginning(int fd, unsigned long request)
+{
+        uint64_t range[2] = { 0, 4096 };
+
+        return ioctl(fd, request, range);
+}
+
+static void reach_others(int fd)
+{
+        unsigned char inquiry[6] = { 0x12, 0, 0, 0, 36 };
+        unsigned char answer[36];
+        struct sg_io_hdr scsi = { .interface_id = 'S',
+                                  .cmdp = inquiry,
+                                  .cmd_len = sizeof inquiry,
+                                  .dxfer_direction = SG_DXFER_FROM_DEV,
+                                  .dxferp = answer,
+                                  .dxfer_len = sizeof answer };
+        struct pr_registration registration = { .new_key = 1 };
+        struct dm_ioctl mapper = { .version = { DM_VERSION_MAJOR }, .data_size = sizeof mapper };
+
+        say("scsi", ioctl(fd, SG_IO, &scsi));
+        say("reservation", ioctl(fd, IOC_PR_REGISTER, &registration));
+        say("nbd", ioctl(fd, NBD_DISCONNECT));
+        say("mapper", ioctl(fd, DM_REMOVE_ALL, &mapper));
+        say("nvme", ioctl(fd, NVME_IOCTL_ID));
+}
+
+static const struct {
+        const char *word;
+        unsigned long request;
+        unsigned long argument;
+} plain[] = {
+        { "blocks", LOOP_SET_BLOCK_SIZE, 4096 },
+        { "direct", LOOP_SET_DIRECT_IO, 1 },
+        { "capacity", LOOP_SET_CAPACITY, 0 },
+}, ranges[] = {
+        { "discard", BLKDISCARD, 0 },
+        { "zeroout", BLKZEROOUT, 0 },
+        { "erase", BLKSECDISCARD, 0 },
+};
+
+/* Whether the action is one of those above, and done with. */
+static int is_of_table(int fd, const char *action)
+{
+        for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+                if (strcmp(action, plain[i].word) == 0) {
+                        say(action, ioctl(fd, plain[i].request, plain[i].argument));
+                        return 1;
+                }
+        for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+                if (strcmp(action, ranges[i].word) == 0) {
+                        say(action, at_beginning(fd, ranges[i].request));
+                        return 1;
+                }
+        return 0;
+}
+
 int main(int argc, char **argv)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -89,6 +166,8 @@ int main(int argc, char **argv)
                 return 1;
         }
         for (char **action = argv + 3; *action; action++) {
+                if (is_of_table(fd, *action))
+                        continue;
                 if (strcmp(*action, "window") == 0)
                         say("window", ioctl(fd, LOOP_SET_STATUS64, &info));
                 else if (strcmp(*action, "shift") == 0) {
@@ -116,6 +195,10 @@ int main(int argc, char **argv)
                         say("set", with_file(fd, LOOP_SET_FD, *++action));
                 else if (strcmp(*action, "change") == 0 && action[1])
                         say("change", with_file(fd, LOOP_CHANGE_FD, *++action));
+                else if (strcmp(*action, "configure") == 0 && action[1])
+                        say("configure", configure(fd, *++action));
+                else if (strcmp(*action, "foreign") == 0)
+                        reach_others(fd);
                 else if (strcmp(*action, "read") == 0) {
                         if (read_beginning(fd) < 0)
                                 say("read", -1);
