@@ -658,7 +658,7 @@ count_calls() {
                         }
                 done
                 is "$(mounts_below /many)" "0 0"
-                assert_no_records
+                SWEEP_NUMBER=killed assert_no_records
                 assert_container_unchanged || { echo "after a kill at $point"; return 1; }
                 assert_node_unchanged
         done

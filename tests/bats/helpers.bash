@@ -559,8 +559,8 @@ index_entries() {
         find "$STATE_DIR/uses" ! -type d ! -name '.*' -printf '%P\n' | sort
 }
 
-#
-# After a sweep, whose calls were killed or failed, the index of uses may have entries of no record, until volume-reconcile.
+# assert_no_records: neither records nor entries. In a sweep, whose calls were killed or failed (SWEEP_NUMBER says so), the index of uses may
+# have entries of no record, until volume-reconcile.
 assert_no_records() {
         if [[ -n ${SWEEP_NUMBER:-} && -z $(records) && -n $(index_entries) ]]; then
                 helper volume-reconcile '{}'
