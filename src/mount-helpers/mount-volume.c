@@ -2,6 +2,7 @@
 /* mount-volume REQUEST - a volume by its name, into a running container. */
 #include "privileges/mount-volume.h"
 #include "inject/helper_main.h"
+#include "named/batch_begin.h"
 #include "named/keeper.h"
 #include "named/source_volume.h"
 
@@ -19,7 +20,7 @@ static const struct helper helper = {
                                             "  mount-volume '{\"container\": \"web\", \"volume\": \"db\", "
                                             "\"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
-                     .before_drop = source_volume_begin },
+                     .before_drop = batch_begin_for_volume },
         .kind = REQUEST_MOUNT_VOLUME,
         .keeper = &named_keeper,
         .sources = sources,

@@ -767,3 +767,13 @@ made_blocks() {
         assert_success
         is_away disk
 }
+
+@test "which helpers a request needs is read by a process without a capability and without a file" {
+        made db
+        start_container plain
+        at_syscall --at exit_group --run-output "$BATS_TEST_TMPDIR/seen" \
+                --run "grep -h '^CapEff\|^Seccomp:' /proc/\$AT_PID/status; ls /proc/\$AT_PID/fd" \
+                "$FLEXGRAFT_BIN/mount-volume" "{\"container\": $CONTAINER_PID, \"volume\": \"db\", \"target\": \"/data\"}"
+        assert_success
+        is "$(<"$BATS_TEST_TMPDIR/seen")" $'CapEff:\t0000000000000000\nSeccomp:\t2'
+}

@@ -54,6 +54,17 @@ refused() {
         is "$(jq .dryRun <<<"$json")" true
 }
 
+@test "a request can ask for remap with escaped letters: its helper is there" {
+        start_container plain
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\", \"ids\": \"\\u0072emap\", \"dryRun\": true}"
+        assert_success
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\", \"ids\": \"\\u0072emap\"}"
+        assert_success
+        assert_field .mount.idMapping remap
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+}
+
 @test "volumes are made, listed and deleted in words" {
         needs volume-create volume-list volume-delete volume-capacity
         helper volume-create db 1m --parameters preallocate=true --target-type=block

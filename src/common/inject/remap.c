@@ -17,7 +17,6 @@
 #include "base/fd.h"
 #include "base/fd_pass.h"
 #include "base/interrupt.h"
-#include "base/json.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
@@ -131,30 +130,15 @@ int remap_begin_mappable(int argc, char **argv, struct error *error)
         return remap_begin(argc, argv, error);
 }
 
-bool remap_read_request(int argc, char **argv, json_t **ret_request)
+/* A backslash may write a letter in another way. */
+static bool may_ask(const char *request)
 {
-        struct error ignored; /* request_parse() parses it again and reports its errors */
-
-        if (argc != 2)
-                return false;
-        if (strcmp(argv[1], "-") == 0)
-                return true;
-        (void)json_text_parse(argv[1], strlen(argv[1]), ret_request, &ignored);
-        return false;
-}
-
-bool remap_asked(const json_t *request)
-{
-        const char *ids = json_string_value(json_object_get(request, "ids"));
-
-        return ids != NULL && strcmp(ids, "remap") == 0;
+        return strcmp(request, "-") == 0 || strstr(request, "remap") != NULL || strchr(request, '\\') != NULL;
 }
 
 int remap_begin_for(int argc, char **argv, struct error *error)
 {
-        cleanup_json json_t *request = NULL;
-
-        return remap_read_request(argc, argv, &request) || remap_asked(request) ? remap_begin(argc, argv, error) : 0;
+        return argc == 2 && may_ask(argv[1]) ? remap_begin(argc, argv, error) : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)

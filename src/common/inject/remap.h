@@ -9,7 +9,6 @@
 #ifndef FLEXGRAFT_INJECT_REMAP_H
 #define FLEXGRAFT_INJECT_REMAP_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -20,21 +19,13 @@
 int remap_begin(int argc, char **argv, struct error *error);
 
 /*
- * remap_begin_for() - start it if the request has "ids": "remap", or is on standard input, which is read later.
- *
- * The argument is parsed here with all privileges, by the parser that parses it again without them. It is root's own:
- * only root gets this far.
+ * remap_begin_for() - start it if the request may have "ids": "remap", by its letters: it is parsed later, without privileges.
+ * So is one on standard input, for which it is started, too.
  */
 int remap_begin_for(int argc, char **argv, struct error *error);
 
 /* remap_begin_mappable() - the same for remap_mount_mappable() alone, whose daemon serves the node. */
 int remap_begin_mappable(int argc, char **argv, struct error *error);
-
-/* remap_read_request() - true: the request is on standard input; false: it is *ret_request, NULL if it is not JSON. */
-bool remap_read_request(int argc, char **argv, json_t **ret_request);
-
-/* remap_asked() - whether a request or an entry of one has "ids": "remap". */
-bool remap_asked(const json_t *request);
 
 /*
  * remap_mount() - start remap-daemon for a detached mount.

@@ -3,17 +3,22 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "inject/oci_hook.h"
 #include "inject/remap.h"
+#include "inject/request.h"
 #include "inject/source.h"
 #include "named/keeper.h"
 #include "named/source_volume.h"
+#include "process/unprivileged.h"
 #include "state/config.h"
 #include "state/policy.h"
+#include "state/volume_record.h"
 #include "state/wish.h"
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
@@ -26,25 +31,116 @@ struct needed {
         unsigned runs; /* VOLUME_RUNS_* */
 };
 
+/* Of a request, by a process without privileges, in memory that both have. */
+struct asked {
+        bool remap;
+        bool replaces; /* a volume that is replaced is detached */
+        bool all;      /* volumes that are not in names */
+        unsigned count;
+        char names[REQUEST_ENTRIES_MAX][VOLUME_NAME_MAX];
+};
+
+struct question {
+        const char *request;
+        bool batch; /* else one volume */
+        struct asked *asked;
+};
+
+/* ---- in the process without privileges. What is refused here the program refuses, too, with the reason. */
+
+static void note_volume(struct asked *asked, const json_t *value, bool replaces)
+{
+        const char *name = json_string_value(value);
+
+        asked->replaces = asked->replaces || replaces;
+        if (name != NULL && asked->count < REQUEST_ENTRIES_MAX &&
+            text_copy(asked->names[asked->count], sizeof asked->names[0], name))
+                asked->count++;
+        else
+                asked->all = true;
+}
+
 static bool is_of(const struct source_kind *kind, const char *type)
 {
         return strcmp(type, kind->word) == 0 || (kind->oci_types != NULL && text_among(type, kind->oci_types));
 }
 
-static void add_entry(struct needed *needed, const json_t *entry, bool replaces)
+static void note_entry(struct asked *asked, const json_t *entry, bool replaces)
 {
         const char *type = json_string_value(json_object_get(entry, "type"));
-        const char *name = json_string_value(json_object_get(entry, "volume"))
-                                   ?: json_string_value(json_object_get(entry, "source"));
+        const char *ids = json_string_value(json_object_get(entry, "ids"));
+        const json_t *name = json_object_get(entry, "volume") ?: json_object_get(entry, "source");
 
-        needed->remap = needed->remap || remap_asked(entry);
+        asked->remap = asked->remap || (ids != NULL && strcmp(ids, "remap") == 0);
         for (const struct source_kind *const *kind = source_kinds; type != NULL && *kind != NULL; kind++)
-                needed->remap = needed->remap || ((*kind)->remap == REMAP_FALLBACK && is_of(*kind, type));
-        if (type != NULL && is_of(&source_volume, type) &&
-            (replaces || json_is_true(json_object_get(entry, "replace"))))
-                needed->runs |= named_stage_runs();
+                asked->remap = asked->remap || ((*kind)->remap == REMAP_FALLBACK && is_of(*kind, type));
         if (type != NULL && is_of(&source_volume, type))
-                needed->runs |= name != NULL ? volume_by_name_runs(name) : VOLUME_RUNS_ALL;
+                note_volume(asked, name, replaces || json_is_true(json_object_get(entry, "replace")));
+}
+
+static void note_batch(struct asked *asked, const json_t *request)
+{
+        const json_t *mounts = json_object_get(request, "mounts");
+        const bool replaces = json_is_true(json_object_get(request, "replace"));
+        const json_t *entry;
+        size_t i;
+
+        if (json_is_object(mounts)) /* one alone */
+                note_entry(asked, mounts, replaces);
+        json_array_foreach (mounts, i, entry)
+                note_entry(asked, entry, replaces);
+        if (mounts == NULL && json_object_get(request, "wanted") != NULL) /* it is read with fewer privileges */
+                asked->remap = asked->all = true;
+}
+
+static unsigned read_request(void *argument)
+{
+        const struct question *question = argument;
+        cleanup_json json_t *request = NULL;
+        struct error ignored;
+
+        if (json_text_parse(question->request, strlen(question->request), &request, &ignored) < 0)
+                return 0;
+        if (question->batch)
+                note_batch(question->asked, request);
+        else
+                note_volume(question->asked, json_object_get(request, "volume"),
+                            json_is_true(json_object_get(request, "replace")));
+        return 0;
+}
+
+/* ---- in the program */
+
+static struct needed needed_for(const struct asked *asked)
+{
+        struct needed needed = { .remap = asked->remap, .runs = asked->replaces ? named_stage_runs() : 0 };
+        char name[VOLUME_NAME_MAX];
+
+        if (asked->all || asked->count > REQUEST_ENTRIES_MAX)
+                needed.runs |= VOLUME_RUNS_ALL;
+        for (unsigned i = 0; needed.runs != VOLUME_RUNS_ALL && i < asked->count; i++) {
+                (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, asked->names[i]);
+                needed.runs |= volume_by_name_runs(name);
+        }
+        return needed;
+}
+
+/* All of them if the request is on standard input, which cannot be read again, or cannot be asked about. */
+static struct needed ask(int argc, char **argv, bool batch)
+{
+        struct needed needed = { .remap = batch, .runs = VOLUME_RUNS_ALL };
+        struct question question = { .batch = batch };
+
+        if (argc != 2 || strcmp(argv[1], "-") == 0)
+                return needed;
+        question.request = argv[1];
+        question.asked = mmap(NULL, sizeof *question.asked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (question.asked == MAP_FAILED)
+                return needed;
+        if (unprivileged_ask(read_request, &question) == 0)
+                needed = needed_for(question.asked);
+        (void)munmap(question.asked, sizeof *question.asked); /* ours, whole */
+        return needed;
 }
 
 static int begin(const struct needed *needed, int argc, char **argv, struct error *error)
@@ -56,24 +152,15 @@ static int begin(const struct needed *needed, int argc, char **argv, struct erro
 
 int batch_begin_for_request(int argc, char **argv, struct error *error)
 {
-        cleanup_json json_t *request = NULL;
-        struct needed needed = {};
-        const json_t *mounts;
-        const json_t *entry;
-        bool replaces;
-        size_t i;
+        const struct needed needed = ask(argc, argv, /* batch= */ true);
 
-        if (remap_read_request(argc, argv, &request))
-                needed = (struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL };
-        mounts = json_object_get(request, "mounts");
-        replaces = json_is_true(json_object_get(request, "replace"));
-        if (json_is_object(mounts)) /* one alone */
-                add_entry(&needed, mounts, replaces);
-        json_array_foreach (mounts, i, entry) {
-                add_entry(&needed, entry, replaces);
-        }
-        if (mounts == NULL && json_object_get(request, "wanted") != NULL) /* it is read with fewer privileges */
-                needed = (struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL };
+        return begin(&needed, argc, argv, error);
+}
+
+int batch_begin_for_volume(int argc, char **argv, struct error *error)
+{
+        const struct needed needed = ask(argc, argv, /* batch= */ false);
+
         return begin(&needed, argc, argv, error);
 }
 

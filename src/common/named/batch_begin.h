@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_begin.h - which helper processes mount-batch and mount-hook start before they drop their privileges: that of
- * inject/remap.h, and those of volumes by name (volume/exec_helpers.h).
+ * batch_begin.h - which helper processes mount-batch, mount-hook and mount-volume start before they drop their privileges:
+ * that of inject/remap.h, and those of volumes by name (volume/exec_helpers.h). What a request says of it a process
+ * without privileges reads (process/unprivileged.h).
  */
 #ifndef FLEXGRAFT_NAMED_BATCH_BEGIN_H
 #define FLEXGRAFT_NAMED_BATCH_BEGIN_H
@@ -10,6 +11,9 @@
 
 /* batch_begin_for_request() - those that the entries may need; all of them if the request is on standard input. */
 int batch_begin_for_request(int argc, char **argv, struct error *error);
+
+/* batch_begin_for_volume() - those that the one volume of a request may need, and the one that it replaces. */
+int batch_begin_for_volume(int argc, char **argv, struct error *error);
 
 /*
  * batch_begin_by_policy() - those that may be needed by the kinds of mounts that policy.json lets annotations ask for;

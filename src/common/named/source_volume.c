@@ -294,15 +294,3 @@ const struct source_kind source_volume_raw = {
         .undo_ms = UNDO_MS,
         .release = release,
 };
-
-int source_volume_begin(int argc, char **argv, struct error *error)
-{
-        cleanup_json json_t *request = NULL;
-        const char *name =
-                remap_read_request(argc, argv, &request) ? NULL : json_string_value(json_object_get(request, "volume"));
-        unsigned runs = name != NULL ? volume_by_name_runs(name) : VOLUME_RUNS_ALL;
-
-        if (json_is_true(json_object_get(request, "replace"))) /* the volume that is replaced is detached */
-                runs |= named_stage_runs();
-        return volume_exec_helpers_begin_for(runs, argc, argv, error);
-}

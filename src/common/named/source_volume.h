@@ -14,10 +14,4 @@
 extern const struct source_kind source_volume;
 extern const struct source_kind source_volume_raw; /* its device itself: source_volume's check() selects it for "raw" */
 
-/*
- * source_volume_begin() - start the helpers that the request's volume may need (volume/exec_helpers.h); before
- * privileges_drop().
- */
-int source_volume_begin(int argc, char **argv, struct error *error);
-
 #endif
