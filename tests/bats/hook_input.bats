@@ -33,6 +33,18 @@ ask_text() {
         done
 }
 
+@test "what is wrong with an annotation's JSON is told as of a request" {
+        start_container plain-created
+        ask_text 'x'
+        refuses 2 "io.flexgraft.mounts: invalid JSON at line 1, column 1: '[' or '{' expected"
+        ask_text '[{"type": "tmpfs", "target": "/data"},]'
+        refuses 2 "io.flexgraft.mounts: invalid JSON at line 1, column 39: unexpected token near ']'"
+        ask_text '{"type": "tmpfs", "type": "bind"}'
+        refuses 2 "io.flexgraft.mounts: type: is given twice"
+        ask_text '{"options": [[[[[[[[1]]]]]]]]}'
+        refuses 2 "io.flexgraft.mounts: options: nested deeper than 8 levels"
+}
+
 @test "an entry that is not a mount's is refused, with the key" {
         local case
         start_container plain-created

@@ -59,23 +59,22 @@ static bool is_ours(const char *name)
         return text_starts(name, ANNOTATION) && (name[strlen(ANNOTATION)] == '\0' || name[strlen(ANNOTATION)] == '.');
 }
 
+/* The parser's refusal of the text that is what: the state, or an annotation. */
+static int fail_text(const char *subject, const char *what, struct error *error)
+{
+        const struct error refusal = *error;
+
+        return fail_because(error, EINVAL, OPERATION_PARSE, subject, "%.220s: %s", what, refusal.reason);
+}
+
 static int read_state(json_t **ret_state, struct error *error)
 {
-        char *text = malloc(STATE_MAX_BYTES + 1);
-        json_error_t parse;
-        ssize_t n;
+        int r = json_text_parse_stdin(STATE_MAX_BYTES, ret_state, error);
 
-        if (text == NULL)
-                return fail(error, ENOMEM, OPERATION_PARSE, "standard input");
-        n = file_read_fd(STDIN_FILENO, text, STATE_MAX_BYTES + 1);
-        *ret_state = n < 0 ? NULL : json_loadb(text, (size_t)n, 0, &parse);
-        free(text);
-        if (n == -EFBIG)
-                return fail_state("state", "is longer than 8 MiB", error);
-        if (n < 0)
-                return fail(error, (int)-n, OPERATION_PARSE, "standard input");
-        if (*ret_state == NULL)
-                return fail_state("state", parse.text, error);
+        if (r == -EINVAL)
+                return fail_text("state", "the container's state", error);
+        if (r < 0)
+                return r;
         return json_is_object(*ret_state) ? 0 : fail_state("state", "is no object", error);
 }
 
@@ -219,17 +218,18 @@ static int parse_annotation(struct oci_hook *hook, const char *name, json_t **re
 {
         const json_t *value = json_object_get(json_object_get(hook->state, "annotations"), name);
         json_t *parsed = json_object_get(hook->state, "flexgraft");
-        json_error_t parse;
+        char what[sizeof "annotation " + 200];
+        int r;
 
         if (!json_is_string(value))
                 return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: must be a string", name);
         if (json_string_length(value) > ANNOTATION_MAX_BYTES)
                 return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: longer than %zu KiB",
                                     name, ANNOTATION_MAX_BYTES / 1024);
-        *ret_mounts = json_loadb(json_string_value(value), json_string_length(value), JSON_REJECT_DUPLICATES, &parse);
-        if (*ret_mounts == NULL)
-                return fail_because(error, EINVAL, OPERATION_PARSE, name, "annotation %.200s: line %d, column %d: %.*s",
-                                    name, parse.line, parse.column, (int)strcspn(parse.text, "'"), parse.text);
+        (void)snprintf(what, sizeof what, "annotation %.200s", name);
+        r = json_text_parse(json_string_value(value), json_string_length(value), ret_mounts, error);
+        if (r < 0)
+                return r == -EINVAL ? fail_text(name, what, error) : r;
         if (parsed == NULL) {
                 parsed = json_array();
                 if (json_object_set_new(hook->state, "flexgraft", parsed) < 0)

@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_INJECT_REQUEST_H
 #define FLEXGRAFT_INJECT_REQUEST_H
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,8 +59,8 @@ struct request {
         const struct source_kind *source_kind;    /* the row of a mount's kind; NULL: it is no mount */
         const struct source_kind *const *sources; /* the kinds that it, or an entry of a batch, may be of; NULL: none */
         const struct volume_keeper *keeper;       /* of mount-remove, for volumes by name; NULL: none */
-        const void *said;                         /* a mount: its JSON object, borrowed: what "persist" keeps */
-        void *json;                               /* owns every string below */
+        const json_t *said;                       /* a mount: its JSON object, borrowed: what "persist" keeps */
+        json_t *json;                             /* owns every string below */
         struct container_reference container;
         bool has_container;
         const char *source; /* what is mounted, in the helper's own terms; "tmpfs" and "overlay" of themselves */

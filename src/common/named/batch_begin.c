@@ -87,8 +87,9 @@ static void note_batch(struct asked *asked, const json_t *request)
 
         if (json_is_object(mounts)) /* one alone */
                 note_entry(asked, mounts, replaces);
-        json_array_foreach (mounts, i, entry)
+        json_array_foreach (mounts, i, entry) {
                 note_entry(asked, entry, replaces);
+        }
         if (mounts == NULL && json_object_get(request, "wanted") != NULL) /* it is read with fewer privileges */
                 asked->remap = asked->all = true;
 }
