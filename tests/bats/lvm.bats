@@ -281,6 +281,16 @@ lvm_uuid() {
         is "$(volumes)" ''
 }
 
+@test "options that name a pool and no type mean the logical volume that volume-create made" {
+        install_driver flexgraft~flexgraft
+        create data 10000000
+        assert_success
+        kubelet_attach data pool=big
+        is "${DEVICES[data]}" "/dev/mapper/$GROUP-data"
+        kubelet_detach data
+        [[ ! -e /dev/mapper/$GROUP-data ]]
+}
+
 @test "a volume of Kubernetes' example driver works unchanged" {
         quietly lvcreate --size 16M --name vol1 "$GROUP"
         quietly lvchange --activate n "$GROUP/vol1"

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -135,13 +134,9 @@ static struct needed ask(int argc, char **argv, bool batch)
         if (argc != 2 || strcmp(argv[1], "-") == 0)
                 return needed;
         question.request = argv[1];
-        question.asked = mmap(NULL, sizeof *question.asked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (question.asked == MAP_FAILED)
-                return needed;
-        if (unprivileged_ask(read_request, &question) == 0)
-                needed = needed_for(question.asked);
-        (void)munmap(question.asked, sizeof *question.asked); /* ours, whole */
-        return needed;
+        question.asked = unprivileged_memory(sizeof *question.asked);
+        return question.asked != NULL && unprivileged_ask(read_request, &question) == 0 ? needed_for(question.asked)
+                                                                                        : needed;
 }
 
 static int begin(const struct needed *needed, int argc, char **argv, struct error *error)

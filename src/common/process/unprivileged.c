@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,4 +41,11 @@ int unprivileged_ask(unprivileged_function *function, void *argument)
                 if (errno != EINTR)
                         return -1;
         return end.si_code == CLD_EXITED && end.si_status != NO_ANSWER ? end.si_status : -1;
+}
+
+void *unprivileged_memory(size_t size)
+{
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        return memory == MAP_FAILED ? NULL : memory;
 }

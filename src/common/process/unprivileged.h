@@ -6,6 +6,8 @@
 #ifndef FLEXGRAFT_PROCESS_UNPRIVILEGED_H
 #define FLEXGRAFT_PROCESS_UNPRIVILEGED_H
 
+#include <stddef.h>
+
 /*
  * unprivileged_ask() - run function(argument) in a child that has a copy of our memory, no open file, no capability, and
  * a filter (row "parser" of privileges/privilege_table.h) that leaves it memory and the end.
@@ -15,5 +17,11 @@
  */
 typedef unsigned unprivileged_function(void *argument);
 int unprivileged_ask(unprivileged_function *function, void *argument);
+
+/*
+ * unprivileged_memory() - zeroes, in which the function can answer more: what it writes there is seen here, and may be
+ * anything, also text without its end. It lasts as long as the program. NULL: there is none.
+ */
+void *unprivileged_memory(size_t size);
 
 #endif

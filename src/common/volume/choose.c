@@ -6,6 +6,7 @@
 
 #include "volume/access.h"
 #include "volume/kinds.h"
+#include "volume/known_kind.h"
 #include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
@@ -14,19 +15,6 @@
 static bool is_only_unfinished(const struct volume_call *call)
 {
         return call->record.device[0] == '\0' && call->record.staged.dir == NULL && call->record.published_count == 0;
-}
-
-/* What volume-create made under this name. */
-static const struct volume_kind *kind_of_provisioned(const struct volume_call *call)
-{
-        cleanup_provision_record struct provision_record made = {};
-        const struct volume_kind *kind;
-        struct error ignored; /* provisioned_apply() meets it again */
-
-        if (provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) < 0)
-                return NULL;
-        kind = volume_kind_find(made.pool_type);
-        return kind != NULL && kind->pool_types != NULL ? kind : NULL;
 }
 
 int volume_choose_kind(struct volume_call *call, struct error *error)
@@ -39,7 +27,8 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         if (kind == NULL)
-                kind = of_record != NULL ? of_record : of_driver != NULL ? of_driver : kind_of_provisioned(call);
+                kind = volume_kind_known(call->config.state_dir, call->recorded ? call->record.kind : NULL, of_driver,
+                                         call->request->name);
         if (kind == NULL)
                 kind = volume_kind_guess(call->request);
         if (kind == NULL)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "state/config.h"
 #include "state/volume_record.h"
 #include "volume/kinds.h"
+#include "volume/known_kind.h"
 #include "volume/request.h"
 
 struct words {
@@ -20,6 +22,11 @@ struct words {
         int argc;
         char **argv;
         const struct volume_kind *of_driver;
+        char driver[VOLUME_DRIVER_MAX];
+        struct asked {
+                bool named;                 /* the options leave it to the volume's name */
+                char name[VOLUME_NAME_MAX]; /* written without privileges */
+        } * asked;
 };
 
 static unsigned begun; /* VOLUME_RUNS_* */
@@ -57,8 +64,10 @@ static unsigned ask_options(void *argument)
         if (volume_request_parse(&request, words->verb, words->argc, words->argv, &ignored) < 0 ||
             volume_kind_requested(&request, words->of_driver, &kind, &ignored) < 0)
                 return 0;
-        if (kind == NULL)
-                kind = words->of_driver != NULL ? words->of_driver : volume_kind_guess(&request);
+        if (kind == NULL) {
+                words->asked->named = text_copy(words->asked->name, sizeof words->asked->name, request.name);
+                kind = volume_kind_guess(&request);
+        }
         return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
 }
 
@@ -119,6 +128,26 @@ static bool clearly_none(const struct words *words)
         return typed;
 }
 
+/* What is known of the volume's name; guessed: what the options would say without it. */
+static unsigned of_name(const struct words *words, unsigned guessed)
+{
+        cleanup_volume_record struct volume_record record = {};
+        const struct volume_kind *kind;
+        char name[VOLUME_NAME_MAX];
+        struct config config;
+        struct error ignored; /* the verb meets it again */
+        int r;
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, words->asked->name);
+        if (config_load(&config, &ignored) < 0)
+                return 0;
+        r = volume_record_peek(config.state_dir, name, words->driver, &record, &ignored);
+        if (r < 0 && r != -ENOENT)
+                return runs_of_any(words->verb);
+        kind = volume_kind_known(config.state_dir, r == 0 ? record.kind : NULL, words->of_driver, name);
+        return kind != NULL ? runs_of(kind, words->verb) : guessed;
+}
+
 static unsigned of_options(struct words *words)
 {
         int answer;
@@ -130,8 +159,11 @@ static unsigned of_options(struct words *words)
                 return runs_of_any(words->verb); /* what is read once cannot be read again */
         if (clearly_none(words))
                 return 0;
-        answer = unprivileged_ask(ask_options, words);
-        return answer < 0 ? runs_of_any(words->verb) : (unsigned)answer;
+        words->asked = unprivileged_memory(sizeof *words->asked);
+        answer = words->asked == NULL ? -1 : unprivileged_ask(ask_options, words);
+        if (answer < 0)
+                return runs_of_any(words->verb);
+        return words->asked->named ? of_name(words, (unsigned)answer) : (unsigned)answer;
 }
 
 /* detach gets a name alone. */
@@ -139,15 +171,13 @@ static unsigned of_record(const struct words *words)
 {
         cleanup_volume_record struct volume_record record = {};
         const struct volume_kind *kind;
-        char driver[VOLUME_DRIVER_MAX];
         struct config config;
         struct error ignored; /* the verb meets it again */
         int r;
 
         if (words->argc < 2 || config_load(&config, &ignored) < 0)
                 return 0;
-        volume_driver_name(words->argv[0], driver);
-        r = volume_record_peek(config.state_dir, words->argv[1], driver, &record, &ignored);
+        r = volume_record_peek(config.state_dir, words->argv[1], words->driver, &record, &ignored);
         if (r == -ENOENT)
                 return words->of_driver != NULL ? runs_of(words->of_driver, words->verb) : 0;
         kind = r == 0 ? volume_kind_find(record.kind) : NULL;
@@ -213,10 +243,9 @@ int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
         struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
                                .argc = argc,
                                .argv = argv };
-        char driver[VOLUME_DRIVER_MAX];
 
-        volume_driver_name(argv[0], driver);
-        words.of_driver = volume_kind_of_driver(driver);
+        volume_driver_name(argv[0], words.driver);
+        words.of_driver = volume_kind_of_driver(words.driver);
         return volume_exec_helpers_begin_for(runs_for(&words), argc, argv, error);
 }
 
