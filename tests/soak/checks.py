@@ -110,6 +110,17 @@ def check_data(world):
 
 
 def check_volumes(world):
+    """A loop device that was detached while it was open goes when it is closed, also by the kernel, a moment later."""
+    for tries in range(20, -1, -1):
+        try:
+            return look_at_volumes(world)
+        except Violation:
+            if tries == 0:
+                raise
+            time.sleep(0.5)
+
+
+def look_at_volumes(world):
     sources, dirs = {}, collections.Counter()
     for record in records(world, "volumes"):
         if record["device"]:
