@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/layers: what each folder of src/ may include, and which calls are made in one place, is told when it is broken.
+# bats file_tags=text
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        TREE=$BATS_TEST_TMPDIR/tree
+        mkdir -p "$TREE/scripts" "$TREE"/src/{mount-helpers,flexdriver,volume-tools,node-tools,command,csi,remap,privileges} \
+                "$TREE"/src/common/{base,mount,inject,process}
+        cp "$FLEXGRAFT_REPO/scripts/layers" "$TREE/scripts/"
+        file common/inject/plan.h ''
+        file common/base/fd.h ''
+        local program
+        for program in mount-helpers/mount-bind flexdriver/init volume-tools/volume-list node-tools/host-check command/flexgraft csi/csi-driver; do
+                file "$program.c" "#include \"privileges/${program##*/}.h\""
+        done
+}
+
+# file NAME TEXT: a source.
+file() {
+        printf '%s\n' "$2" >"$TREE/src/$1"
+}
+
+layers() {
+        run --separate-stderr "$TREE/scripts/layers"
+}
+
+# refused TEXT: that, and no more.
+refused() {
+        layers
+        is "$status" 1
+        is "$stderr" "layers: $1"
+}
+
+@test "a tree that keeps the rules is told nothing" {
+        file common/inject/plan.c '#include "inject/plan.h"
+#include "base/fd.h"
+#include <stdio.h>'
+        layers
+        is "$status:$output$stderr" "0:"
+}
+
+@test "a folder that includes one above it is told" {
+        file common/mount/nfs.c '#include "inject/plan.h"'
+        refused "src/common/mount/nfs.c includes common/inject/plan.h, and common/mount may include: common/mount base process container"
+}
+
+@test "an include of ours in angle brackets is told" {
+        file common/base/fd.c '#include <inject/plan.h>'
+        refused "src/common/base/fd.c: ours is in quotes: #include <inject/plan.h>"
+}
+
+@test "a program that includes the privileges of another is told" {
+        file mount-helpers/mount-bind.c '#include "privileges/mount-batch.h"'
+        refused "src/mount-helpers/mount-bind.c includes privileges/mount-batch.h, the privileges of another program"
+}
+
+@test "a call outside its place is told, in whatever folder or header, and by number" {
+        file remap/work.c 'int work(void) { return setns(3, 0); }'
+        layers
+        [[ $status == 1 && $stderr == *"layers: remap/work: calls of setns|unshare belong into: process/namespace "* ]]
+        rm "$TREE/src/remap/work.c"
+        file common/base/fd.h 'static inline int work(void) { return syscall(SYS_setns, 3, 0); }'
+        layers
+        [[ $status == 1 && $stderr == *"layers: base/fd: calls of setns|unshare belong into: process/namespace "* ]]
+}
+
+@test "files that include each other are told" {
+        file common/inject/plan.h '#include "inject/order.h"'
+        file common/inject/order.h '#include "inject/plan.h"'
+        layers
+        [[ $status == 1 && $stderr == *"files include each other in a cycle:"*src/common/inject/order* ]]
+}
