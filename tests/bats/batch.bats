@@ -161,6 +161,19 @@ check_all_kinds() {
         check_all_kinds plain-nouserns
 }
 
+@test "an entry can ask for remap, however its letters are written" {
+        local ids
+        start_container plain
+        for ids in remap '\u0072emap'; do
+                batch "{\"type\": \"tmpfs\", \"target\": \"/made/tmp\"}, {\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/made/data\", \"ids\": \"$ids\"}"
+                assert_success
+                assert_field '[.mounts[].idMapping] | join(" ")' "none remap"
+                helper mount-remove "$(remove_request /made/data)"
+                helper mount-remove "$(remove_request /made/tmp)"
+                assert_success
+        done
+}
+
 @test "the reply has the mounts in the order given" {
         start_container plain
         batch "$(tmpfs /p/q/r), $(bind /b), $(tmpfs /p), $(tmpfs /p/q), $(bind /a)"

@@ -125,6 +125,38 @@ static struct needed needed_for(const struct asked *asked)
         return needed;
 }
 
+/* Whether the request has this string. Where it has a backslash, strings can be written in other ways, too. */
+static bool has_string(const char *request, const char *word)
+{
+        const size_t length = strlen(word);
+
+        for (; (request = strstr(request, word)) != NULL; request++)
+                if (request[-1] == '"' && request[length] == '"')
+                        return true;
+        return false;
+}
+
+static bool may_fall_back(const char *request, const struct source_kind *kind)
+{
+        bool may = has_string(request, kind->word);
+
+        for (const char *const *type = kind->oci_types; !may && type != NULL && *type != NULL; type++)
+                may = has_string(request, *type);
+        return may && kind->remap == REMAP_FALLBACK;
+}
+
+/* Whether the strings of a batch show, without a parser, that it has no volume by name; then they show the rest, too. */
+static bool clearly_without_volumes(const char *request, struct needed *ret_needed)
+{
+        if (request[0] == '\0' || strchr(request, '\\') != NULL || has_string(request + 1, source_volume.word) ||
+            has_string(request + 1, "wanted"))
+                return false;
+        *ret_needed = (struct needed){ .remap = has_string(request + 1, "remap") };
+        for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
+                ret_needed->remap = ret_needed->remap || may_fall_back(request + 1, *kind);
+        return true;
+}
+
 /* All of them if the request is on standard input, which cannot be read again, or cannot be asked about. */
 static struct needed ask(int argc, char **argv, bool batch)
 {
@@ -132,6 +164,8 @@ static struct needed ask(int argc, char **argv, bool batch)
         struct question question = { .batch = batch };
 
         if (argc != 2 || strcmp(argv[1], "-") == 0)
+                return needed;
+        if (batch && clearly_without_volumes(argv[1], &needed))
                 return needed;
         question.request = argv[1];
         question.asked = unprivileged_memory(sizeof *question.asked);
