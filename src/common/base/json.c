@@ -155,16 +155,37 @@ int json_text_parse(const char *text, size_t length, json_t **ret_value, struct 
         return parse_text(text, length, "the request", ret_value, error);
 }
 
+#define USUAL_BYTES ((size_t)64 * 1024) /* of a request: room that costs no system call */
+
+/* All of standard input. Gives ret_text, owned by the caller, also after a failure. Returns its length, or negative errno. */
+static ssize_t read_stdin(size_t maximum, char **ret_text)
+{
+        size_t size = maximum < USUAL_BYTES ? maximum + 1 : USUAL_BYTES;
+        char *larger;
+        ssize_t more;
+        ssize_t n;
+
+        *ret_text = malloc(size);
+        if (*ret_text == NULL)
+                return -ENOMEM;
+        n = file_read_fd(STDIN_FILENO, *ret_text, size);
+        if (n != -EFBIG || size > maximum)
+                return n;
+        larger = realloc(*ret_text, maximum + 1);
+        if (larger == NULL)
+                return -ENOMEM;
+        *ret_text = larger;
+        more = file_read_fd(STDIN_FILENO, larger + size, maximum + 1 - size);
+        return more < 0 ? more : (ssize_t)size + more;
+}
+
 int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error)
 {
         static const char source[] = "standard input";
-        char *text = malloc(maximum + 1);
-        ssize_t n;
+        char *text = NULL;
+        ssize_t n = read_stdin(maximum, &text);
         int r;
 
-        if (text == NULL)
-                return fail(error, ENOMEM, OPERATION_PARSE, source);
-        n = file_read_fd(STDIN_FILENO, text, maximum + 1);
         if (n == -EFBIG)
                 r = fail_because(error, EINVAL, OPERATION_PARSE, source, "%s is longer than %zu MiB", source,
                                  maximum >> 20);
