@@ -10,8 +10,8 @@
 
 static const struct program program = {
         .usage = { .name = "volume-delete",
-                   .about = "Give a volume back to its pool. A volume that is attached is refused; one that does not "
-                            "exist is no failure.",
+                   .about = "Give a volume back to its pool. A volume that is attached is refused; deleting a volume "
+                            "that does not exist succeeds.",
                    .options = usage_of_long,
                    .schema = &provision_schemas[PROVISION_DELETE],
                    .examples = "Example: volume-delete '{\"name\": \"db\"}'\n" },

@@ -4,15 +4,18 @@
 
 load helpers
 load container_to_container_helpers
+load driver_helpers
+load named_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
         bed_setup
         needs mount-bind mount-block mount-overlay mount-tmpfs mount-container-to-container mount-remove
+        IDS=.ids MOUNT=.mount           # where a request has "ids", and a reply its mount
 }
 
 teardown() {
-        bed_teardown
+        if [[ -n ${DRIVER:-} ]]; then driver_teardown; else bed_teardown; fi
 }
 
 # on_overlay DIR: DIR gets to be an overlay over what it was, as most engines' root directories are. Such cannot be id-mapped.
@@ -42,9 +45,9 @@ ids_in() {
 # none to one of IDS, which were tried already.
 follow() {
         local program=$1 request=$2 tried=("${@:3}") hint words word
-        helper "$program" "$(jq -c --arg ids "${tried[-1]}" '.ids = $ids' <<<"$request")"
+        helper "$program" "$(jq -c --arg ids "${tried[-1]}" "$IDS = \$ids" <<<"$request")"
         if [[ $status == 0 ]]; then
-                helper mount-remove "{\"id\": $(jq .mount.id <<<"$json"), \"force\": true}"
+                helper mount-remove "{\"id\": $(jq "$MOUNT.id" <<<"$json"), \"force\": true}"
                 assert_success
                 return
         fi
@@ -134,4 +137,31 @@ follow_all() {
         assert_failure EINVAL
         follow_all mount-overlay "$request" auto idmapped userns remap host
         follow_all mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}" auto idmapped userns remap host
+}
+
+@test "for an image, each hint leads to a mount" {
+        local type image=$BATS_TEST_TMPDIR/image
+        start_container plain
+        for type in ext4 squashfs; do
+                make_device "$type"
+                cp --sparse=always "$IMAGE" "$image"
+                follow_all mount-image "{\"container\": $CONTAINER_PID, \"source\": \"$image\", \"target\": \"/data\", \"readOnly\": true}" \
+                        auto idmapped userns remap host
+        done
+}
+
+@test "for a volume by name, each hint leads to a mount" {
+        driver_setup
+        needs mount-volume volume-create
+        made db
+        start_container plain
+        follow_all mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"db\", \"target\": \"/data\"}" auto idmapped host
+}
+
+@test "for an entry of a batch, each hint leads to a mount" {
+        start_container plain
+        on_overlay "$SOURCE"
+        IDS='.mounts[0].ids' MOUNT='.mounts[0]'
+        follow_all mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data\"}]}" \
+                auto idmapped userns remap host
 }

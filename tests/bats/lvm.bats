@@ -222,6 +222,52 @@ lvm_uuid() {
         is "$(blkid -p -o value -s TYPE "/dev/$GROUP/data" || :)" '' "signature"
 }
 
+# disks_with WORD: how many of the group's have it.
+disks_with() {
+        sync
+        grep -c "$1" "$BATS_TEST_TMPDIR"/disk.{0,1,2} | grep -cv ':0$'
+}
+
+# ephemeral WORD [OPTION]...: the life of an ephemeral volume in which a pod writes that word.
+ephemeral() {
+        local dir
+        dir=$(pod_dir scratch)
+        make_dir "$dir"
+        call mount "$dir" "$(spec scratch ephemeral=true pool=big size=16Mi "${@:2}")"
+        succeeded || return 1
+        yes "$1" | dd of="$dir/file" bs=1M count=4 iflag=fullblock conv=fsync status=none
+        call unmount "$dir"
+        succeeded && is "$(volumes)" ''
+}
+
+@test "what a pod wrote to an ephemeral volume is erased with it, unless eraseAfter is false in its options or its profile" {
+        install_driver flexgraft~flexgraft
+        ephemeral secret
+        is "$(disks_with secret)" 0
+        ephemeral open eraseAfter=false
+        is "$(disks_with open)" 1
+        profile keeps '{"eraseAfter": "false"}'
+        ephemeral profiled profile=keeps
+        is "$(disks_with profiled)" 1
+        ephemeral hidden profile=keeps eraseAfter=true
+        is "$(disks_with hidden)" 0
+}
+
+@test "a volume whose profile says not to erase it is not, unless volume-create says so" {
+        profile keeps '{"eraseAfter": "false"}'
+        local word
+        for word in open secret; do
+                create data $((2 * EXTENT)) "\"profile\": \"keeps\"$([[ $word == open ]] || echo ', "eraseAfter": true')"
+                assert_success
+                quietly lvchange --activate y "$GROUP/data"
+                yes "$word" | dd of="/dev/$GROUP/data" bs=1M count=8 iflag=fullblock conv=fsync status=none
+                quietly lvchange --activate n "$GROUP/data"
+                delete data
+                assert_success
+                is "$(disks_with "$word")" "$([[ $word == open ]] && echo 1 || echo 0)"
+        done
+}
+
 @test "volume-delete tells how many bytes of a volume it has erased" {
         local size=$((2 * EXTENT)) line
         create data "$size"

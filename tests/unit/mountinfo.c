@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <jansson.h>
 #include <sys/sysmacros.h>
 
 #include "mount/mountinfo.h"
@@ -103,6 +104,91 @@ static void a_backslash_without_three_octal_digits_is_kept(void **state)
         assert_string_equal(table.mount_point, "/a\\3\377\3779\\089");
 }
 
+/* What libmount makes of the file, by findmnt(8); NULL without findmnt. */
+static json_t *ask_libmount(const char *file)
+{
+        char command[256];
+        json_t *answer;
+        FILE *pipe;
+
+        (void)snprintf(command, sizeof command,
+                       "findmnt --tab-file %s --json --list --nofsroot --nocanonicalize "
+                       "--output ID,MAJ:MIN,FSTYPE,SOURCE,TARGET,FS-OPTIONS 2>/dev/null",
+                       file);
+        pipe = popen(command, "re");
+        assert_non_null(pipe);
+        answer = json_loadf(pipe, 0, NULL);
+        (void)pclose(pipe);
+        return answer;
+}
+
+static void assert_same(const json_t *line, const char *key, const char *ours)
+{
+        const char *theirs = json_string_value(json_object_get(line, key));
+
+        assert_string_equal(ours, theirs != NULL ? theirs : "");
+}
+
+/* Line by line. Returns how many there are. */
+static size_t compare(const char *directory)
+{
+        cleanup_mount_table struct mountinfo table;
+        char path[96];
+        int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        json_t *answer;
+        json_t *line;
+        size_t i;
+
+        (void)snprintf(path, sizeof path, "%s/mountinfo", directory);
+        answer = ask_libmount(path);
+        if (answer == NULL)
+                skip();
+        assert_int_equal(mountinfo_open(&table, fd), 0);
+        (void)close(fd);
+        json_array_foreach (json_object_get(answer, "filesystems"), i, line) {
+                char number[32];
+
+                assert_true(mountinfo_next(&table));
+                assert_int_equal(table.id, json_integer_value(json_object_get(line, "id")));
+                (void)snprintf(number, sizeof number, "%u:%u", major(table.device), minor(table.device));
+                assert_same(line, "maj:min", number);
+                assert_same(line, "fstype", table.type);
+                assert_same(line, "source", table.source);
+                assert_same(line, "target", table.mount_point);
+                assert_same(line, "fs-options", table.options);
+        }
+        assert_false(mountinfo_next(&table));
+        json_decref(answer);
+        return i;
+}
+
+static void libmount_sees_the_same_on_this_machine(void **state)
+{
+        (void)state;
+        assert_true(compare("/proc/self") > 0);
+}
+
+/* Each field made of pieces that are escaped, look like escapes, or like the ends of fields. */
+static void libmount_sees_the_same_in_odd_tables(void **state)
+{
+        static const char *const pieces[] = { "a",        "\\040", "\\134", "\\011",    "\\012", "-",
+                                              "\\134040", "#",     ":",     "\303\244", "\"" };
+        enum { COUNT = sizeof pieces / sizeof pieces[0] };
+        char path[96];
+        FILE *file;
+
+        (void)state;
+        (void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+        file = fopen(path, "we");
+        assert_non_null(file);
+        for (unsigned i = 0; i < COUNT * COUNT; i++)
+                assert_true(fprintf(file, "%u 1 0:%u / /m%s%s rw,relatime%s - type%u s%s%s rw,x=%s\n", i + 10, i % 256,
+                                    pieces[i % COUNT], pieces[i / COUNT], i % 2 != 0 ? " shared:3 master:4" : "", i,
+                                    pieces[i / COUNT], pieces[i % COUNT], i % 3 != 0 ? "1" : "a:b") > 0);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(compare(dir), COUNT * COUNT);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -111,6 +197,8 @@ int main(void)
                 cmocka_unit_test(a_name_with_a_dash_in_it_does_not_end_the_optional_fields),
                 cmocka_unit_test(a_line_that_is_cut_ends_the_table),
                 cmocka_unit_test(a_backslash_without_three_octal_digits_is_kept),
+                cmocka_unit_test(libmount_sees_the_same_on_this_machine),
+                cmocka_unit_test(libmount_sees_the_same_in_odd_tables),
         };
 
         return cmocka_run_group_tests_name("mountinfo", tests, make_directory, remove_directory);

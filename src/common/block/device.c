@@ -377,6 +377,6 @@ int block_device_check_unused(const struct block_device *device, struct error *e
         if (fd < 0 && errno == EBUSY)
                 return fail_because(
                         error, EBUSY, "find device", device->path,
-                        "the device is in use on the node: mounted, part of something, or opened exclusively");
+                        "the device is in use on the node: mounted, part of RAID or LVM, or opened exclusively");
         return fd < 0 ? fail(error, errno, "open", device->path) : 0;
 }

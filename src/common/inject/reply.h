@@ -29,7 +29,7 @@ int inject_reply_failure_in(const struct request *request, const struct request 
 /* inject_reply_complaint() - a failure for people and logs, on standard error, where standard output is not ours. */
 int inject_reply_complaint(const char *program, const struct request *request, const struct error *error);
 
-/* inject_reply_usage() - the same for a call that is no call. */
+/* inject_reply_usage() - the same for wrong arguments. */
 int inject_reply_usage(const char *program, const char *complaint);
 
 #endif

@@ -71,7 +71,7 @@ static int oci_kind(struct request *entry, const json_t *value, struct error *er
                 }
         if (kind == NULL)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "type",
-                                    "type: \"%.64s\" cannot be put into a container that is made already",
+                                    "type: \"%.64s\" cannot be mounted in a running container",
                                     type != NULL ? type : "");
         set_kind(entry, kind);
         return 0;
@@ -137,7 +137,7 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
                 if (strcmp(key, "type") == 0)
                         continue;
                 if (strcmp(key, "timeoutSeconds") == 0 || strcmp(key, "dryRun") == 0)
-                        return json_value_refuse(error, key, "is said once, for the whole batch");
+                        return json_value_refuse(error, key, "belongs to the batch, not to an entry");
                 if ((r = request_key_take(entry, key, part, error)) < 0)
                         return r;
         }

@@ -278,7 +278,7 @@ static int take_create(void *object, const char *key, const json_t *value, struc
 #define CONTAINER_OBJECTS                                                                                              \
         "{\"pid\": N}, {\"id\": S, \"runtime\": S, \"user\": N}, {\"pod\": \"namespace/name\", \"container\": S}, "    \
         "{\"unit\": S} or {\"procDir\": S}"
-#define IDS_HELP "whose ids owners are shown as"
+#define IDS_HELP "how file owners are mapped"
 #define FIELD(field) .offset = offsetof(struct request, field)
 #define WITHOUT_SIDES (REQUEST_IN_CONTAINER | REQUEST_MOUNT_REMOVE)
 #define EVERYWHERE (REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE | REQUEST_MOUNT_LIST | REQUEST_MOUNT_BATCH)
@@ -321,23 +321,20 @@ static const struct key keys[] = {
           .help = "absolute path as the container sees it, together with container" },
         { "mounts", REQUEST_MOUNT_BATCH, 0, KEY_OWN, .spelling = SPELLED_OBJECTS,
           .help = "at most 256 entries, each the request of another helper with a \"type\" (that of mount-bind is "
-                  "bind), "
-                  "or an entry of an OCI configuration's \"mounts\" (destination, type, source, options)" },
+                  "bind), or an entry of an OCI configuration's \"mounts\" (destination, type, source, options)" },
         { "raw", REQUEST_MOUNT_BLOCK, 0, KEY_BOOLEAN, FIELD(raw),
           .help = "true: the device itself, usable by the container's root; the target is a file" },
         { "raw", REQUEST_MOUNT_VOLUME, 0, KEY_BOOLEAN, FIELD(raw),
           .help = "true: its device itself, of a volume with targetType block; the target is a file" },
         { "partition", REQUEST_MOUNT_IMAGE, 0, KEY_OWN, .take = take_partition, .schema = request_schema_partition,
           .help = "which one: its number, its name or its filesystem's label, or PARTLABEL=, PARTUUID=, LABEL= or "
-                  "UUID= "
-                  "and its value; the only one if absent; 0: the whole image" },
+                  "UUID= and its value; the only one if absent; 0: the whole image" },
         { "fsType", REQUEST_ON_DEVICE, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, FIELD(fs_type),
           .help = "ext4, xfs, btrfs, erofs, squashfs, ...; probed if absent" },
         { "create", REQUEST_MOUNT_VOLUME, 0, KEY_OBJECT, .take = take_create, .members = &create_table,
           .spelling = SPELLED_MEMBERS,
           .help = "{\"size\": \"10g\", \"pool\": P, \"profile\": F}: make the volume if there is none; pool and "
-                  "profile "
-                  "may be left out" },
+                  "profile may be left out" },
         { "fsType", REQUEST_MOUNT_VOLUME, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, FIELD(fs_type),
           .help = "ext4, xfs or btrfs, made on a blank volume; ext4 if the volume says nothing else" },
         { "size", REQUEST_MOUNT_TMPFS, 0, KEY_SIZE_SHARE, .take = take_fs_size,
@@ -364,10 +361,9 @@ static const struct key keys[] = {
         { "options", REQUEST_ON_DEVICE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY, 0, KEY_OWN,
           .take = take_options, .schema = request_schema_options, .spelling = SPELLED_COMMAS,
           .help = "options of the mount and of the filesystem, a string with commas or an array; nosuid and nodev "
-                  "apply "
-                  "unless suid or dev is given" },
+                  "apply unless suid or dev is given" },
         { "propagation", REQUEST_MOUNTS, 0, KEY_WORD, .words = propagation_words, .take = take_propagation,
-          .preset = "private", .help = "whether later mounts below the target travel" },
+          .preset = "private", .help = "mount propagation (mount_namespaces(7))" },
         { "ids", REQUEST_ON_DEVICE | REQUEST_MOUNT_NFS, 0, KEY_WORD, .words = ids_words, .take = take_ids,
           .preset = "auto", .help = IDS_HELP },
         { "ids", REQUEST_MOUNT_BIND, 0, KEY_WORD, .words = ids_of_bind, .take = take_ids, .preset = "auto",

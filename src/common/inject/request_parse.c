@@ -37,11 +37,11 @@ static int finish(struct request *request, struct error *error)
                 return request_rules_apply(request, error);
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&
             (!request->has_container || request->target[0] == '\0'))
-                return json_value_refuse(error, "id", "is missing (or \"container\" and \"target\")");
+                return json_value_refuse(error, "id",
+                                         "is missing: give either \"id\", or \"container\" and \"target\"");
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id != NULL &&
             (request->has_container || request->target[0] != '\0'))
-                return json_value_refuse(error, "id",
-                                         "is enough: \"container\" and \"target\" belong to the other way to say it");
+                return json_value_refuse(error, "id", "cannot be combined with \"container\" and \"target\"");
         return 0;
 }
 

@@ -12,19 +12,18 @@ int request_policy_check(const struct policy *policy, const struct request *requ
 
         if (policy->section == NULL)
                 return fail_because(error, EACCES, "check policy", kind->word,
-                                    "%s does not allow it: without it, or without this section in it, nothing is",
-                                    policy->path);
+                                    "%s has no section \"annotations\": annotations may mount nothing", policy->path);
         if (!policy_lists(policy, "kinds", kind->word))
                 return policy_forbid(policy, kind->word, "kinds", error);
         if (kind->check_policy != NULL && (r = kind->check_policy(request, policy, error)) < 0)
                 return r;
         /* a superblock that the container owns gives its root more than files: whoever wants that says so as root */
         if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
-                return fail_because(error, EACCES, "check policy", "ids", "%s cannot allow \"ids\" of this sort",
-                                    policy->path);
+                return fail_because(error, EACCES, "check policy", "ids",
+                                    "only root may ask for \"ids\" of this sort; %s cannot allow it", policy->path);
         if (request->replace) /* what is there may be root's */
-                return fail_because(error, EACCES, "check policy", "replace", "%s cannot allow \"replace\"",
-                                    policy->path);
+                return fail_because(error, EACCES, "check policy", "replace",
+                                    "only root may ask for \"replace\"; %s cannot allow it", policy->path);
         return policy_check_options(policy, &request->options, kind->harmless_options,
                                     /* device_file= */ kind->allow != NULL, error);
 }

@@ -137,7 +137,7 @@ static int check(struct request *request, struct error *error)
                 return json_value_refuse(error, "source", "must be \"host:/path\" or \"[IPv6 address]:/path\"");
         if (r < 0)
                 return json_value_refuse(error, "server",
-                                         "must be a host's name or address, and \"share\" a path of its");
+                                         "must be a host name or address, and \"share\" an absolute path on it");
         request->source = request->source_text = strdup(export.source);
         if (request->source == NULL)
                 return fail(error, ENOMEM, OPERATION_PARSE, "source");
@@ -145,9 +145,10 @@ static int check(struct request *request, struct error *error)
                 for (size_t j = 0; j < sizeof unmeant / sizeof unmeant[0]; j++)
                         if (text_starts(request->options.fs_options[i], unmeant[j]) &&
                             (j == 0 || request->options.fs_options[i][2] == '\0'))
-                                return json_value_refuse(error, "options",
-                                                         j == 0 ? "\"mounthost\" is a name: give \"mountaddr\""
-                                                                : "\"bg\": nothing goes on in the background here");
+                                return json_value_refuse(
+                                        error, "options",
+                                        j == 0 ? "\"mounthost\" is a name: give \"mountaddr\""
+                                               : "\"bg\" is not supported: mounts are made in the foreground");
         return 0;
 }
 

@@ -117,7 +117,7 @@ int mount_options_add(struct mount_options *options, const char *option, struct 
                         break;
                 case REFUSED:
                         return fail_because(error, EINVAL, OPERATION_PARSE, "options",
-                                            "options: \"%s\" is not possible here", option);
+                                            "options: option \"%s\" is not supported", option);
                 }
                 return 0;
         }

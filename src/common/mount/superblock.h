@@ -42,8 +42,8 @@ int superblock_create(int context_fd, const char *source, struct error *error);
 
 /*
  * superblock_create_on() - all of it for a filesystem on a block device: its source, its options, read-only or not,
- * made or shared. A filesystem may say of itself that errors on it shall stop the whole machine ("tune2fs -e panic"),
- * and what is on the disk may be a container's own work: an ext4 is told otherwise, unless the options do.
+ * made or shared. ext4 can have errors=panic ("tune2fs -e panic"), which stops the whole machine, and what is on the disk
+ * may be a container's own work: errors=remount-ro is passed unless the options have errors=.
  *
  * Errors: EOPNOTSUPP the filesystem may be on other devices, too; those of superblock_create().
  */

@@ -65,7 +65,7 @@ int target_make(const struct container *container, struct target *target, bool d
  * they are empty and unused. What the container put there meanwhile, or mounted there, stays.
  *
  * Gives:   ret_left, how many of them are left, from the first on; also after an error.
- * Errors:  EIO, ENOMEM, ...; that something is in use, read-only or protected is none.
+ * Errors:  EIO, ENOMEM, ...; not an error: in use, read-only or protected.
  */
 int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
                   unsigned *ret_left, struct error *error);

@@ -63,11 +63,10 @@ static const struct key keys[] = {
           .help = "filesystem that it is formatted with when it is first used" },
         { "parameters", CREATE, 0, KEY_STRINGS, FIELD(parameters),
           .help = "object of strings; eraseAfter and kataContainers (true, false); loop: preallocate (true, false); "
-                  "lvm: type (linear, striped, mirror, raid1, "
-                  "raid5, raid6, raid10, thin), stripes, mirrors, stripesize, thinpool, snapshotsize; pmem: usage "
-                  "(AppDirect, FileIO); directory: mode, uid, gid; nfs: names of Kubernetes for subDir; in place of a "
-                  "pool "
-                  "server and share, with subDir, mountPermissions, onDelete, mountOptions" },
+                  "lvm: type (linear, striped, mirror, raid1, raid5, raid6, raid10, thin), stripes, mirrors, "
+                  "stripesize, thinpool, snapshotsize; pmem: usage (AppDirect, FileIO); directory: mode, uid, gid; "
+                  "nfs: names of Kubernetes for subDir; in place of a pool server and share, with subDir, "
+                  "mountPermissions, onDelete, mountOptions" },
         { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
           .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",
@@ -91,8 +90,7 @@ static const struct key keys[] = {
           .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
           .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
-                  "reuse; "
-                  "if absent, what volume-create was given" },
+                  "reuse; if absent, what volume-create was given" },
         { "only", DELETE, 0, KEY_WORD, .words = kept_apart, FIELD(only),
           .help = "delete it only if it is that; what is not counts as absent" },
         { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target),

@@ -53,7 +53,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
             !job->kind->no_device && strcmp(record.reclaim_policy, "retain") != 0 &&
             record.size_bytes > TIDY_ERASE_MAX_BYTES)
                 return fail_because(error, EBUSY, "delete volume", name,
-                                    "%llu bytes are still to be overwritten, which volume-delete has the time for",
+                                    "%llu bytes are not overwritten yet; run volume-delete to finish",
                                     (unsigned long long)record.size_bytes);
         if ((r = job_lock_pool(job, error)) < 0)
                 return r;

@@ -215,7 +215,7 @@ int volume_detach_recorded(struct volume_call *call, struct error *error)
                 return r; /* its record says where it is */
         if ((r = take_pod_devices(call, error)) < 0)
                 return r;
-        if (attached == 0 && call->kind->wakes && (r = call->kind->detach(call, error)) < 0)
+        if (attached == 0 && call->kind->activates_early && (r = call->kind->detach(call, error)) < 0)
                 return r;
         unformatted = call->record.formatting[0] == '\0';
         if (attached > 0 && (r = detach_device(call, &unformatted, error)) < 0)

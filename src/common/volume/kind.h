@@ -53,12 +53,12 @@ struct volume_kind {
         const struct hint *hints; /* what to do about failures of this kind alone; NULL: nothing */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
 
-        need_set needs;    /* what the node must have for it, as host-check says */
-        bool needs_policy; /* policy.json must allow it: without a word there it is forbidden */
-        bool node_device;  /* the device is the node's: any process of the node may use it at any time */
-        bool direct;       /* a filesystem that supports DAX is mounted with it */
-        bool wakes;        /* attach may be killed with the device active and not yet in the record */
-        bool tagged;       /* the kernel knows whose the device is: it is found without a record */
+        need_set needs;       /* what the node must have for it, as host-check says */
+        bool needs_policy;    /* policy.json must allow it: without a word there it is forbidden */
+        bool node_device;     /* the device is the node's: any process of the node may use it at any time */
+        bool direct;          /* a filesystem that supports DAX is mounted with it */
+        bool activates_early; /* attach activates the device before the record names it */
+        bool tagged;          /* the kernel knows whose the device is: it is found without a record */
 
         /* where in its image, which a virtual machine maps, the device begins; NULL: there is no machine, and it is at the
          * beginning */

@@ -68,7 +68,7 @@ static const struct volume_option options[] = {
         { .key = "server", .help = "host name or address of the server" },
         { .key = "share", .help = "path of the export on the server; it may lack the first slash" },
         { .key = "path", .help = "the same as \"share\"" },
-        { .key = "source", .help = "both, as \"host:/path\"" },
+        { .key = "source", .help = "server and share in one, \"host:/path\"" },
         {},
 };
 

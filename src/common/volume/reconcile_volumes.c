@@ -99,7 +99,8 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
         struct block_device device;
         int r = call->kind->look == NULL ? 0 : call->kind->look(call, &error);
 
-        if (r == 0 && call->kind->wakes && !round->reconcile->dry_run && (r = call->kind->detach(call, &error)) < 0) {
+        if (r == 0 && call->kind->activates_early && !round->reconcile->dry_run &&
+            (r = call->kind->detach(call, &error)) < 0) {
                 reconcile_problem(round->reconcile, call->record.name, &error);
                 return r;
         }
