@@ -483,6 +483,45 @@ ephemeral() {
         assert_success
 }
 
+@test "a logical volume whose raw device a container has is in use: it is not detached, staged, deleted or recycled" {
+        create data 10000000
+        assert_success
+        kubelet_attach data
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        call detach data "$NODE"
+        assert_refused "in use by container" "pid $CONTAINER_PID" /disk
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "$(spec data)"
+        assert_refused "in use by container" /disk
+        delete data
+        assert_failure EBUSY
+        delete data '"reclaimPolicy": "recycle"'
+        assert_failure EBUSY
+        [[ -e /dev/mapper/$GROUP-data ]]
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
+@test "options that name another volume or group than the attached one are refused, and both are named" {
+        quietly lvcreate --size 16M --name vol1 "$GROUP"
+        quietly lvcreate --size 16M --name vol2 "$GROUP"
+        quietly lvchange --activate n "$GROUP"
+        kubelet_attach pv volumeID=vol1 "volumegroup=$GROUP"
+        call attach "$(spec pv volumeID=vol2 "volumegroup=$GROUP")" "$NODE"
+        assert_refused "$GROUP/vol1" "$GROUP/vol2"
+        call attach "$(spec pv volumeID=vol1 volumegroup=elsewhere)" "$NODE"
+        assert_refused "$GROUP/vol1" elsewhere/vol1
+        make_dir "$(global_dir pv)"
+        call mountdevice "$(global_dir pv)" "${DEVICES[pv]}" "$(spec pv volumeID=vol2 "volumegroup=$GROUP")"
+        assert_refused "$GROUP/vol1" "$GROUP/vol2"
+        kubelet_detach pv
+}
+
 @test "volume-reconcile puts a volume to sleep that is of before a reboot, and leaves one that is in use" {
         create data $((16 << 20))
         assert_success

@@ -28,16 +28,17 @@ teardown() {
         nfs_teardown remap_teardown
 }
 
-# two_clients VERSION: containers A and B, each with the export at /data. B is the current one, and has a session.
+# two_clients VERSION: containers A and B, each with the export at /data. B is the current one, and has a session. CONTROL=yes: NFS as it is,
+# in containers without a user namespace.
 two_clients() {
         local base
         A=
         for base in 100000 200000; do
-                remap_container plain "$base"
+                remap_container "plain${CONTROL:+-nouserns}" "$base"
                 install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
                 join_server
                 [[ $1 != 3,lock ]] || begin_lock_services
-                mount_nfs "\"ids\": \"remap\", \"options\": \"vers=$1\""
+                mount_nfs "\"ids\": \"$([[ -n ${CONTROL:-} ]] && echo host || echo remap)\", \"options\": \"vers=$1\""
                 A=${A:-$CONTAINER_PID}
         done
         B=$CONTAINER_PID
@@ -159,7 +160,7 @@ check_counting() {
 # check_sqlite VERSION
 check_sqlite() {
         two_clients "$1"
-        sqlite_storm "$A" "$B" /data/base.db "${FLEXGRAFT_SQLITE_SECONDS:-20}"
+        sqlite_storm "$A" "$B" /data/base.db "${FLEXGRAFT_SQLITE_SECONDS:-60}"
         is "$(sqlite_look "$EXPORTED/base.db")" ok
 }
 
@@ -172,8 +173,19 @@ check_sqlite() {
         check_opening 4.0
 }
 
+@test "over NFS 4.1, what was written and closed is there whole when the file is opened" {
+        check_opening 4.1
+}
+
 @test "over NFS 4.2, what was written and closed is there whole when the file is opened" {
         check_opening 4.2
+}
+
+@test "NFS as it is, 3, 4.1 and 4.2, has what was written and closed when the file is opened: these tests ask for no more" {
+        local version
+        for version in 3 4.1 4.2; do
+                CONTROL=yes check_opening "$version"
+        done
 }
 
 @test "over NFS 3, a file that one container removes or replaces is gone for others while its kernel remembers it" {
@@ -193,8 +205,19 @@ check_sqlite() {
         check_locking 4.0
 }
 
+@test "over NFS 4.1, who gets a lock sees the size and the content that the file has by then" {
+        check_locking 4.1
+}
+
 @test "over NFS 4.2, who gets a lock sees the size and the content that the file has by then" {
         check_locking 4.2
+}
+
+@test "NFS as it is, 4.1 and 4.2, shows who gets a lock the size and the content by then: these tests ask for no more" {
+        local version
+        for version in 4.1 4.2; do
+                CONTROL=yes check_locking "$version"
+        done
 }
 
 # bats test_tags=kernel_too

@@ -322,6 +322,24 @@ namespaces() { # [REGION]
 
 # ---- a volume group of the region's
 
+@test "a volume whose raw device a container has is in use: it is not detached or deleted" {
+        create data $((2 * ALIGN))
+        assert_success
+        kubelet_attach data
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"${DEVICES[data]}\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        call detach data "$NODE"
+        assert_refused "in use by container" "pid $CONTAINER_PID" /disk
+        delete data
+        assert_failure EBUSY
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
 @test "in mode lvm the region becomes a volume group, whose volumes are mapped by pods, and the room is what it was" {
         local dir before
         use_group

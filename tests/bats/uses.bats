@@ -185,6 +185,27 @@ write_unflushed() {
         is "$(loops_of_driver)" ""
 }
 
+@test "detach is refused while a remap daemon serves the volume's filesystem to a container that hides its mount" {
+        kubelet_attach db type=loop size=8Mi
+        DEVICE=${DEVICES[db]}
+        mkfs.ext4 -q "$DEVICE"
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/files\", \"fsType\": \"ext4\", \"ids\": \"remap\"}"
+        assert_success
+        background_ready nsenter --target "$CONTAINER_PID" --mount --user --pid --root sh -c 'exec 5>/files/open; umount -l /files; echo ready; exec sleep 1000 3>&-'
+        call detach db "$NODE"
+        assert_refused "its filesystem is still active"
+        stop_container
+        wait_until 10 detaches db
+        is "$(loops_of_driver)" ""
+}
+
+# detaches NAME: the daemon has let go of the filesystem.
+detaches() {
+        call detach "$1" "$NODE"
+        [[ $(jq -r .status <<<"$output") == Success ]]
+}
+
 @test "detach of a volume whose record is lost is refused while a container has its raw device" {
         made_block db
         start_container crun
