@@ -395,6 +395,19 @@ never_reaches_back() {
         run ! mountpoint -q "$SOURCE/other"
 }
 
+@test "what the node mounts below a source later arrives as it is: with its own options, and not mapped" {
+        mount --bind "$SOURCE" "$SOURCE"
+        mount --make-shared "$SOURCE"
+        mkdir "$SOURCE/sub"
+        start_container plain
+        helper mount-bind "$(bind_request /data '"propagation": "slave"')"
+        assert_success
+        mount -t tmpfs -o noexec,noatime tmpfs "$SOURCE/sub"
+        touch "$SOURCE/sub/file"
+        is "$(in_container stat -c %u:%g /data/sub/file)" 65534:65534
+        is "$(in_container sed -n 's/^.* \/data\/sub \([^ ]*\) .*/\1/p' /proc/self/mountinfo)" rw,noexec,noatime
+}
+
 # bats test_tags=kernel
 @test "with ids auto the container's root owns what the node's root owns" {
         touch "$SOURCE/file"

@@ -223,6 +223,20 @@ teardown() {
         [[ ! -e $allowed/made ]]
 }
 
+@test "nosuid and nodev of an annotation's mount stay, whatever the container's root does" {
+        local allowed=$BATS_TEST_TMPDIR/allowed
+        start_container plain-created
+        mkdir -p "$allowed"
+        open_policy ".sources = [\"$allowed\"]"
+        SOURCE=$allowed
+        ask "[$(bind_entry /data)]"
+        accepts /data
+        go_on
+        in_container mount -o remount,bind,suid,nodev /data 2>/dev/null || :
+        in_container mount -o remount,bind,nosuid,dev /data 2>/dev/null || :
+        assert_attributes /data nosuid nodev
+}
+
 @test "a device is allowed by its own path, however it is named" {
         local link=$BATS_TEST_TMPDIR/allowed/disk
         make_device ext4 "hook$(number_of_run 100000)"

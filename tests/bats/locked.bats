@@ -28,6 +28,25 @@ remount() {
         in_container touch /data/made
 }
 
+@test "nosuid and nodev of a bind that is not locked can be taken off by the container's root" {
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        assert_attributes /data nosuid nodev
+        remount suid,dev,rw
+        is "$status" 0 "$output"
+        [[ ,$(in_container sed -n 's/^.* \/data \([^ ]*\) .*/\1/p' /proc/self/mountinfo), != *,nodev,* ]]
+}
+
+@test "root of a container without a user namespace of its own can remount what it was given" {
+        start_container plain-nouserns
+        helper mount-bind "$(bind_request /data '"readOnly": true')"
+        assert_success
+        remount rw
+        is "$status" 0 "$output"
+        in_container touch /data/made
+}
+
 @test "a locked read-only mount stays read-only" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true, "locked": true')"

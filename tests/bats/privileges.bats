@@ -385,3 +385,24 @@ check_verb() {
         assert_mounts_at /data 0
         assert_node_unchanged
 }
+
+@test "no program is set-user-ID, nor has capabilities of its file" {
+        is "$(find "$FLEXGRAFT_BIN/" -perm /6000)" ""
+        ! command -v getcap >/dev/null || is "$(getcap -r "$FLEXGRAFT_BIN")" ""
+        run ! grep -nE 'chmod.*[2467][0-7]{3}|install.*-m *0?[2467][0-7]{3}|setcap' "$FLEXGRAFT_REPO/Makefile" "$FLEXGRAFT_REPO"/scripts/install-*
+}
+
+@test "a program that somebody has made set-user-ID takes no path from the environment of who runs it" {
+        [[ $(findmnt -no OPTIONS --target "$BATS_TEST_TMPDIR") != *nosuid* ]] || skip "nothing is set-user-ID here"
+        chmod 0711 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR"/..
+        cp "$FLEXGRAFT_BIN/volume-capacity" "$BATS_TEST_TMPDIR/program"
+        chmod 4755 "$BATS_TEST_TMPDIR/program"
+        echo torn >"$BATS_TEST_TMPDIR/config.json"
+        local config=$FLEXGRAFT_CONFIG
+        FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
+        run "$BATS_TEST_TMPDIR/program"
+        [[ $status != 0 && $output == *"$BATS_TEST_TMPDIR/config.json"* ]]
+        run setpriv --reuid 65534 --regid 65534 --clear-groups "$BATS_TEST_TMPDIR/program"
+        FLEXGRAFT_CONFIG=$config
+        [[ $output != *"$BATS_TEST_TMPDIR/config.json"* ]]
+}
