@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - grow the filesystem of a volume while it is mounted. */
 #include "privileges/expandfs.h"
-#include "process/program.h"
 #include "volume/exec_helpers.h"
 #include "volume/expand.h"
-#include "volume/reply.h"
 #include "volume/schema.h"
+#include "volume/verb_main.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(expandfs, EXPANDFS,
@@ -18,13 +17,5 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-        static struct volume_request request;
-        static struct volume_call call;
-        static struct error error;
-
-        if (program_begin(&program, argc, argv, &error) < 0 ||
-            volume_call_begin(&call, &request, VERB_EXPANDFS, argc, argv, &error) < 0 ||
-            volume_call_run(&call, volume_expand_fs, &error) < 0)
-                return volume_reply_failure(&request, &error);
-        return volume_reply_success(&call);
+        return volume_verb_main(&program, VERB_EXPANDFS, volume_expand_fs, argc, argv);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-expand REQUEST - let a volume grow, also while it is mounted. */
 #include "privileges/volume-expand.h"
-#include "base/reply.h"
-#include "process/program.h"
-#include "provision/reply.h"
 #include "provision/schema.h"
+#include "provision/tool_main.h"
 #include "volume/exec_helpers.h"
 #include "volume/expand_named.h"
 
@@ -22,13 +20,5 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-        cleanup_provision_request struct provision_request request = { .verb = PROVISION_EXPAND };
-        json_t *reply;
-        static struct error error;
-
-        if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
-            provision_request_parse(&request, PROVISION_EXPAND, argc, argv, &error) < 0 ||
-            volume_expand_named(&request, &reply, &error) < 0)
-                return provision_reply_failure(&request, &error);
-        return reply_say(reply, EXIT_DONE);
+        return provision_tool_main(&program, PROVISION_EXPAND, volume_expand_named, argc, argv);
 }
