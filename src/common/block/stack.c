@@ -64,15 +64,13 @@ static bool may_be_partition(const struct dirent *entry)
 static int add_listed(struct block_stack *stack, int device_fd, const char *name, bool of_partitions,
                       struct error *error)
 {
-        cleanup_close int fd = openat(device_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *list = fd < 0 ? NULL : fdopendir(fd);
+        DIR *list = file_list(device_fd, name);
         const struct dirent *entry;
-        int dir_fd = fd;
+        int dir_fd = list == NULL ? -EBADF : dirfd(list);
         int r = 0;
 
         if (list == NULL)
-                return 0;   /* the device has no such list */
-        (void)fd_take(&fd); /* the stream's now */
+                return 0; /* the device has no such list */
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 char path[NAME_MAX + 16];
 

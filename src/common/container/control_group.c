@@ -151,7 +151,6 @@ static int visit_group(int group_fd, const char *name, struct oldest *oldest, st
 static int visit_level(int group_fd, const char *name, unsigned level, struct oldest *oldest, unsigned *groups,
                        struct error *error)
 {
-        cleanup_close int fd = -EBADF;
         const struct dirent *entry;
         DIR *directory;
         int r = 0;
@@ -161,11 +160,9 @@ static int visit_level(int group_fd, const char *name, unsigned level, struct ol
                         return fail_because(error, E2BIG, "find container", name, "it has too many control groups");
                 return visit_group(group_fd, name, oldest, error);
         }
-        fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
+        directory = file_list(group_fd, ".");
         if (directory == NULL)
                 return errno == ENOENT || errno == ENODEV ? 0 : fail(error, errno, "open", name);
-        (void)fd_take(&fd); /* closedir() closes it */
         while (r == 0 && (entry = readdir(directory)) != NULL) {
                 cleanup_close int below_fd = -EBADF;
 

@@ -111,8 +111,7 @@ static bool is_member(const struct container *container, const char *pid)
 static bool is_containers_own(const struct container *container, int group_fd, unsigned depth)
 {
         char *text = malloc(LIST_MAX_BYTES);
-        int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+        DIR *directory = file_list(group_fd, ".");
         const struct dirent *entry;
         bool own = text != NULL && directory != NULL && depth < DEPTH_MAX &&
                    file_read(group_fd, "cgroup.procs", text, LIST_MAX_BYTES) >= 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json_value.h"
 #include "base/text.h"
 #include "container/control_group.h"
@@ -54,11 +55,9 @@ static int search_slices(int slice_fd, const char *unit, unsigned depth, unsigne
                 return fd_take(&fd);
         if (depth == SLICE_DEPTH_MAX)
                 return -ENOENT;
-        fd = openat(slice_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        directory = fd < 0 ? NULL : fdopendir(fd);
+        directory = file_list(slice_fd, ".");
         if (directory == NULL)
                 return -errno;
-        (void)fd_take(&fd); /* closedir() closes it */
         while (found < 0 && *slices < SLICES_MAX && (entry = readdir(directory)) != NULL) {
                 cleanup_close int below_fd = -EBADF;
 

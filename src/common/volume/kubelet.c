@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -83,20 +84,14 @@ typedef bool entry_function(int dir_fd, const char *name, const void *argument);
 /* Whether function() holds for an entry of a directory; true where it cannot be read, false where it is not there. */
 static bool any(int dir_fd, const char *path, entry_function *function, const void *argument)
 {
-        int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *list = file_list(dir_fd, path);
         const struct dirent *entry;
         bool found = false;
-        DIR *list;
 
-        if (fd < 0)
+        if (list == NULL)
                 return errno != ENOENT;
-        list = fdopendir(fd);
-        if (list == NULL) {
-                fd_close(&fd);
-                return true;
-        }
         for (errno = 0; !found && (entry = readdir(list)) != NULL; errno = 0)
-                found = entry->d_name[0] != '.' && function(fd, entry->d_name, argument);
+                found = entry->d_name[0] != '.' && function(dirfd(list), entry->d_name, argument);
         found = found || errno != 0;
         (void)closedir(list); /* only read from */
         return found;
