@@ -306,7 +306,7 @@ static int compare(const struct loop_device *device, void *argument, struct erro
         uint64_t end = device->size_bytes != 0 ? device->offset_bytes + device->size_bytes : image_bytes;
         bool writes = !device->read_only;
 
-        if (device->file_device != search->file->st_dev || device->file_inode != search->file->st_ino)
+        if (!loop_device_is_over(device, search->file))
                 return 0;
         if (loop_device_is_volume(device->tag))
                 return fail_because(error, EBUSY, "attach image", search->image,

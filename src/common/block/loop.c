@@ -262,6 +262,11 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, const s
         return r;
 }
 
+bool loop_device_is_over(const struct loop_device *device, const struct stat *file)
+{
+        return device->file_device == file->st_dev && device->file_inode == file->st_ino;
+}
+
 static bool is_same(const struct loop_device *one, const struct loop_device *other)
 {
         return strcmp(one->tag, other->tag) == 0 && one->file_device == other->file_device &&

@@ -48,6 +48,9 @@ bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *
 /* loop_device_look() - the state of a loop device. Errors: ENXIO no file is attached; ENOENT no such device. */
 int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error);
 
+/* loop_device_is_over() - whether it shows this file, or a part of it. */
+bool loop_device_is_over(const struct loop_device *device, const struct stat *file);
+
 /* loop_device_path() - the path of a loop device, 32 bytes, by makedev(); false: it is none, or a guard's. */
 bool loop_device_path(uint64_t number, char *ret_path);
 

@@ -246,7 +246,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
 {
         const struct stat *st = argument;
 
-        if (device->file_device != st->st_dev || device->file_inode != st->st_ino)
+        if (!loop_device_is_over(device, st))
                 return 0;
         return fail_because(error, EBUSY, "look for users", device->path, "it is attached as %s; detach it first",
                             device->path);
@@ -267,7 +267,7 @@ static int match_looked_at(const struct loop_device *device, void *argument, str
         const struct stat *st = argument;
         struct block_device named = { .number = device->number };
 
-        if (device->file_device != st->st_dev || device->file_inode != st->st_ino)
+        if (!loop_device_is_over(device, st))
                 return 0;
         (void)text_copy(named.path, sizeof named.path, device->path);
         return device->ending && block_device_check_unused(&named, error) == 0 ? 1 : -EBUSY;

@@ -41,11 +41,6 @@ static bool recorded_device(const struct volume_call *call, struct loop_device *
                loop_device_look(call->record.device, ret_device, &ignored) == 0 && is_of_volume(call, ret_device);
 }
 
-static bool is_over(const struct loop_device *device, const struct stat *image)
-{
-        return device->file_device == image->st_dev && device->file_inode == image->st_ino;
-}
-
 struct search {
         const struct volume_call *call;
         const struct stat *st; /* NULL: by its tag */
@@ -58,7 +53,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
         struct search *search = argument;
 
         (void)error;
-        if (search->st != NULL ? !is_over(device, search->st)
+        if (search->st != NULL ? !loop_device_is_over(device, search->st)
                                : !is_of_volume(search->call, device) || (search->attached && device->ending))
                 return 0;
         search->found = *device;
@@ -161,7 +156,7 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
         struct error ignored;
         int r;
 
-        if (had != NULL && is_over(had, &image->st)) {
+        if (had != NULL && loop_device_is_over(had, &image->st)) {
                 if (!had->ending)
                         return 0;
         } else if (had != NULL) {
@@ -216,7 +211,7 @@ static int check_mounted(const struct volume_call *call, const struct loop_devic
         const char *image = call->record.source;
         struct stat st;
 
-        if (stat(image, &st) == 0 && is_over(device, &st))
+        if (stat(image, &st) == 0 && loop_device_is_over(device, &st))
                 return 0;
         log_say("the image %s was removed or replaced; %s still has its former content", image, device->path);
         if (call->record.published_count > 0)
@@ -347,7 +342,7 @@ static int is_untouched(const struct volume_call *call)
         struct stat st;
 
         if (device_fd < 0 || fd < 0 || fstat(fd, &st) < 0 ||
-            loop_device_look(call->record.device, &device, &ignored) < 0 || !is_over(&device, &st))
+            loop_device_look(call->record.device, &device, &ignored) < 0 || !loop_device_is_over(&device, &st))
                 return 0;
         if (sync_file_range(device_fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0)

@@ -25,7 +25,7 @@ static int match(const struct loop_device *device, void *argument, struct error 
         struct search *search = argument;
 
         (void)error;
-        if (device->file_device != search->image->st_dev || device->file_inode != search->image->st_ino)
+        if (!loop_device_is_over(device, search->image))
                 return 0;
         search->found = *device;
         return 1;
