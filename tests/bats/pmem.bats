@@ -340,6 +340,33 @@ namespaces() { # [REGION]
         assert_success
 }
 
+@test "a volume is mounted in containers by its name, with DAX, until the last mount-remove" {
+        needs mount-volume
+        create data $((2 * ALIGN))
+        assert_success
+        local first
+        start_container plain
+        first=$CONTAINER_PID
+        helper mount-volume "{\"container\": $first, \"volume\": \"data\", \"target\": \"/data\"}"
+        assert_success
+        in_container sh -c 'echo hello >/data/file'
+        [[ ,$(in_container sed -n 's/^.* \/data .* - ext4 [^ ]* //p' /proc/self/mountinfo), == *,dax* ]]
+        start_container plain 200000
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"data\", \"target\": \"/data\"}"
+        assert_success
+        is "$(in_container cat /data/file)" hello
+        delete data
+        assert_failure EBUSY
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        use_container "$first"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        delete data
+        assert_success
+        is "$(capacity available)" "$TOTAL"
+}
+
 @test "in mode lvm the region becomes a volume group, whose volumes are mapped by pods, and the room is what it was" {
         local dir before
         use_group
