@@ -114,7 +114,7 @@ check_directory() {
         is "$(stat -c %u:%g "${bed_rootfs[$A]}/share/made")" 339000:100600 "owners on the node"
 }
 
-@test "an id that the target's container lacks belongs to nobody there" {
+@test "an id that the target's container lacks is the overflow id there" {
         start_container plain
         A=$CONTAINER_PID
         MAP='0 200000 1000' start_container plain 200000
@@ -128,7 +128,7 @@ check_directory() {
         assert_owners_agree /share /data 999
 }
 
-@test "an owner that the source's container does not know becomes nobody, not somebody" {
+@test "an owner that the source's container does not know becomes the overflow id, not another owner" {
         start_two plain plain
         in_a mkdir /share
         touch "${bed_rootfs[$A]}/share/"{root,theirs}

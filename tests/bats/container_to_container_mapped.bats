@@ -73,7 +73,7 @@ bind_into_a() {
 }
 
 # bats test_tags=kernel
-@test "what mount-bind put into a container, mounted in another, belongs to nobody where the source's container knows no owner" {
+@test "what mount-bind put into a container, mounted in another, shows the overflow id where the source's container knows no owner" {
         start_two plain plain
         touch "$SOURCE/file" "$SOURCE/high"
         chown 100005:100005 "$SOURCE/high"

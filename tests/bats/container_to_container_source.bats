@@ -214,7 +214,7 @@ check_kernel_source() {
         check_kernel_source plain-nouserns plain-nouserns
 }
 
-@test "procfs below a source comes along for nobody" {
+@test "procfs below a source never comes along" {
         # a recursive mount of a whole root would bring its proc: what that shows of one container is not for another
         start_two plain plain
         remember

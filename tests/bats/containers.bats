@@ -174,7 +174,7 @@ mount_into() {
         assert_mounts_at /data 0
 }
 
-@test "an id that nobody knows fails and is named" {
+@test "an unknown id fails and is named" {
         start_container plain
         refuses_container '"nobody-knows-this"'
         [[ $(json_field .message) == *nobody-knows-this* ]]
@@ -288,7 +288,7 @@ docker_config() {
         refuses_container '"web"'
 }
 
-@test "a Docker container that is marked as stopped is refused, whoever has its pid now" {
+@test "a Docker container that is marked as stopped is refused, though its pid is in use again" {
         started
         put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config | sed 's/"Running": true/"Running": false/')"
         refuses_container '"web"' ESRCH

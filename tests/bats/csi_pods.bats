@@ -152,7 +152,7 @@ END
         done
 }
 
-@test "an id that is an inline volume's of another pod gives nobody that volume" {
+@test "an id that is an inline volume's of another pod does not give that volume" {
         ID=$INLINE CONTEXT='"size": "8Mi"'
         publish_inline pod-1
         answers OK

@@ -160,7 +160,7 @@ by_id() {
         assert_nothing_left
 }
 
-@test "detach does not touch whoever has got the loop device meanwhile" {
+@test "detach does not touch the volume that has got the loop device meanwhile" {
         kubelet_attach data type=loop size=8Mi
         truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
         give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"

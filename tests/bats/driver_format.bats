@@ -119,7 +119,7 @@ check_type() {
         done
 }
 
-@test "filesystems that nobody formats are not formatted over" {
+@test "filesystems that the driver cannot make are not formatted over" {
         local type
         for type in erofs squashfs; do
                 make_device "$type"
@@ -203,7 +203,7 @@ check_type() {
         assert_nothing_left
 }
 
-@test "a blank device is not formatted for whoever may only read it" {
+@test "a blank device is not formatted for a reader" {
         make_device blank
         call attach "$(spec disk type=block "source=$DEVICE" @readwrite=ro)" "$NODE"
         assert_success
@@ -286,7 +286,7 @@ check_type() {
         assert_nothing_left
 }
 
-@test "a filesystem that somebody else has made since formatting was broken off is not touched" {
+@test "a filesystem that was made by hand since formatting was broken off is not touched" {
         make_device blank
         kubelet_attach disk type=block "source=$DEVICE"
         edit_record disk ".formatting = \"$(block_identity "$DEVICE")\""
@@ -304,7 +304,7 @@ check_type() {
         assert_nothing_left
 }
 
-@test "a partition table that somebody else has made since formatting was broken off is not touched" {
+@test "a partition table that was made by hand since formatting was broken off is not touched" {
         local before verb
         for verb in mountdevice detach; do
                 make_device blank
@@ -325,7 +325,7 @@ check_type() {
         assert_nothing_left
 }
 
-@test "detach does not wipe what somebody else has made since formatting was broken off" {
+@test "detach does not wipe what was made by hand since formatting was broken off" {
         make_device blank
         kubelet_attach disk type=block "source=$DEVICE"
         edit_record disk ".formatting = \"$(block_identity "$DEVICE")\""

@@ -413,7 +413,7 @@ SECRET_BASE64=Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5
         assert_nothing_left
 }
 
-@test "the values of options that nobody knows are in no log and no reply" {
+@test "the values of unknown options are in no log and no reply" {
         call attach "$(loop_spec data password=hunter2hunter2)" "$NODE"
         assert_refused '"password"'
         call attach "$(loop_spec data example.org/token=abcdefabcdef)" "$NODE"

@@ -83,7 +83,7 @@ teardown() {
         assert_nothing_left
 }
 
-@test "a global mount that a process is in is detached lazily, and its device is let go when the process is" {
+@test "a global mount that a process is in is detached lazily, and its device when the process ends" {
         TIMEOUTS='"unmount": 1' write_config
         up data 8Mi
         local busy
@@ -185,7 +185,7 @@ dead_mount() {
         assert_nothing_left
 }
 
-@test "a dead mount elsewhere in kubelet's directory is nobody's business" {
+@test "a dead mount elsewhere in kubelet's directory does not matter" {
         mkdir -p "$KUBELET/pods/other/volumes/nfs/x"
         dead_mount "$KUBELET/pods/other/volumes/nfs/x" --read
         up data 8Mi
@@ -269,7 +269,7 @@ dead_mount() {
         assert_nothing_left
 }
 
-@test "a pod that is gone without unmount does not keep the volume from being let go" {
+@test "a pod that is gone without unmount does not keep the volume attached" {
         up data 8Mi
         umount "$(pod_dir data)"
         rmdir "$(pod_dir data)"

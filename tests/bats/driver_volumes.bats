@@ -249,7 +249,7 @@ check_growing() {
         assert_nothing_left
 }
 
-@test "a block volume's filesystem grows to its device, and the device by nobody" {
+@test "a block volume's filesystem grows to its device, and the device does not grow" {
         make_device xfs
         up_block disk
         call expandvolume "${SPECS[disk]}" "$(global_dir disk)" $((400 * MIB)) $((300 * MIB))

@@ -169,7 +169,7 @@ teardown() {
         refuses 1 'leads out of its directory'
 }
 
-@test "a symlink of somebody else's is not followed, wherever it leads" {
+@test "another user's symlink is not followed, wherever it leads" {
         local allowed=$BATS_TEST_TMPDIR/allowed
         start_container plain-created
         mkdir -p "$allowed/real"

@@ -466,7 +466,7 @@ foreign_driver() {
         printf '#!/bin/sh\necho foreign\n' >"$PLUGINS/flexgraft~loop/loop"
 }
 
-@test "a directory that somebody else made is left alone, and then nothing is changed at all" {
+@test "a directory that another program made is left alone, and then nothing is changed at all" {
         foreign_driver
         local before
         before=$(fingerprint "$PLUGINS")
@@ -504,7 +504,7 @@ foreign_driver() {
         holds "$PLUGINS/flexgraft~loop" "$FIRST"
 }
 
-@test "an empty directory, which is nobody's driver, becomes one" {
+@test "an empty directory becomes a driver's" {
         mkdir -p "$PLUGINS/a~b"
         installed --from "$FIRST" --name a~b
         holds "$PLUGINS/a~b" "$FIRST"

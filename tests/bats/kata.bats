@@ -252,7 +252,7 @@ write_table() {
         done
 }
 
-@test "an image that is a link of somebody's is not followed, and nothing stays mounted" {
+@test "an image that another user's link leads to is refused, and nothing stays mounted" {
         mkdir -p "$POOL" "$BATS_TEST_TMPDIR/content"
         chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
         echo precious >"$BATS_TEST_TMPDIR/precious"

@@ -263,7 +263,7 @@ snapshot() {
         is "$(attached)" other
 }
 
-@test "a volume that the container covered or moved is not switched, and one that it unmounted is let go" {
+@test "a volume that the container covered or moved is not switched, and one that it unmounted is released" {
         on_data
         in_container mount -t tmpfs tmpfs /data
         mount_volume other /data '"replace": true'

@@ -328,7 +328,7 @@ uses_of() {
         is "$(jq -r '.volumes[].health' <<<"$output")" ok
 }
 
-@test "another helper does not replace a volume's mount, which only mount-remove lets go" {
+@test "another helper does not replace a volume's mount, which only mount-remove releases" {
         made db
         start_container plain
         mount_volume db /data

@@ -247,7 +247,7 @@ GROUPS_2001=$(seq -s, 2001 2030)
         done
 }
 
-@test "readOnly cannot be written, whoever tries" {
+@test "readOnly cannot be written by any user" {
         local kind
         echo text >"$EXPORTED/file"
         for kind in plain plain-nouserns; do
@@ -536,7 +536,7 @@ name_server() {
 }
 
 # bats test_tags=kernel_too
-@test "a name that nobody knows is ENOENT, and so is one that has no address" {
+@test "an unknown name is ENOENT, and so is one without an address" {
         start_client plain
         name_server "$NFS_ADDRESS"
         NFS_SOURCE=nowhere.example.org:$EXPORT
@@ -588,7 +588,7 @@ name_server() {
         run ! compgen -G "$CONTAINER_ROOTFS/loaded-by-*"
 }
 
-@test "a hosts file or resolv.conf that is no file hangs nobody and shows nothing of the node" {
+@test "a hosts file or resolv.conf that is no file hangs no call and shows nothing of the node" {
         local etc
         start_client plain-nouserns
         etc=$CONTAINER_ROOTFS/etc

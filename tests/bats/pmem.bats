@@ -210,7 +210,7 @@ namespaces() { # [REGION]
 }
 
 # bats test_tags=kernel_too
-@test "the disk of a volume group is no volume, whoever names it" {
+@test "the disk of a volume group is no volume, by whatever name" {
         echo '{"type": "pmem", "region": "region0", "maxPercent": 50}' >"$FLEXGRAFT_POOLS/direct.json"
         use_group '"maxPercent": 50'
         create data "$EXTENT"
@@ -448,7 +448,7 @@ namespaces() { # [REGION]
         is "$(namespaces | grep -c flexgraft)" 2
 }
 
-@test "a group or a namespace of somebody else's is not filled, and not taken" {
+@test "a foreign group or namespace is not filled, and not taken" {
         local device
         ndctl create-namespace --region region0 --mode fsdax --size $((3 * ALIGN)) --name flexgraft >/dev/null 2>&1
         device=/dev/$(ndctl list --namespaces | jq -r 'if type == "array" then .[0] else . end | .blockdev')

@@ -392,7 +392,7 @@ check_verb() {
         run ! grep -nE 'chmod.*[2467][0-7]{3}|install.*-m *0?[2467][0-7]{3}|setcap' "$FLEXGRAFT_REPO/Makefile" "$FLEXGRAFT_REPO"/scripts/install-*
 }
 
-@test "a program that somebody has made set-user-ID takes no path from the environment of who runs it" {
+@test "a program that was made set-user-ID takes no path from its caller's environment" {
         [[ $(findmnt -no OPTIONS --target "$BATS_TEST_TMPDIR") != *nosuid* ]] || skip "nothing is set-user-ID here"
         chmod 0711 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR"/..
         cp "$FLEXGRAFT_BIN/volume-capacity" "$BATS_TEST_TMPDIR/program"

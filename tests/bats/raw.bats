@@ -92,7 +92,7 @@ check_others() {
         check_others plain
 }
 
-@test "nobody in the container but its root opens a raw device, without a user namespace" {
+@test "only the container's root opens a raw device, without a user namespace" {
         check_others plain-nouserns
 }
 
@@ -216,7 +216,7 @@ refused_busy() {
         in_container dd if=/disk of=/dev/null bs=4k count=1
 }
 
-@test "a device that somebody holds exclusively is given raw only with readOnly" {
+@test "a device that is held exclusively is given raw only with readOnly" {
         make_raw_device first
         start_container plain
         background_ready "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE"

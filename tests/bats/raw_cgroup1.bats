@@ -38,7 +38,7 @@ check_version1() {
         check_version1 runc
 }
 
-@test "version 1: removed by way of a process that was brought into the container from elsewhere, nobody else loses the device" {
+@test "version 1: removed by way of a process that was brought into the container from elsewhere, no other container loses the device" {
         start_version1 runc
         local elsewhere everyone
         helper mount-block "$(raw_request)"

@@ -524,7 +524,7 @@ forgotten() {
         assert_nothing_left
 }
 
-@test "a record of the boot before whose loop number is somebody else's now touches nobody" {
+@test "a record of the boot before whose loop number another volume has now does not touch that" {
         attached_loop data
         truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
         give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"

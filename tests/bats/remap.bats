@@ -313,7 +313,7 @@ teardown() {
         check rights
 }
 
-@test "setgid directories, and set-id bits that go when somebody writes" {
+@test "setgid directories, and set-id bits that a write takes away" {
         remap_bed
         check setid
 }
@@ -432,7 +432,7 @@ teardown() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "who waits for a lock gets it when it is free, can be killed, and holds up nobody" {
+@test "a process that waits for a lock gets it when it is free, can be killed, and holds up no other" {
         local kind file waiter killed
         remap_bed ext4
         for kind in "${LOCKS[@]}"; do

@@ -48,7 +48,7 @@ does() {
 }
 
 # bats test_tags=kernel
-@test "a file that is opened by its link in /proc, which looks no name up, has the size that it has by then, whoever looked at it before" {
+@test "a file that is opened by its link in /proc, without a lookup of its name, has its present size" {
         local i
         talk /bin/sh -c 'echo ready; while read -r line; do eval "$line"; done'
         for i in 1 2 3; do
@@ -83,7 +83,7 @@ looks_twenty_times() {
 }
 
 # bats test_tags=kernel
-@test "a file that nobody changed is opened, looked at and closed again in three requests" {
+@test "an unchanged file is opened, looked at and closed again in three requests" {
         only_remap
         talk /bin/file-session
         echo -n first >"$FILE"
@@ -92,7 +92,7 @@ looks_twenty_times() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "while somebody in the container has a file open for writing, each open of it asks for its size anew" {
+@test "while a process of the container has a file open for writing, each open of it asks for its size anew" {
         only_remap
         echo -n first >"$FILE"
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'exec 3>>/data/file; echo ready; exec sleep 1000000'

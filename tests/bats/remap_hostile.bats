@@ -42,7 +42,7 @@ teardown() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "a process with 30 groups may open what one of them may, and nobody else" {
+@test "a process with 30 groups may open what one of them may, and other processes may not" {
         local type dir groups
         remap_bed
         groups=$(seq -s, 2000 2029)
@@ -236,7 +236,7 @@ capability_names() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "2,000 processes that wait for a lock harm nobody" {
+@test "2,000 processes that wait for a lock keep no other from working" {
         only_remap
         local count=2000 daemon
         remap_bed ext4

@@ -87,7 +87,7 @@ teardown() {
 # ---- killed processes
 
 # bats test_tags=kernel,kernel_too
-@test "nobody notices a daemon that is killed, 20 times, beneath writers, readers and find" {
+@test "a daemon that is killed 20 times beneath writers, readers and find disturbs none of them" {
         only_remap
         local pids=() pid i rounds=20 seconds=60
         remap_bed ext4

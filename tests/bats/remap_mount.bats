@@ -226,7 +226,7 @@ behind_bindfs() {
         [[ $output == *'Read-only file system'* ]]
 }
 
-@test "a file that somebody else makes at the same moment is not opened for who only may create one" {
+@test "a file that another process makes at the same moment is not opened for one that may only create it" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs
         mkdir -m 0777 "$dir/all" # not sticky: there fs.protected_regular would refuse it, too

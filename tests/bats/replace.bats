@@ -609,7 +609,7 @@ sees_a_gap() {
         is "$(head -n 3 "$CONTAINER_ROOTFS/bare" 2>/dev/null)" "" "what the reader missed"
 }
 
-@test "the container's root that takes the mount away meanwhile hinders nobody for long" {
+@test "the container's root that takes the mount away meanwhile delays no call for long" {
         start_container plain
         bind "$OLD" /data
         assert_success

@@ -185,7 +185,7 @@ volume_of_root() {
 }
 
 # bats test_tags=kernel
-@test "one container that does not answer takes nobody else's answer with it" {
+@test "one container that does not answer does not keep the others from answering" {
         local hangs
         start_container plain-nouserns
         hangs=$CONTAINER_PID

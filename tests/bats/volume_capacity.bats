@@ -320,7 +320,7 @@ fills() {
         is "$status" 1
 }
 
-@test "a format that nobody knows is refused" {
+@test "an unknown format is refused" {
         local arguments
         for arguments in '--format' '--format xml' '--format prometheus {} {}' '--nonsense'; do
                 # shellcheck disable=SC2086

@@ -120,7 +120,7 @@ has_grown() {
         run -0 e2fsck -fn "$POOL/data.img"
 }
 
-@test "a volume that nobody has grows with its filesystem, and nothing of it stays attached" {
+@test "an unused volume grows with its filesystem, and nothing of it stays attached" {
         local before
         make_volume btrfs 128
         attach_volume

@@ -200,12 +200,12 @@ mounted_meanwhile() {
         assert_nothing
 }
 
-@test "lvm: a volume that somebody has mounted is not deleted" {
+@test "lvm: a volume that is mounted is not deleted" {
         mounted_meanwhile lvm
 }
 
 # bats test_tags=kernel_too
-@test "persistent memory: a volume that somebody has mounted is not deleted" {
+@test "persistent memory: a volume that is mounted is not deleted" {
         mounted_meanwhile direct
 }
 

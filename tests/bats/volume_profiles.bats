@@ -57,7 +57,7 @@ teardown() {
         is "$(provisioned | tr '\n' ' ')" "one.json two.json "
 }
 
-@test "fields of a profile that nobody knows are passed over" {
+@test "unknown fields of a profile are passed over" {
         write_profiles "\"db\": $(profile_for default '"fs_type": "ext4", "future": 1' '"future": {"a": [1]}, "comment": "text"')"
         created '{"name": "data", "size": "1m", "profile": "db"}'
         assert_field .volume.fsType ext4

@@ -58,7 +58,7 @@ teardown() {
         kubelet_detach data
 }
 
-@test "a snapshot of a volume that nobody has is taken, also where the filesystem cannot share blocks" {
+@test "a snapshot of an unused volume is taken, also where the filesystem cannot share blocks" {
         make_pool fast
         make_mounted ext4 16m
         echo text >"$(global_dir data)/file"
@@ -130,7 +130,7 @@ teardown() {
 
 # ---- copies
 
-@test "a volume is made of another that nobody has, and one in use is refused" {
+@test "a volume is made of another that is unused, and one in use is refused" {
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
         echo text >"$(global_dir data)/file"

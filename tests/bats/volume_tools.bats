@@ -133,7 +133,7 @@ teardown() {
         assert_field '[.volumes[] | .name + "=" + .targetType] | join(" ")' "data=block files=mount"
 }
 
-@test "an image of that name that is nobody's is neither taken nor touched" {
+@test "an image of that name without a record is neither taken nor touched" {
         mkdir -p "$POOL"
         make_disk "$POOL" data.img 1m precious
         create '{"name": "data", "size": "1m"}'
@@ -295,7 +295,7 @@ teardown() {
         removed '{"name": "data"}'
 }
 
-@test "a volume that is half made or half deleted is nobody's to attach, and ends as it was begun" {
+@test "a volume that is half made or half deleted is not attached, and ends as it was begun" {
         local stage
         for stage in creating deleting; do
                 created '{"name": "data", "size": "8m"}'

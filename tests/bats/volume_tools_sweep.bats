@@ -179,7 +179,7 @@ expand_sweep_setup() {
         run -0 xfs_repair -n "$POOL_DIR/data.img"
 }
 
-@test "volume-expand of a volume that nobody has killed at any call, or with any call failing: again succeeds, and nothing is attached" {
+@test "volume-expand of an unused volume killed at any call, or with any call failing: again succeeds, and nothing is attached" {
         expand_sweep_setup
         kubelet_unstage data
         kubelet_detach data
