@@ -34,7 +34,7 @@ teardown() {
 
 # ---- whose files they are
 
-# check_owners KIND VERSION IDMAPPING: uid 0 and uid 1000 there make files that are theirs on the server, and see theirs.
+# check_owners KIND VERSION [IDMAPPING]: uid 0 and uid 1000 there make files that are theirs on the server, and see theirs.
 check_owners() {
         start_client "$1"
         echo given >"$EXPORTED/given"
@@ -42,7 +42,7 @@ check_owners() {
         mount_nfs "\"options\": \"vers=$2\""
         assert_field .mount.type nfs
         assert_field .mount.source "$NFS_ADDRESS:$EXPORT"
-        assert_field .mount.idMapping "$3"
+        assert_field .mount.idMapping "${3:-$(nfs_mapping)}"
         assert_field .mount.nfs.version "$2"
         assert_field .mount.nfs.address "$NFS_ADDRESS"
         assert_mounts_at /data 1
@@ -61,22 +61,22 @@ check_owners() {
 }
 
 @test "over NFS 4.2, what the ids 0 and 1000 of a container make is theirs on the server, and reads back so" {
-        check_owners plain 4.2 remap
+        check_owners plain 4.2
         is "$(mounts_at /data)" 0
 }
 
 # bats test_tags=kernel_too
 @test "over NFS 4.1, what the ids 0 and 1000 of a container make is theirs on the server, and reads back so" {
-        check_owners plain 4.1 remap
+        check_owners plain 4.1
 }
 
 # bats test_tags=kernel_too
 @test "over NFS 4.0, what the ids 0 and 1000 of a container make is theirs on the server, and reads back so" {
-        check_owners plain 4.0 remap
+        check_owners plain 4.0
 }
 
 @test "over NFS 3, what the ids 0 and 1000 of a container make is theirs on the server, and reads back so" {
-        check_owners plain 3 remap
+        check_owners plain 3
 }
 
 @test "in a container without a user namespace, NFS 4.2 needs no mapping" {
@@ -88,11 +88,11 @@ check_owners() {
 }
 
 @test "an export is mounted and removed in a crun container" {
-        check_owners crun 4.2 remap
+        check_owners crun 4.2
 }
 
 @test "an export is mounted and removed in a runc container" {
-        check_owners runc 4.2 remap
+        check_owners runc 4.2
 }
 
 # bats test_tags=kernel_too
@@ -134,9 +134,9 @@ other_than() {
         done
 }
 
-@test "the mount of a container with a user namespace is its own: of type fuse.flexgraft, nosuid and nodev" {
+@test "a mount by remap is the container's own: of type fuse.flexgraft, nosuid and nodev" {
         start_client plain
-        mount_nfs
+        mount_nfs '"ids": "remap"'
         [[ $(mount_line /data) == *" - fuse.flexgraft "* ]] || is "$(mount_line /data)" "... - fuse.flexgraft ..."
         assert_attributes /data rw nosuid nodev
         helper mount-list '{}'
@@ -820,7 +820,7 @@ assert_locked() {
 @test "a remap daemon that is killed is replaced at once, and open files stay usable" {
         local daemon
         start_client plain
-        mount_nfs
+        mount_nfs '"ids": "remap"'
         background in_container sh -c 'exec 5>/data/open; echo before >&5; : >/tmp/before; while ! test -e /tmp/go; do sleep 0.05; done
                 echo after >&5; exec 5>&-; : >/tmp/after'
         wait_until 10 in_container test -e /tmp/before

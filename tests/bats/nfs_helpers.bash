@@ -278,6 +278,17 @@ mount_nfs() {
         assert_success
 }
 
+# nfs_mapping: what "ids": "auto" has to be for a container with a user namespace, as this kernel has it: userns, or else remap.
+nfs_mapping() {
+        local can=0
+        nsenter --target "$CONTAINER_PID" --net "$(tool kernel-can)" nfs-userns "$NFS_ADDRESS" "$NFS_CLIENT" "$EXPORT" || can=$?
+        case $can in
+        0) echo userns ;;
+        1) echo remap ;;
+        *) echo "kernel-can cannot tell: $can" ;;
+        esac
+}
+
 remove_nfs() {
         helper mount-remove "$(remove_request /data)"
         assert_success && assert_mounts_at /data 0

@@ -7,6 +7,8 @@
  *   statmount   one mount of another mount namespace asked for by its id, and that namespace by its own
  *   beneath     a mount placed beneath another (MOVE_MOUNT_BENEATH)
  *   unique-ids  mount ids that are never used again (STATX_MNT_ID_UNIQUE)
+ *   nfs-userns SERVER CLIENT PATH
+ *               an NFS 4 filesystem that a user namespace owns, of this export, from this address of ours
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -106,8 +109,51 @@ static int can_map_tmpfs(void)
         return result;
 }
 
+#define SYS_PIDFD_GETFD 438
+#define SYS_PIDFD_OPEN 434
+
+/* The context is opened in the user namespace, which then owns what is made of it; the rest is done outside. */
+static int can_own_nfs(const char *server, const char *client, const char *path)
+{
+        int ready[2], result = 125;
+        char source[256];
+        int context = -1;
+
+        if (pipe2(ready, O_CLOEXEC) < 0)
+                return 125;
+        pid_t pid = fork();
+        if (pid == 0) {
+                if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                        _exit(1);
+                context = fsopen("nfs4", FSOPEN_CLOEXEC);
+                if (write(ready[1], &context, sizeof(context)) != sizeof(context))
+                        _exit(1);
+                for (;;)
+                        pause();
+        }
+        close(ready[1]);
+        if (pid > 0 && read(ready[0], &context, sizeof(context)) == sizeof(context) && context >= 0) {
+                int pidfd = (int)syscall(SYS_PIDFD_OPEN, pid, 0);
+
+                context = (int)syscall(SYS_PIDFD_GETFD, pidfd, context, 0);
+                snprintf(source, sizeof(source), "%s:%s", server, path);
+                if (context >= 0 && fsconfig(context, FSCONFIG_SET_STRING, "source", source, 0) == 0 &&
+                    fsconfig(context, FSCONFIG_SET_STRING, "vers", "4.2", 0) == 0 &&
+                    fsconfig(context, FSCONFIG_SET_STRING, "addr", server, 0) == 0 &&
+                    fsconfig(context, FSCONFIG_SET_STRING, "clientaddr", client, 0) == 0)
+                        result = fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? 0 : errno == EPERM ? 1 : 125;
+        }
+        if (pid > 0) {
+                (void)kill(pid, SIGKILL);
+                (void)waitpid(pid, NULL, 0);
+        }
+        return result;
+}
+
 int main(int argc, char **argv)
 {
+        if (argc == 5 && strcmp(argv[1], "nfs-userns") == 0)
+                return can_own_nfs(argv[2], argv[3], argv[4]);
         if (argc == 2 && strcmp(argv[1], "remap") == 0)
                 return can_remap();
         if (argc == 2 && strcmp(argv[1], "map-tmpfs") == 0)
@@ -118,6 +164,6 @@ int main(int argc, char **argv)
                 return can_place_beneath();
         if (argc == 2 && strcmp(argv[1], "unique-ids") == 0)
                 return has_unique_ids();
-        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath|unique-ids\n");
+        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath|unique-ids|nfs-userns SERVER CLIENT PATH\n");
         return 125;
 }
