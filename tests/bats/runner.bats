@@ -285,6 +285,21 @@ END_OF_FILE
         [[ $output == *"was running: check endless: begin 1 waits"* ]] || { show_last; false; }
 }
 
+@test "a second run with the same results is refused" {
+        test_file endless <<'END_OF_FILE'
+test "waits" { touch "$REACHED"; sleep 7654325; }
+END_OF_FILE
+        REACHED=$BATS_TEST_TMPDIR/reached background "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check >/dev/null 2>&1
+        local pid=$BACKGROUND_PID
+        wait_until 15 test -e "$BATS_TEST_TMPDIR/reached"
+        run "$FLEXGRAFT_REPO/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" check
+        is "$status" 2
+        [[ $output == *"another run writes to $BATS_TEST_TMPDIR/results"* ]] || { show_last; false; }
+        kill -TERM "$pid"
+        wait "$pid" || :
+        wait_until 5 no_sleep 7654325
+}
+
 @test "a run that is ended tells what had failed until then" {
         test_file other <<'END_OF_FILE'
 test "fails" { echo a word of its own; false; }
