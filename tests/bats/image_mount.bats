@@ -315,6 +315,18 @@ refused_while_used() {
 
 # ---- tables that lie
 
+@test "the kernel reads no partition table of an image: no partition appears on the node" {
+        start_container plain
+        make_disk gpt
+        mount_image '"partition": 2'
+        assert_success
+        local device
+        device=$(loops)
+        [[ $device == /dev/loop* ]]
+        is "$(compgen -G "/sys/block/${device#/dev/}/${device#/dev/}p*" || :)" ""
+        is "$(cat "/sys/block/${device#/dev/}/loop/partscan")" 0
+}
+
 @test "partitions that overlap, that are empty or that end beyond the image are refused" {
         start_container plain
         make_disk overlap

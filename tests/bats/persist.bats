@@ -446,6 +446,20 @@ comes_back() {
         assert_mounts_at /data 1
 }
 
+@test "a file that a container leaves in the place of a wanted directory keeps it from starting, until mount-remove" {
+        lives crun
+        mount_wish /srv/data
+        in_container sh -c 'umount /srv/data; rmdir /srv/data; echo mine >/srv/data'
+        stop_container
+        runtime crun create --bundle "$BUNDLE" --pid-file "$BUNDLE/pid" "$BUNDLE_ID"
+        (( status != 0 ))
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/srv/data\"}"
+        assert_success
+        assert_wishes ''
+        live crun
+        is "$(in_container cat /srv/data)" mine
+}
+
 @test "a container does not start while the record of what is wanted is damaged" {
         lives crun
         mount_wish /data
