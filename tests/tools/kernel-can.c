@@ -141,7 +141,9 @@ static int can_own_nfs(const char *server, const char *client, const char *path)
                     fsconfig(context, FSCONFIG_SET_STRING, "vers", "4.2", 0) == 0 &&
                     fsconfig(context, FSCONFIG_SET_STRING, "addr", server, 0) == 0 &&
                     fsconfig(context, FSCONFIG_SET_STRING, "clientaddr", client, 0) == 0)
-                        result = fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? 0 : errno == EPERM ? 1 : 125;
+                        result = fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? 0
+                                 : errno == EPERM                                           ? 1
+                                                                                            : 125;
         }
         if (pid > 0) {
                 (void)kill(pid, SIGKILL);
@@ -164,6 +166,7 @@ int main(int argc, char **argv)
                 return can_place_beneath();
         if (argc == 2 && strcmp(argv[1], "unique-ids") == 0)
                 return has_unique_ids();
-        fprintf(stderr, "usage: kernel-can remap|map-tmpfs|statmount|beneath|unique-ids|nfs-userns SERVER CLIENT PATH\n");
+        fprintf(stderr,
+                "usage: kernel-can remap|map-tmpfs|statmount|beneath|unique-ids|nfs-userns SERVER CLIENT PATH\n");
         return 125;
 }
