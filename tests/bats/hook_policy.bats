@@ -22,7 +22,7 @@ teardown() {
         rm "$FLEXGRAFT_POLICY"
         for mount in "$(bind_entry /data)" '{"type": "tmpfs", "target": "/data"}'; do
                 ask "[$mount]"
-                refuses 1 'does not allow it' "$FLEXGRAFT_POLICY"
+                refuses 1 'annotations may mount nothing' "$FLEXGRAFT_POLICY"
         done
 }
 
@@ -30,7 +30,11 @@ teardown() {
         local text
         start_container plain-created
         ask '[{"type": "tmpfs", "target": "/data"}]'
-        for text in '{}' '{"volumes": {"kinds": ["tmpfs"]}}' '{"annotations": {}}' '{"annotations": {"kinds": []}}'; do
+        for text in '{}' '{"volumes": {"kinds": ["tmpfs"]}}'; do
+                echo "$text" >"$FLEXGRAFT_POLICY"
+                refuses 1 'annotations may mount nothing' || { echo "with $text"; return 1; }
+        done
+        for text in '{"annotations": {}}' '{"annotations": {"kinds": []}}'; do
                 echo "$text" >"$FLEXGRAFT_POLICY"
                 refuses 1 'does not allow it' || { echo "with $text"; return 1; }
         done
@@ -42,7 +46,7 @@ teardown() {
         private_node_view /etc/flexgraft
         start_container plain-created
         ask '[{"type": "tmpfs", "target": "/data"}]'
-        refuses 1 'does not allow it' /etc/flexgraft/policy.json
+        refuses 1 'annotations may mount nothing' /etc/flexgraft/policy.json
         in_node_view cp "$path" /etc/flexgraft/policy.json
         accepts /data
 }

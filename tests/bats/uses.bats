@@ -194,7 +194,7 @@ write_unflushed() {
         assert_success
         background_ready nsenter --target "$CONTAINER_PID" --mount --user --pid --root sh -c 'exec 5>/files/open; umount -l /files; echo ready; exec sleep 1000 3>&-'
         call detach db "$NODE"
-        assert_refused "its filesystem is still active"
+        assert_refused "in use by container" /files
         stop_container
         wait_until 10 detaches db
         is "$(loops_of_driver)" ""

@@ -123,6 +123,15 @@ static void describe_active(const struct pool *pool, const struct provision_reco
         item_of(pool, &made, ret_item);
 }
 
+/* The blocks may have been those of a volume that was not erased: a device that is not blank would not be formatted. */
+static int wipe_new(const struct pool *pool, const char *id, struct error *error)
+{
+        struct block_device device;
+        int r = lvm_find_device(pool->volume_group, id, &device, error);
+
+        return r < 0 ? r : block_device_wipe(&device, error);
+}
+
 /* A killed process may have left one whose blocks were not wiped yet: it is made again. */
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
                   struct pool_item *ret_item, struct error *error)
@@ -164,6 +173,9 @@ static int create(const struct config *config, const struct pool *pool, const st
                 words[count++] = mirrors;
         }
         if ((r = lvm_create(pool->volume_group, record->id, layout.type, words, error)) < 0)
+                return r;
+        /* those of a thin pool are zeroes, and take no room yet */
+        if (!thin && (r = wipe_new(pool, record->id, error)) < 0)
                 return r;
         describe_active(pool, record, ret_item);
         return lvm_deactivate(pool->volume_group, record->id, error);
