@@ -74,7 +74,8 @@ remap_container() {
         ROOTFS=$rootfs start_container "$kind" "$base"
         umount -l "$rootfs/usr"
         # What in_container begins with: for a program in the background, so that its pid is that of nsenter.
-        ENTER=(env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" --mount --user --net --uts --ipc)
+        ENTER=(env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" --mount --net --uts --ipc)
+        [[ $kind == *-nouserns* ]] || ENTER+=(--user)
         [[ $kind == *-hostpid* ]] || ENTER+=(--pid)
         ENTER+=(--)
 }
