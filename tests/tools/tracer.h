@@ -5,7 +5,8 @@
  *
  * A failed call is replaced by close(-1), not by call number -1: a seccomp filter sees the replacement, and an allow
  * list would kill the caller for number -1. brk has no errors: when it fails it returns the break as it was, so it
- * becomes brk(0).
+ * becomes brk(0). close is made, and its answer alone is replaced: whatever Linux answers, the descriptor is gone
+ * (close(2)). One that stays is waited for: expandfs waited for the end of a pipe whose other side it had open still.
  */
 #pragma once
 
@@ -183,7 +184,7 @@ static void fail_call(struct tracee *t, uint64_t nr)
         t->failing = true;
         if (nr == SYS_brk) {
                 regs.rdi = 0;
-        } else {
+        } else if (nr != SYS_close) {
                 regs.orig_rax = SYS_close;
                 regs.rdi = (unsigned long long)-1;
         }
