@@ -97,7 +97,7 @@ pool() { # NAME JSON
 @test "without anything in the configuration, only what every program needs decides" {
         check
         is "$(row fsopen required) $(row loop-devices required) $(row lvm required) $(row nfs required)" 'true false false false'
-        is "$(row loop-devices neededBy)" 'mount-image, volumes of type loop, volumes of type kata'
+        is "$(row loop-devices neededBy)" 'mount-image, volumes of type loop, volumes of type kata, raw devices and pods'\'' block volumes'
         is "$status $(missing)" '0 '
         is "$(jq -r '"\(.status) \(.ready) \(.message)"' <<<"$json")" 'Success true null'
 }
@@ -106,7 +106,7 @@ pool() { # NAME JSON
         mkdir -p "$STATE_DIR/pools/default"
         check
         is "$(row loop-devices required)" true
-        is "$(row loop-devices neededBy)" 'pool default, mount-image, volumes of type loop, volumes of type kata'
+        is "$(row loop-devices neededBy)" 'pool default, mount-image, volumes of type loop, volumes of type kata, raw devices and pods'\'' block volumes'
 }
 
 @test "it leaves nothing: no mount, device, process, record or directory" {
@@ -251,7 +251,7 @@ times() {
         is "$status $(row lvm neededBy)" '1 policy.json (volumes), volumes of type lvm'
         [[ " $(missing) " == *' lvm '* ]]
         is "$(row overlay neededBy)" 'policy.json (annotations), mount-overlay'
-        is "$(row device-cgroup required)" true
+        is "$(row device-cgroup required) $(row loop-devices required)" "true true"
 }
 
 @test "kinds of the request must work, too; what is no kind is refused" {

@@ -18,6 +18,7 @@
 #define UNTRIED_MAP "mount one and run host-check again"
 
 #define USE_MAP "owners of containers with user namespaces"
+#define USE_GUARD "raw devices and pods' block volumes" /* block/loop_guard.h */
 
 const struct host_row host_rows[] = {
         [NEED_OPENAT2] = { "openat2", CALLS, probe_openat2, .everyone = true, .advice = ADVICE_CALL("5.6") },
@@ -83,9 +84,10 @@ const struct host_row host_rows[] = {
                                     .use = "\"ids\": \"remap\" at the speed of the source",
                                     .advice = "use Linux 6.9 or later; without it remap-daemon copies what it serves" },
 
-        [NEED_LOOP] = { "loop-devices", DEVICES, probe_loop,
+        [NEED_LOOP] = { "loop-devices", DEVICES, probe_loop, .use = USE_GUARD,
                         .advice = ADVICE_MODULE("loop") "; in a container, give it /dev" },
-        [NEED_LOOP_CONFIGURE] = { "loop-configure", DEVICES, probe_loop_configure, .advice = ADVICE_CALL("5.8"),
+        [NEED_LOOP_CONFIGURE] = { "loop-configure", DEVICES, probe_loop_configure, .use = USE_GUARD,
+                                  .advice = ADVICE_CALL("5.8"),
                                   .untried = "nothing: flexgraft makes loop devices of its own" },
         [NEED_DEVICE_MAPPER] = { "device-mapper", DEVICES, probe_device_mapper, .advice = ADVICE_MODULE("dm_mod") },
         [NEED_DM_THIN] = { "dm-thin-pool", DEVICES, probe_module, "dm_thin_pool", .use = "logical volumes of type thin",

@@ -208,7 +208,7 @@ static int check_policy(const struct request *request, const struct policy *poli
 
 const struct source_kind source_raw = {
         .word = "block",
-        .needs = NEED(DEVICE_CGROUP),
+        .needs = NEED(DEVICE_CGROUP) | NEED(LOOP) | NEED(LOOP_CONFIGURE),
         .request = REQUEST_MOUNT_BLOCK,
         .hints = block_hints,
         .maps = true,
