@@ -43,6 +43,7 @@ struct outcome {
         const char *state;   /* its "status": "Success", "Failure", "Not supported"; "" where there is none */
         const char *message; /* its "message", or a sentence about what happened to it */
         int error;           /* its "error"."errno" as a number; 0: none */
+        bool occupied;       /* it was not started: one that an earlier driver has begun for the same runs */
 };
 typedef void call_next(struct call *call, const struct outcome *outcome);
 
@@ -80,7 +81,8 @@ void call_keep(struct call *call, void *kept);
 void *call_kept(const struct call *call);
 
 /*
- * call_run() - run a program, and call next with what came of it. At most once at a time per call.
+ * call_run() - run a program, and call next with what came of it. At most once at a time per call. If it cannot begin
+ * because of one that an earlier driver has begun, and is the call's first, the call ends, with ABORTED.
  *
  * Where:   arguments are argv[1] and after, ended by NULL; input is its standard input (NULL: none).
  *          program is a name as program_find_sibling() knows them: "volume-create", "verbs/mount".

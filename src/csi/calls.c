@@ -168,17 +168,22 @@ static void go_on(void *argument, const struct outcome *outcome)
 {
         struct call *call = argument;
         call_next *next = call->goes_on;
+        const bool has_worked = call->has_worked;
 
         call->goes_on = NULL;
         call->run = NULL;
         call->has_worked = true;
-        next(call, outcome);
+        if (outcome->occupied && !has_worked)
+                call_fail(call, GRPC_ABORTED,
+                          "a call for %.256s that was made before the driver was restarted is under way", call->alone);
+        else
+                next(call, outcome);
 }
 
 void call_run(struct call *call, const char *program, const char *const arguments[], const char *input, call_next *next)
 {
         call->goes_on = next;
-        call->run = run_begin(queue_of(call->rpc), program, arguments, input, go_on, call);
+        call->run = run_begin(queue_of(call->rpc), call->alone, program, arguments, input, go_on, call);
 }
 
 void call_answer(struct call *call, const ProtobufCMessage *response)

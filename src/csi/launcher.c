@@ -18,6 +18,9 @@
 #include "base/text.h"
 #include "process/privileges.h"
 #include "process/program.h"
+#include "process/worker.h"
+#include "state/config.h"
+#include "state/state_dir.h"
 
 /* What RPCs are made of. Nothing else is started, whatever the order says. */
 static const char *const programs[] = {
@@ -39,6 +42,8 @@ struct child {
         int pidfd;
         uint32_t id;
 };
+
+#define LOCKS "csi" /* the directory of the state directory */
 
 static int order_fd;
 static int null_fd;
@@ -100,8 +105,20 @@ static bool read_order(struct received *order, char *ret_path)
                program_find_sibling(order->arguments[0], ret_path);
 }
 
-/* As a program expects it, whatever this process blocks and ignores. Returns 0 or errno. */
-static int start(const struct received *order, const char *path, pid_t *ret_pid)
+/* Returns 0 or errno. Where there can be no locks, the program itself says what is wrong. */
+static int take_lock(uint64_t alone, struct state *ret_lock)
+{
+        static char state_dir[PATH_MAX];
+        static struct error ignored; /* static, for their size */
+
+        if (alone == 0 || config_state_dir(state_dir, &ignored) < 0 ||
+            state_open(state_dir, LOCKS, /* create= */ true, ret_lock, &ignored) < 0)
+                return 0;
+        return !state_try_lock(ret_lock, alone) && errno == EAGAIN ? EINPROGRESS : 0;
+}
+
+/* As a program expects it, whatever this process blocks and ignores. It inherits the lock. Returns 0 or errno. */
+static int start(const struct received *order, const char *path, int lock_fd, pid_t *ret_pid)
 {
         posix_spawn_file_actions_t files;
         posix_spawnattr_t attributes;
@@ -119,7 +136,8 @@ static int start(const struct received *order, const char *path, pid_t *ret_pid)
         if ((r = posix_spawn_file_actions_init(&files)) == 0) {
                 if ((r = posix_spawn_file_actions_adddup2(&files, order->fds[0], STDIN_FILENO)) == 0 &&
                     (r = posix_spawn_file_actions_adddup2(&files, order->fds[1], STDOUT_FILENO)) == 0 &&
-                    (r = posix_spawn_file_actions_adddup2(&files, null_fd, STDERR_FILENO)) == 0)
+                    (r = posix_spawn_file_actions_adddup2(&files, null_fd, STDERR_FILENO)) == 0 &&
+                    (lock_fd < 0 || (r = posix_spawn_file_actions_adddup2(&files, lock_fd, WORKER_GIVEN_FD)) == 0))
                         r = posix_spawn(ret_pid, path, &files, &attributes, order->arguments, environ);
                 (void)posix_spawn_file_actions_destroy(&files);
         }
@@ -136,14 +154,18 @@ static void say(const struct launcher_end *end)
 static void carry_out(struct received *order)
 {
         struct launcher_end end = { .status = -1 };
+        struct launcher_order head = {};
+        cleanup_state struct state lock = STATE_NONE; /* the program has it */
         struct child *child = &children[child_count];
         char path[PATH_MAX];
 
-        if (order->length >= sizeof(struct launcher_order))
-                memcpy(&end.id, order->bytes, sizeof end.id);
+        if (order->length >= sizeof head)
+                memcpy(&head, order->bytes, sizeof head);
+        end.id = head.id;
         if (!read_order(order, path))
                 end.error = ENOENT;
-        else if ((end.error = start(order, path, &child->pid)) == 0) {
+        else if ((end.error = take_lock(head.alone, &lock)) == 0 &&
+                 (end.error = start(order, path, lock.lock_fd, &child->pid)) == 0) {
                 child->id = end.id;
                 child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
                 if (child->pidfd < 0)
@@ -212,9 +234,13 @@ static void clean_environment(void)
         *kept = NULL;
 }
 
-/* In the child: nothing open but the socket and /dev/null, and no signal that ends it before its parent does. */
-static _Noreturn void run(int fd)
+/*
+ * In the child: nothing open but the socket and /dev/null, and no signal that ends it before its parent does. It takes no
+ * order of a driver that has ended: that lies in the socket still, and the next driver may have done what reverses it.
+ */
+static _Noreturn void run(int fd, int parent)
 {
+        worker_dies_with_parent(parent);
         if (dup2(fd, STDERR_FILENO + 1) < 0 || fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC) < 0 ||
             close_range(STDERR_FILENO + 2, ~0U, 0) < 0 || chdir("/") < 0)
                 _exit(1);
@@ -233,6 +259,7 @@ static _Noreturn void run(int fd)
 
 int launcher_begin(struct error *error)
 {
+        int parent = getpid();
         int pair[2];
         pid_t pid;
 
@@ -240,7 +267,7 @@ int launcher_begin(struct error *error)
                 return fail(error, errno, "socketpair", "the launcher");
         pid = fork();
         if (pid == 0)
-                run(pair[1]);
+                run(pair[1], parent);
         (void)close(pair[1]); /* the launcher has it */
         if (pid < 0) {
                 int errnum = errno;

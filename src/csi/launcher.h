@@ -3,8 +3,10 @@
  * launcher.h - a second process that starts flexgraft's programs, so that the one that reads what clients send has no
  * execve and no capabilities.
  *
- * It knows by name which programs it starts; it reads nothing but orders. What it started goes on when it ends: a program
- * that was begun is finished.
+ * It knows by name which programs it starts; it reads nothing but orders. It dies with the driver. What it started goes on:
+ * a program that was begun is finished. A driver that is started meanwhile knows nothing of it, and kubelet may give up
+ * the call: a volume that is unpublished before its publish ends would be published for nobody. So each program holds a
+ * lock on what its call is for, as long as it runs.
  */
 #ifndef FLEXGRAFT_CSI_LAUNCHER_H
 #define FLEXGRAFT_CSI_LAUNCHER_H
@@ -25,6 +27,7 @@
 struct launcher_order {
         uint32_t id; /* whatever the giver wants to get back */
         uint32_t texts;
+        uint64_t alone; /* no other program for this may run, whichever driver began it; 0: any may */
 };
 
 /* What became of it. */
@@ -32,7 +35,7 @@ struct launcher_end {
         uint32_t id;
         int32_t status; /* the program's exit status; -1: see the others */
         int32_t signal; /* that killed it; 0: none */
-        int32_t error;  /* errno: it could not be started; 0: it was */
+        int32_t error;  /* errno: it could not be started; EINPROGRESS one for the same runs; 0: it was */
 };
 
 /*

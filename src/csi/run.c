@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "launcher.h"
 #include "loop.h"
 #include "memory.h"
@@ -76,7 +77,7 @@ static void end_run(struct run *run)
         memory_forget(run, sizeof *run + run->length);
 }
 
-static void conclude(struct run *run, int status, const char *words)
+static void conclude(struct run *run, int status, const char *words, bool occupied)
 {
         struct outcome outcome;
         struct stat st = {};
@@ -91,6 +92,7 @@ static void conclude(struct run *run, int status, const char *words)
                 words = too_long;
         }
         outcome_read(output, output != MAP_FAILED ? (size_t)st.st_size : 0, status, words, &outcome);
+        outcome.occupied = occupied;
         if (output != MAP_FAILED)
                 (void)munmap(output, (size_t)st.st_size); /* cannot fail */
         run->ended(run->argument, &outcome);
@@ -108,7 +110,7 @@ static void tell_refused(struct loop_timer *timer)
 
                 (void)snprintf(words, sizeof words, "%s cannot be started: %s",
                                run->order + sizeof(struct launcher_order), strerror(run->error));
-                conclude(run, -1, words);
+                conclude(run, -1, words, /* occupied= */ false);
         }
 }
 
@@ -175,7 +177,7 @@ static void tell_end(const struct launcher_end *end)
         else
                 (void)snprintf(words, sizeof words, "%s exited with status %d and printed no JSON",
                                run->order + sizeof(struct launcher_order), end->status);
-        conclude(run, end->status, words);
+        conclude(run, end->status, words, end->error == EINPROGRESS);
 }
 
 static void take_end(struct loop_source *source, uint32_t events)
@@ -226,17 +228,25 @@ static size_t measure_order(const char *program, const char *const arguments[], 
         return length <= LAUNCHER_ORDER_BYTES && *ret_texts <= LAUNCHER_ARGUMENTS ? length : 0;
 }
 
-/* Only the program's name, of an order that is too long. */
-static struct run *make_run(const char *program, const char *const arguments[])
+/* What stands for it in an order; two texts with one number only wait for each other. */
+static uint64_t number_of(const char *alone)
 {
-        struct launcher_order head = { .id = next_id++ };
+        uint64_t hash = alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) : 0;
+
+        return alone != NULL && hash == 0 ? 1 : hash;
+}
+
+/* Only the program's name, of an order that is too long. */
+static struct run *make_run(const char *alone, const char *program, const char *const arguments[])
+{
+        struct launcher_order head = { .id = next_id++, .alone = number_of(alone) };
         size_t length = measure_order(program, arguments, &head.texts);
         static const char *const none[] = { NULL };
         struct run *run;
         char *end;
 
         if (length == 0) {
-                struct run *refused_run = make_run(program, none);
+                struct run *refused_run = make_run(alone, program, none);
 
                 refused_run->error = E2BIG;
                 return refused_run;
@@ -263,10 +273,10 @@ static int make_input(const char *text)
         return lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd) : -errno;
 }
 
-struct run *run_begin(enum run_queue queue, const char *program, const char *const arguments[], const char *input,
-                      run_ended *ended, void *argument)
+struct run *run_begin(enum run_queue queue, const char *alone, const char *program, const char *const arguments[],
+                      const char *input, run_ended *ended, void *argument)
 {
-        struct run *run = make_run(program, arguments);
+        struct run *run = make_run(alone, program, arguments);
 
         run->queue = queue;
         run->input_fd = -EBADF;

@@ -33,12 +33,13 @@ bool runs_failed(void);
 
 /*
  * run_begin() - have a program run, and ended(argument, outcome) called in a later turn of the loop, unless it is
- * cancelled. Program, arguments (argv[1] and on, NULL ends them) and input (NULL: none) are copied.
+ * cancelled. Program, arguments (argv[1] and on, NULL ends them) and input (NULL: none) are copied. Where one that an
+ * earlier driver began runs, which has the same alone (NULL: nothing), it does not run, and the outcome is "occupied".
  *
  * Returns: it, borrowed, until ended() is called.
  */
-struct run *run_begin(enum run_queue queue, const char *program, const char *const arguments[], const char *input,
-                      run_ended *ended, void *argument);
+struct run *run_begin(enum run_queue queue, const char *alone, const char *program, const char *const arguments[],
+                      const char *input, run_ended *ended, void *argument);
 
 /* run_cancel() - take it back, if it still waits for others. Whether it did: then it is gone, and never ends. */
 bool run_cancel(struct run *run);

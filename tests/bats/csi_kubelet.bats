@@ -278,6 +278,51 @@ slow() {
         all_gone
 }
 
+@test "the driver dies while a program publishes: unpublish is not OK before that program has ended, and then nothing is left" {
+        local CAPABILITY
+        for CAPABILITY in "$WRITER" "$BLOCK_WRITER"; do
+                new_volume
+                stage
+                slow_at seccomp # early: no record tells that it publishes
+                is_slow publish
+                driver_dies_slowly
+                unpublish
+                answers ABORTED "that was made before the driver was restarted is under way"
+                go_on
+                until_ok unpublish
+                until_ok unstage
+                all_gone
+                with_id DeleteVolume "$VOLUME_ID"
+        done
+}
+
+@test "a program that ends, but leaves a process that hangs in the kernel, keeps no later call from the volume" {
+        local pod answers=()
+        jq '.timeouts.call = 2 | .timeouts.unmount = 2' "$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new" && mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
+        new_volume
+        stage
+        pod=$(dirname "$(target)")
+        mkdir -p "$pod"
+        truncate -s 16M "$BATS_TEST_TMPDIR/frozen"
+        mkfs.ext4 -q "$BATS_TEST_TMPDIR/frozen"
+        mount -o loop "$BATS_TEST_TMPDIR/frozen" "$pod"
+        [[ -z $CSI_IN ]] || csi_hang_up
+        CSI_CLIENT_OPTIONS=(--fresh --deadline 30) # so that it is thawed, whatever comes
+        fsfreeze --freeze "$pod"                   # mkdir hangs, and not even SIGKILL ends it
+        csi NodePublishVolume "$(node_request "\"staging_target_path\": \"$(staging)\", \"target_path\": \"$(target)\""), \"volume_context\": {$CONTEXT}}"
+        answers+=("$code $output")
+        unpublish
+        answers+=("$code $output")
+        fsfreeze --unfreeze "$pod"
+        until_ok unpublish
+        wait_until 10 umount "$pod"
+        [[ ${answers[0]} == "ABORTED cannot mount data: a hanging system call"* ]] || { echo "publish: ${answers[0]}"; false; }
+        [[ ${answers[1]} == "ABORTED cannot unmount "*": a hanging system call"* ]] || { echo "unpublish: ${answers[1]}"; false; }
+        unstage
+        answers OK
+        all_gone
+}
+
 @test "after a reboot an inline volume is published again: one of a pool has its content, one in memory is empty" {
         ID=csi-$(printf pool | sha256sum | cut -c1-64) CONTEXT='"size": "8Mi"'
         publish_inline && answers OK

@@ -88,13 +88,18 @@ round() {
 }
 
 # repeated CALL: until it is OK. Who is asked meanwhile may be at work on what an earlier driver has begun, or be gone. What takes away is repeated
-# whatever it answers.
+# whatever it answers. It gives up before the test's limit, and shows what is there.
 repeated() {
-        local deadline=$((SECONDS + 20 * ${FLEXGRAFT_PATIENCE:-6}))
+        local deadline=$((SECONDS + 10 * ${FLEXGRAFT_PATIENCE:-6}))
         while :; do
                 "$1"
                 [[ $code != OK ]] || return 0
-                ((SECONDS < deadline)) && [[ $UNCERTAIN == *" $code "* || $1 == un* ]] || return 1
+                if ((SECONDS >= deadline)) || [[ $UNCERTAIN != *" $code "* && $1 != un* ]]; then
+                        echo "$1 is not OK: $code $output"
+                        what_is_left
+                        find "$STATE_DIR/volumes" -name '*.json' -exec cat {} +
+                        return 1
+                fi
                 driver_lives || driver_anew
                 sleep 0.02
         done

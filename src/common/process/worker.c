@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -125,6 +126,11 @@ static int conclude(const struct job *job, const siginfo_t *end, struct error *e
         return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
 }
 
+static void close_given(void)
+{
+        (void)close(WORKER_GIVEN_FD); /* whatever it is: this process ends */
+}
+
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
 {
         struct job job = { .parent_pid = getpid(), .function = function, .argument = argument, .error = error };
@@ -145,9 +151,11 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         in_time = wait_until(pidfd, deadline_ms);
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
-                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS))
+                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS)) {
+                        (void)atexit(close_given); /* there is room for it */
                         return fail(error, ETIMEDOUT, "wait",
                                     "a hanging system call"); /* the child and its stack stay */
+                }
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;

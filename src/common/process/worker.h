@@ -22,6 +22,12 @@ typedef int worker_function(void *argument, struct error *error);
 void worker_dies_with_parent(int parent_pid);
 
 /*
+ * The descriptor by which whoever starts a program may give it a lock to hold as long as it runs. A program that leaves a
+ * hanging child, which shares it, closes it at exit: the next one may go on.
+ */
+#define WORKER_GIVEN_FD 3
+
+/*
  * worker_run() - run function(argument, error) in a child that shares memory and descriptors with this process, but not
  * the working directory, root and mount namespace, so that it may enter a container's. Wait for it; kill it when the
  * time is over.
