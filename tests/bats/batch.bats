@@ -390,7 +390,7 @@ check_order() {
 
 # ---- what is wrong with it
 
-@test "what is wrong with an entry is told with its number" {
+@test "a mistake in an entry is reported with the number of the entry" {
         start_container plain
         not_understood 1 "$(tmpfs /a), $(tmpfs /b '"sizes": 3')"
         assert_field .error.subject sizes
@@ -406,7 +406,7 @@ check_order() {
         not_understood '' "$(tmpfs /a), [$(tmpfs /b)]"
 }
 
-@test "what is said once for the batch is not understood in an entry" {
+@test "a key of the batch itself is not understood in an entry" {
         start_container plain
         not_understood 1 "$(tmpfs /a), $(tmpfs /b '"dryRun": true')"
         not_understood 1 "$(tmpfs /a), $(tmpfs /b '"timeoutSeconds": 3')"

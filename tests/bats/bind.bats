@@ -343,7 +343,7 @@ propagation_of() {
 }
 
 # bats test_tags=kernel
-@test "propagation shared: what is mounted below on the node appears in the container" {
+@test "propagation shared: a later mount below the source on the node appears in the container" {
         mount --bind "$SOURCE" "$SOURCE"
         mount --make-shared "$SOURCE"
         mkdir "$SOURCE/sub"
@@ -381,7 +381,7 @@ never_reaches_back() {
 }
 
 # bats test_tags=kernel
-@test "propagation slave: what is mounted below on the node appears in the container, and not the other way" {
+@test "propagation slave: a later mount below the source on the node appears in the container, and not the other way" {
         mount --bind "$SOURCE" "$SOURCE"
         mount --make-shared "$SOURCE"
         mkdir "$SOURCE/sub" "$SOURCE/other"

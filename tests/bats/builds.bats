@@ -91,7 +91,7 @@ assert_position_independent() {
         [[ $output == *"unused_one"* ]]
 }
 
-@test "what is installed has the licence and the notices of its libraries, and is uninstalled whole" {
+@test "make install adds the licence and the notices of the libraries, and make uninstall removes all of it" {
         local root=$BATS_TEST_TMPDIR/root library
         installed
         mkdir -p "$root/usr/local/sbin" "$root/usr/local/share/doc/other"

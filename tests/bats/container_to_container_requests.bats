@@ -201,7 +201,7 @@ teardown() {
         assert_nothing_happened
 }
 
-@test "nothing is held open: both containers can unmount, and what is removed is free" {
+@test "nothing is held open: one container can unmount the source, and the other one the target" {
         start_two plain plain
         in_a sh -c 'mkdir /share && mount --bind /share /share'
         c2c /share /data

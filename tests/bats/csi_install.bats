@@ -105,7 +105,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
         is "$(grep -c ': up to date$' <<<"$output"):$calls" "$((${#UNITS[@]} + 1)):$START"
 }
 
-@test "an upgrade brings what is new, takes away what is no more, leaves the sockets alone, and lets the driver end" {
+@test "an upgrade adds new files, removes old ones, leaves the sockets alone, and restarts the driver" {
         installed --from "$FIRST"
         local before
         before=$(fingerprint "$SYSTEM")
@@ -274,7 +274,7 @@ END
         [[ ! -e $PROGRAMS && ! -e $SYSTEM ]]
 }
 
-@test "what is not flexgraft's is left alone, and then nothing is changed at all" {
+@test "a foreign program directory or a masked socket is left alone, and then nothing is installed" {
         mkdir -p "$PROGRAMS"
         echo >"$PROGRAMS/other"
         local before
@@ -345,7 +345,7 @@ END
 
 # ---- where kubelet looks
 
-@test "kubelet's root directory is what is named, what kubelet was told, a known one, or the default" {
+@test "kubelet's root directory is the named one, that of kubelet's flags, a known one, or the default" {
         finds /var/lib/kubelet
         mkdir -p "$NODE/var/lib/k0s/kubelet"
         finds /var/lib/k0s/kubelet
@@ -374,7 +374,7 @@ END
         [[ $output != *rootDir* ]]
 }
 
-@test "the node's name is what is named, or what kubelet was told, and stays; so does the driver's name" {
+@test "the node's name is the named one, or that of kubelet's flags, and is kept; so is the driver's name" {
         installed --from "$FIRST" --name nfs.csi.k8s.io
         [[ $(unit_value flexgraft-csi.service ExecStart) == *"/nfs.csi.k8s.io/csi.sock "*" --name nfs.csi.k8s.io" ]]
         make_kubelet 100 /usr/bin/kubelet --hostname-override=Node-7.Example

@@ -169,7 +169,7 @@ END
 
 # ---- what containers do to directories that kubelet gives them
 
-@test "a symbolic link on the way to the target, which only root can make, costs what is behind it nothing" {
+@test "unpublishing removes nothing behind a symbolic link on the way to the target, which only root can make" {
         local outside=$BATS_TEST_TMPDIR/srv/outside
         mkdir -p "$outside/mount" "$KUBELET/pods/pod-1/volumes/kubernetes.io~csi"
         printf kept >"$outside/mount/file"

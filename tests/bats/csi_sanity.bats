@@ -44,9 +44,9 @@ END_OF_CALLS
         is "$(images)" data.img
 }
 
-# ---- what is not there is NOT_FOUND, and deleting it is OK
+# ---- volumes and snapshots that do not exist
 
-@test "what is not there is NOT_FOUND" {
+@test "a volume or a snapshot that does not exist is NOT_FOUND" {
         local line
         while read -r line; do
                 csi "${line%% *}" "${line#* }"
@@ -64,7 +64,7 @@ END_OF_CALLS
         assert_no_volume
 }
 
-@test "deleting what is not there succeeds, whatever the id" {
+@test "deleting a volume or a snapshot that does not exist succeeds, whatever the id" {
         local id
         while IFS= read -r -d '' id; do
                 with_id DeleteVolume "$id"
@@ -128,7 +128,7 @@ END_OF_CALLS
         answers INVALID_ARGUMENT
 }
 
-@test "lists of what is not there are empty" {
+@test "lists of snapshots and volumes are empty where none exists" {
         ok ListSnapshots '{"snapshot_id": "absent"}'
         assert_field '.entries | length' 0
         ok ListSnapshots '{"source_volume_id": "absent"}'

@@ -96,7 +96,7 @@ given_up() {
         still_answers
 }
 
-@test "a second call for what is under way is answered ABORTED, and a call for something else is not" {
+@test "a second call for a volume while the first is under way is ABORTED, and a call for another volume is not" {
         core_start
         hold
         "$WIRE" "$CSI_SOCKET" one "$DELETE" "$VOLUME_V" >"$CORE/first" &
@@ -112,7 +112,7 @@ given_up() {
         is "$(cat "$CORE/first" "$CORE/other")" $'OK\nOK'
 }
 
-@test "what is still under way after its deadline is not begun a second time" {
+@test "a call that is still under way after its deadline is not begun a second time" {
         core_start
         hold
         given_up

@@ -414,7 +414,7 @@ systemd_reads() {
 
 # ---- the image
 
-@test "the image is built from what is in the repository and in Debian" {
+@test "the image is built from all that the Makefile uses, and from Debian" {
         local dockerfile=$DEPLOY/Dockerfile word words
         # the last word of each is where to
         words=$(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' "$dockerfile" | tr ' ' '\n')

@@ -104,7 +104,7 @@ by_id() {
 }
 
 # bats test_tags=kernel
-@test "an image that is somebody else's loop device is refused" {
+@test "an image that another program has attached to a loop device is refused" {
         kubelet_attach data type=loop size=8Mi
         kubelet_detach data
         local device
@@ -286,7 +286,7 @@ by_id() {
         assert_nothing_left
 }
 
-@test "what is no block device is refused at once" {
+@test "a source that is no block device is refused at once" {
         local source
         TIMEOUTS='"device": 1000' write_config
         touch "/dev/shm/flexgraft-test-$RUN_ID"
@@ -299,7 +299,7 @@ by_id() {
 }
 
 # bats test_tags=kernel
-@test "a device that somebody has open exclusively is refused" {
+@test "a device that another process has open exclusively is refused" {
         make_device ext4
         background_ready "$(tool hold-exclusive)" "$DEVICE"
         call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"

@@ -459,7 +459,7 @@ with_instead() {
         assert_nothing_left
 }
 
-@test "what is mounted to be read only is not repaired" {
+@test "an ext4 filesystem that is mounted read-only is not repaired" {
         make_device ext4
         debugfs -w -R 'set_super_value state 0' "$DEVICE" 2>/dev/null
         local before

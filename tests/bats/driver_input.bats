@@ -196,7 +196,7 @@ odd_names() {
         assert_nothing_left
 }
 
-@test "a caller that does not read the answer changes nothing about what is done" {
+@test "attach does its work also when its caller does not read the answer" {
         "$DRIVER" attach "$(loop_spec data)" "$NODE" 2>&1 3>&- | : || :
         "$DRIVER" attach "$(loop_spec data)" "$NODE" >/dev/full 2>&1 3>&- || :
         "$DRIVER" attach "$(loop_spec data)" "$NODE" >&- 2>&- 3>&- || :

@@ -136,7 +136,7 @@ torn_records() {
         assert_nothing_left
 }
 
-@test "what is no file where a record should be is not followed and does not hang" {
+@test "a FIFO, symbolic link, device file or socket in place of a record is not followed and does not hang" {
         local sort
         attached_loop data
         kubelet_detach data
@@ -291,7 +291,7 @@ torn_records() {
         assert_nothing_left
 }
 
-@test "a state directory of somebody else's is refused" {
+@test "a state directory that another user owns is refused" {
         local dir
         mkdir -m 0700 "$STATE_DIR"
         mkdir -m 0700 "$STATE_DIR/volumes"

@@ -35,7 +35,7 @@ teardown() {
         assert_nothing_left
 }
 
-@test "what is mounted below the global mount goes, too" {
+@test "a mount below the global mount is unmounted, too" {
         up data 8Mi
         mkdir "$(global_dir data)/sub"
         mount -t tmpfs sub "$(global_dir data)/sub"
@@ -114,7 +114,7 @@ hold_once() {
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$1" --once >/dev/null 2>&1
 }
 
-@test "what is idle is not said to be detached lazily" {
+@test "the reply for an idle mount does not say that it was detached lazily" {
         up data 8Mi
         call unmount "$(pod_dir data)"
         assert_reply '{"status": "Success"}'

@@ -120,7 +120,7 @@ open_binds() {
         assert_nothing_left
 }
 
-@test "a bind does not spread: what is mounted on the source later stays there" {
+@test "a later mount below the source of a bind does not appear in the pod" {
         open_binds
         mkdir "$SOURCE/sub"
         lifecycle_up host type=bind "source=$SOURCE"
@@ -132,7 +132,7 @@ open_binds() {
         assert_nothing_left
 }
 
-@test "unmount of a bind leaves what is mounted in the source" {
+@test "unmount of a bind leaves a mount below its source in place" {
         open_binds
         mkdir "$SOURCE/sub"
         mount -t tmpfs tmpfs "$SOURCE/sub"

@@ -59,7 +59,7 @@ is_flat() {
 }
 
 # bats test_tags=text
-@test "volume-create of what is there costs the same however many volumes its pool has" {
+@test "volume-create of an existing volume costs the same however many volumes its pool has" {
         is_flat volume-create '{"name": "first", "size": 4096, "pool": "fast"}'
 }
 
@@ -339,7 +339,7 @@ killed_everywhere() {
         refused ENOENT
 }
 
-@test "volume-reconcile removes entries of no volume from the index, and what is known of a pool that is gone" {
+@test "volume-reconcile removes index entries that have no volume, and the sums of a pool that is gone" {
         at_syscall --at "unlinkat:$(($(unlinks) - 1))" --kill "$(program volume-delete)" '{"name": "second"}'
         mkdir -p "$STATE_DIR/pool-sums/1-1"
         : >"$STATE_DIR/pool-sums/1-1/a.img"

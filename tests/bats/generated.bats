@@ -72,7 +72,7 @@ keys_of() {
         done
 }
 
-@test "a key that is missing in a man page's list is added, and what is written by hand stays" {
+@test "a key that is missing in a man page's list is added, and text that is written by hand stays" {
         mkdir "$BATS_TEST_TMPDIR/man"
         cat >"$BATS_TEST_TMPDIR/man/mount-list.8" <<'END'
 .SH REQUEST

@@ -33,7 +33,7 @@ ask_text() {
         done
 }
 
-@test "what is wrong with an annotation's JSON is told as of a request" {
+@test "errors in an annotation's JSON are reported like those in a request" {
         start_container plain-created
         ask_text 'x'
         refuses 2 "io.flexgraft.mounts: invalid JSON at line 1, column 1: '[' or '{' expected"
@@ -205,7 +205,7 @@ END
         assert_container_unchanged
 }
 
-@test "a state without what is needed is refused, with the key" {
+@test "a state without a valid pid, id or bundle is refused, with the key" {
         local case
         start_container plain-created
         for case in 'pid:del(.pid)' 'pid:.pid = 0' 'pid:.pid = -1' 'pid:.pid = "1"' 'pid:.pid |= tostring' 'pid:.pid = null' 'pid:.pid += 0.5' 'id:del(.id)' 'id:.id = ""' 'id:.id = 1' \

@@ -204,7 +204,7 @@ survives_kill() {
         assert_no_records
 }
 
-@test "poststop passes over what is no record of this program" {
+@test "poststop skips a damaged record and a foreign file among the records" {
         start_container plain-created
         ask "[$(bind_entry /data)]"
         accepts /data

@@ -213,7 +213,7 @@ teardown() {
         done
 }
 
-@test "what is read-only by the policy stays so, whatever the container's root does" {
+@test "a source that the policy allows read-only stays read-only, whatever the container's root does" {
         local allowed=$BATS_TEST_TMPDIR/allowed
         start_container plain-created
         mkdir -p "$allowed"
@@ -261,7 +261,7 @@ teardown() {
         refuses 1 'leads out of its directory'
 }
 
-@test "a device node outside of /dev is nobody's to ask for: a container may have made it" {
+@test "a device node outside of /dev is refused as a source: a container may have made it" {
         make_device blank
         start_container plain-created
         mkdir "$BATS_TEST_TMPDIR/allowed"
@@ -306,7 +306,7 @@ teardown() {
         accepts /disk
 }
 
-@test "an annotation replaces nothing: what is there may be root's" {
+@test "an annotation cannot replace a mount: it may be root's" {
         start_container plain
         open_policy
         helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\", \"readOnly\": true}"

@@ -254,7 +254,7 @@ times() {
         is "$(row device-cgroup required) $(row loop-devices required)" "true true"
 }
 
-@test "kinds of the request must work, too; what is no kind is refused" {
+@test "kinds of the request must work, too; an unknown kind is refused" {
         hidden /usr/sbin/lvm
         check '{"kinds": ["bind", "lvm"]}'
         is "$status $(row lvm neededBy)" '1 the request, volumes of type lvm'

@@ -519,7 +519,7 @@ calls_of() {
 
 # ---- the file
 
-@test "what is no image is refused by what it is" {
+@test "a source that is no image is refused, and the error says what it is" {
         start_container plain
         IMAGE=$BATS_TEST_TMPDIR
         refused EISDIR '' 'it is a directory' mount-bind
@@ -715,7 +715,7 @@ bed_command_of_last() {
         assert_attributes /data nosuid nodev
 }
 
-@test "an image is read by a process that is nobody, with little memory and no descriptor but the image's" {
+@test "an image is read by a process of the user nobody, without capabilities and with little memory" {
         make_image ext4
         start_container plain
         image_request >"$BATS_TEST_TMPDIR/request"

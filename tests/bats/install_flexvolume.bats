@@ -114,7 +114,7 @@ names() {
         holds "$PLUGINS/example.org~disk_1" "$FIRST"
 }
 
-@test "what is no name for a driver is refused" {
+@test "an invalid name for a driver is refused" {
         local name
         for name in loop '~loop' 'a~' a~b~c a/b/c ../x 'a~..' '.a~b' 'a~b c' a~verbs; do
                 run_install --plugin-dir "$PLUGINS" --from "$FIRST" --name "$name"
@@ -163,7 +163,7 @@ names() {
         is "$(stat -c %a "$PLUGINS/a~b/verbs/init")" 755
 }
 
-@test "an upgrade brings what is new, takes away what is no more, and covers the names of earlier installs" {
+@test "an upgrade adds new files, removes old ones, and covers the names of earlier installs" {
         installed --from "$FIRST"
         installed --from "$FIRST" --name k8s~nfs
         installed --from "$SECOND"
@@ -404,7 +404,7 @@ from_first() {
         [[ ! -e $PLUGINS ]]
 }
 
-@test "a tree without verbs, or with what is no program among them, is refused" {
+@test "a tree without verbs, or with a verb that is not executable, is refused" {
         chmod -x "$FIRST/verbs/mount"
         run_install --plugin-dir "$PLUGINS" --from "$FIRST"
         refused 1 "no program: $FIRST/verbs/mount"
@@ -512,7 +512,7 @@ foreign_driver() {
 
 # ---- uninstalling
 
-@test "an uninstall takes away what is ours under every name, and nothing else" {
+@test "an uninstall takes away flexgraft's drivers of every name, and nothing else" {
         installed --from "$FIRST"
         installed --from "$FIRST" --name k8s~nfs
         mkdir -p "$PLUGINS/other~driver"

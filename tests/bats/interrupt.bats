@@ -195,7 +195,7 @@ ended() {
         remove_mount /other
 }
 
-@test "while mkfs runs, a line tells what is written so far, and not how much there will be" {
+@test "while mkfs runs, the progress tells the bytes written so far, and no total" {
         made db
         start_container plain
         with_slow_mkfs

@@ -235,7 +235,7 @@ write_table() {
         done
 }
 
-@test "what is no volume for a virtual machine is refused, and leaves nothing" {
+@test "options that make no volume for a virtual machine are refused, and leave nothing" {
         local options
         for options in 'type=loop size=64Mi kataContainers=maybe' 'type=loop size=9Mi kataContainers=true' 'type=tmpfs kataContainers=true' 'type=kata'; do
                 # shellcheck disable=SC2086 # the words of the options

@@ -721,7 +721,7 @@ made_blocks() {
         is_away disk
 }
 
-@test "raw is refused for a volume with a filesystem, a blank one too, and what is not raw for a block volume" {
+@test "raw is refused for a filesystem volume, a blank one too, and required for a block volume" {
         made db
         made_blocks disk
         start_container plain

@@ -643,7 +643,7 @@ name_server() {
 }
 
 # bats test_tags=kernel_too
-@test "what is not exported is ENOENT, and nothing is left" {
+@test "a share that is not exported is ENOENT, and nothing is left" {
         start_client plain
         NFS_SOURCE=$NFS_ADDRESS:/srv/none
         fails_at fsconfig ENOENT

@@ -85,7 +85,7 @@ on_server() {
 }
 
 # bats test_tags=kernel,nfs
-@test "a volume is a directory of the share, with the mode of the pool, deleted with what is in it" {
+@test "a volume is a directory of the share, with the mode of the pool, deleted with its content" {
         with_server
         nfs_pool '"mountPermissions": "0770", "mountOptions": ["vers=4.2", "soft"]'
         made_share

@@ -152,7 +152,7 @@ xattr() {
         is "$(xattr get "$UPPER/moved-program" security.capability)" 0100000200200000000000000000000000000000
 }
 
-@test "what is removed from a lower layer is gone inside, and stays in the layer" {
+@test "a file or directory removed from a lower layer is gone inside, and stays in the layer" {
         mkdir -p "$LOWER/dir/sub"
         touch "$LOWER/dir/one" "$LOWER/dir/two"
         start_container plain
@@ -426,7 +426,7 @@ check_odd() {
         [[ $(json_field .error.kernel) == *nonesuch* ]]
 }
 
-@test "what is missing or out of place is not understood" {
+@test "missing, malformed and contradictory layers are not understood" {
         start_container plain
         container_snapshot
         node_snapshot
@@ -727,7 +727,7 @@ check_layer_devices() {
         is "$(stat -c %u "$UPPER/file" "$BATS_TEST_TMPDIR/upper2/file" | tr '\n' ' ')" "1000 1000 "
 }
 
-@test "what is made in an overlay whose ids the container does not have fails, and harms nothing" {
+@test "writing to a file whose owner is not among the container's ids fails, and harms nothing" {
         touch "$LOWER/foreign"
         chown 70000:70000 "$LOWER/foreign"
         start_container plain

@@ -28,7 +28,7 @@ teardown() {
         bed_teardown
 }
 
-@test "lintian has nothing against the packages, but what is explained" {
+@test "lintian reports nothing about the packages beyond the overrides, which are explained" {
         run -0 in_bare "$BUILDER" sh -c 'lintian --allow-root --fail-on error,warning --tag-display-limit 0 /build/*.changes'
         is "$output" ""
         is "$(grep -hv '^#' "$FLEXGRAFT_REPO"/debian/*.lintian-overrides | cut -d' ' -f2 | sort -u)" statically-linked-binary

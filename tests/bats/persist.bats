@@ -85,11 +85,11 @@ comes_back() {
         is "$(records | grep -c ^mounts/)" 1 "number of records"
 }
 
-@test "crun: what is wanted is there before the first instruction of the next life, with the right owners" {
+@test "crun: a wanted mount is there before the first instruction after a restart, with the right owners" {
         comes_back crun
 }
 
-@test "runc: what is wanted is there before the first instruction of the next life, with the right owners" {
+@test "runc: a wanted mount is there before the first instruction after a restart, with the right owners" {
         comes_back runc
 }
 
@@ -209,7 +209,7 @@ comes_back() {
 
 # ---- whose wish it is
 
-@test "a bundle that cannot be looked at fails the hook: what is wanted is not known" {
+@test "a bundle that cannot be examined fails the hook: its wanted mounts are not known" {
         lives crun
         mount_wish /data
         at_syscall --at statx:1 --fail EIO "$(program mount-hook)" createRuntime \
@@ -248,7 +248,7 @@ comes_back() {
         assert_wishes /data
 }
 
-@test "an annotation cannot ask for persist, and gives way to what is wanted on its target" {
+@test "an annotation cannot ask for persist, and gives way to a wanted mount on its target" {
         local annotations
         open_policy .
         annotations=$(annotation '[{"type": "tmpfs", "target": "/data"}, {"type": "tmpfs", "target": "/own"}]')
@@ -390,7 +390,7 @@ comes_back() {
 
 # ---- what is not there
 
-@test "what is wanted in a container that does not run is listed, and can be removed by its target or its id" {
+@test "a wanted mount of a container that does not run is listed, and can be removed by its target or its id" {
         local id
         lives crun
         mount_wish /data
@@ -434,7 +434,7 @@ comes_back() {
         assert_wishes /data
 }
 
-@test "a container does not start without what is wanted, and says why" {
+@test "a container does not start while the source of a wanted mount is missing" {
         lives crun
         mount_wish /data
         stop_container
@@ -460,7 +460,7 @@ comes_back() {
         is "$(in_container cat /srv/data)" mine
 }
 
-@test "a container does not start while the record of what is wanted is damaged" {
+@test "a container does not start while the record of its wanted mounts is damaged" {
         lives crun
         mount_wish /data
         stop_container
@@ -472,7 +472,7 @@ comes_back() {
         assert_field '.unreadable | length' 1
 }
 
-@test "where no hook runs, mount-batch with wanted brings back what is wanted, once" {
+@test "where no hook runs, mount-batch with wanted makes the wanted mounts again, once" {
         BUNDLE_STAGES='[]'
         lives crun
         mount_wish /data

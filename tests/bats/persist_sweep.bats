@@ -132,14 +132,14 @@ sweep_return() {
         is "$(records | grep -v ^wanted/)" '' "records"
 }
 
-@test "the return of what is wanted, killed before any call: the container's next start finds the wish and nothing else" {
+@test "the return of a wanted mount, killed before any call: the container's next start finds the wish and nothing else" {
         sweep_return --kill
 }
 
-@test "the return of what is wanted, killed before any call: again succeeds, with one mount" {
+@test "the return of a wanted mount, killed before any call: again succeeds, with one mount" {
         sweep_return --kill -- call "$(program mount-hook)" createRuntime ';' mounts @PID@ @MADE@ 1 ';'
 }
 
-@test "the return of what is wanted, any call failing with EIO: the container has it, or the hook fails" {
+@test "the return of a wanted mount, any call failing with EIO: the container has it, or the hook fails" {
         sweep_return --fail EIO --not-undone 'undoing it failed' -- on-success mounts @PID@ @MADE@ 1 ';'
 }

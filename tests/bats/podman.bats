@@ -122,11 +122,11 @@ is_restarted() {
         assert_records_go
 }
 
-@test "Podman with crun: what is wanted in a container is there again after podman restart" {
+@test "Podman with crun: a wanted mount is there again after podman restart" {
         is_restarted crun
 }
 
-@test "Podman with runc: what is wanted in a container is there again after podman restart" {
+@test "Podman with runc: a wanted mount is there again after podman restart" {
         is_restarted runc
 }
 

@@ -88,7 +88,7 @@ check_others() {
         is "$(on_device)" first
 }
 
-@test "nobody in the container but its root opens a raw device" {
+@test "no user in the container but its root can open a raw device" {
         check_others plain
 }
 

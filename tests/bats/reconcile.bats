@@ -320,7 +320,7 @@ forgotten() {
         assert_nothing_left
 }
 
-@test "ten minutes pass before a forgotten volume is unstaged, by the clock that nobody sets" {
+@test "ten minutes pass before a forgotten volume is unstaged, by a clock that cannot be set" {
         watch_kubelet 600
         start_kubelet
         forgotten data
@@ -546,7 +546,7 @@ forgotten() {
         assert_nothing_left
 }
 
-@test "what is mounted for a record of another boot goes with it" {
+@test "the mounts of a volume whose record is of another boot go with the record" {
         up data
         edit_record data ".bootId = \"$OTHER_BOOT\""
         reconcile
@@ -559,7 +559,7 @@ forgotten() {
         assert_nothing_left
 }
 
-@test "what is in use is left, whatever boot its record is of, and can be taken away later" {
+@test "a volume in use is left, though its record is of another boot, and can be taken away later" {
         TIMEOUTS='"unmount": 1' write_config
         up data
         echo text >"$(pod_dir data)/file"

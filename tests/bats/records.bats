@@ -236,7 +236,7 @@ sweep_agree() {
         assert_no_records
 }
 
-@test "a mount is found by what is mounted, also where a symbolic link leads there" {
+@test "mount-remove finds a mount by a symbolic link to its target" {
         start_container plain
         helper mount-bind "$(request "$OLD")"
         assert_success

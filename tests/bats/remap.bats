@@ -53,7 +53,7 @@ teardown() {
 }
 
 # bats test_tags=kernel
-@test "what belongs to none of the container's ids is nobody's, and not for its root" {
+@test "a file of an id that the container does not have shows the overflow id, and its root cannot change it" {
         remap_bed
         local type
         for type in ext4 tmpfs; do
@@ -372,7 +372,7 @@ teardown() {
 }
 
 # bats test_tags=kernel
-@test "what is made in a directory inherits its default ACL" {
+@test "new files and directories inherit the default ACL of their directory" {
         local type dir
         remap_bed
         for type in ext4 tmpfs; do

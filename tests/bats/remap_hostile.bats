@@ -118,7 +118,7 @@ teardown() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "what is mounted below the source on the node is not shown" {
+@test "a mount below the source on the node is not shown" {
         remap_container
         make_source ext4
         mkdir "$BATS_TEST_TMPDIR/ext4/dir"
@@ -266,7 +266,7 @@ capability_names() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "300 processes that work at once all get what is right" {
+@test "300 processes that work at once all get correct results" {
         remap_bed ext4
         local count=300
         kernel_can statmount || count=100

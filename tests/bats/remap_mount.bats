@@ -131,7 +131,7 @@ behind_bindfs() {
         is "$(stat -c %u "$dir/secret")" 100000
 }
 
-@test "supplementary groups count, for what is created, too" {
+@test "supplementary groups count, also for files and directories that are created" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs
         mkdir "$dir/team" && chown 0:2000 "$dir/team" && chmod 2770 "$dir/team"
@@ -299,7 +299,7 @@ refuses() {
         is "$(keeper_of x)" '' "keepers"
 }
 
-@test "a source of which the kernel alone does not decide who may do what is refused, and nothing is left" {
+@test "a source whose permissions are not checked by the kernel alone is refused, and nothing is left" {
         refuses /proc
         behind_bindfs
         serve "$BATS_TEST_TMPDIR/behind"

@@ -341,7 +341,7 @@ removed_when_gone() {
         removed_when_gone "\"$CONTAINER_ID\""
 }
 
-@test "what is removed of a container that is gone leaves another one its mount on the same target" {
+@test "removing a mount of a container that is gone leaves another one its mount on the same target" {
         start_container crun
         local name=$CONTAINER_ID second
         helper mount-bind "{\"container\": \"$name\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
@@ -432,7 +432,7 @@ removed_when_gone() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "what is mounted is listed as the reply told" {
+@test "mount-list shows a mount as the reply to its request did" {
         start_container plain
         helper mount-bind "$(bind_request /data '"readOnly": true')"
         assert_success

@@ -401,7 +401,7 @@ sees_a_gap() {
         assert_field '.mounts | map(.state) | join(" ")' 'present present'
 }
 
-@test "what is mounted there, but not by flexgraft, is not replaced" {
+@test "a mount that flexgraft did not make is not replaced" {
         start_container plain
         in_container sh -c 'mkdir /own && mount -t tmpfs own /own'
         container_snapshot

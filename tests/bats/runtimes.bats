@@ -397,7 +397,7 @@ docker_of_pod() {
         assert_no_records
 }
 
-@test "what is no pod, and keys that do not belong together, are refused" {
+@test "invalid names of pods and units, and keys that do not belong together, are refused" {
         start_container plain
         local container long
         printf -v long '%064d' 0
@@ -720,7 +720,7 @@ END
         done
 }
 
-@test "a user's process in a mount namespace that somebody else made is refused" {
+@test "a user's process in a mount namespace that root made is refused" {
         login
         local as_user=(setpriv --reuid "$LOGIN_UID" --regid "$LOGIN_UID" --clear-groups)
         as_login mkdir -p "/run/user/$LOGIN_UID/crun/web"
@@ -734,7 +734,7 @@ END
         is "$(grep -c " $BATS_TEST_TMPDIR/data " "/proc/$BACKGROUND_PID/mountinfo")" 0
 }
 
-@test "a user's state directory leads nowhere else, and hangs nobody" {
+@test "a link in a user's state directory is not followed, and a FIFO does not hang the call" {
         login
         local crun=/run/user/$LOGIN_UID/crun
         start_container plain

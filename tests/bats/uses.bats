@@ -80,7 +80,7 @@ made_block() {
         is "$(sort -u "$seen")" both
 }
 
-@test "an index of uses of another layout is made anew, and volume-reconcile removes what is left of it" {
+@test "an index of uses of another layout is made anew, and volume-reconcile removes the old entries" {
         local entry
         made_block db
         start_container crun

@@ -73,12 +73,12 @@ fills() {
         is "$(provisioned)" ''
 }
 
-@test "what is given back to a pool in memory is all available again" {
+@test "space that is given back to a pool in memory is all available again" {
         make_pool_in_memory fast 32m
         capacity_returns
 }
 
-@test "what is given back to a pool on ext4 is all available again" {
+@test "space that is given back to a pool on ext4 is all available again" {
         make_pool_on_ext4 fast 64M
         capacity_returns
 }

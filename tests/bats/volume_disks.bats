@@ -47,7 +47,7 @@ teardown() {
         measured
 }
 
-@test "an adopted disk keeps what is on it, and says its size" {
+@test "an adopted disk keeps its content, and says its size" {
         make_pool fast
         make_disk "$POOL_DIR" disk.img 5m precious
         created '{"name": "data", "pool": "fast", "id": "disk.img"}'

@@ -89,16 +89,16 @@ room_runs_out() {
         is "$(available store)" "$before"
 }
 
-@test "lvm: of a full pool nothing is made, and what is given back is all there again" {
+@test "lvm: a full pool makes no volume, and space that is given back is all available again" {
         room_runs_out lvm
 }
 
-@test "persistent memory: of a full pool nothing is made, and what is given back is all there again" {
+@test "persistent memory: a full pool makes no volume, and space that is given back is all available again" {
         room_runs_out direct
 }
 
 # bats test_tags=kernel_too
-@test "persistent memory, a group: of a full pool nothing is made, and what is given back is all there again" {
+@test "persistent memory, a group: a full pool makes no volume, and space that is given back is all available again" {
         room_runs_out group
 }
 
@@ -294,7 +294,7 @@ late() {
         is "$(volume_records)" ''
 }
 
-@test "persistent memory: volume-delete erases what is on a volume whose device node comes late" {
+@test "persistent memory: volume-delete erases the content of a volume whose device node comes late" {
         store direct
         make_volume
         yes secret | dd of="$DEVICE" bs=1M count=8 iflag=fullblock conv=fsync status=none
@@ -863,7 +863,7 @@ name_is_taken_over() {
         is "$(namespaces_of region0)" $'data fsdax\ndata fsdax'
 }
 
-@test "persistent memory: a volume that is disabled is not given back with what is on it" {
+@test "persistent memory: a disabled volume is not given back with its content" {
         store direct
         make_volume
         yes secret | dd of="$DEVICE" bs=1M count=12 iflag=fullblock conv=fsync status=none

@@ -154,14 +154,14 @@ broken_profiles() {
         assert_field '[.pools[].profiles[].profile] | join(" ")' new
 }
 
-@test "what is null in a profile is not set" {
+@test "a key that is null in a profile is not set" {
         write_profiles "\"files\": $(profile_for default '"fs_type": null, "mount_flags": null' '"create_parameters": null, "csi_plugin_type_selector": null' |
                 sed 's/"mount":/"block": null, "mount":/')"
         created '{"name": "data", "size": 4096, "profile": "files"}'
         assert_field '.volume | [.targetType, has("fsType"), has("mountFlags")] | join(" ")' "mount false false"
 }
 
-@test "what is no file where the profiles should be is a problem that is told, not one that hangs" {
+@test "a FIFO or directory in place of the file of profiles is reported and does not hang" {
         write_profiles "\"good\": $(profile_for default)"
         created '{"name": "first", "size": 4096}'
         HELPER_PREFIX=(timeout 120)

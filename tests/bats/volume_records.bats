@@ -151,7 +151,7 @@ teardown() {
         assert_no_volume
 }
 
-@test "what is no file where a record should be is no trouble for other volumes" {
+@test "a directory, FIFO, symbolic link or device file in place of a record does not affect other volumes" {
         local sort record=$STATE_DIR/provisioned/odd.json
         created '{"name": "data", "size": 4096}'
         HELPER_PREFIX=(timeout 120)

@@ -158,7 +158,7 @@ LINES
         assert_no_volume
 }
 
-@test "delete, list and capacity refuse what is not theirs" {
+@test "delete, list and capacity refuse other keys and invalid values" {
         local line
         while IFS= read -r line; do
                 helper "volume-${line%%=*}" "${line##*=}"
@@ -177,7 +177,7 @@ capacity=size={"size": 4096}
 LINES
 }
 
-@test "what is no JSON object is refused" {
+@test "a request that is no JSON object is refused" {
         local program text
         for program in $(makefile_words VOLUME_TOOLS); do
                 for text in '' '[nonsense' '[]' '"text"' '{' '{"name": "data", "size": 4096' '{} {}' '[null'; do
@@ -319,7 +319,7 @@ broken_pools() {
         created '{"name": "data", "size": 4096, "pool": "fast"}'
 }
 
-@test "what is no pool's name is refused" {
+@test "an invalid or unknown name of a pool is refused" {
         local name
         for name in .. . ../pools.d/fast /fast .fast a/b; do
                 create "$(named data "\"size\": 4096, \"pool\": \"$name\"")"

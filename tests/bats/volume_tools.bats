@@ -111,7 +111,7 @@ teardown() {
         is "$(available fast)" "$before"
 }
 
-@test "preallocate true is what is done anyway, and other parameters are refused" {
+@test "preallocate true allocates the whole image, and other parameters are refused" {
         local parameters
         created '{"name": "data", "size": "1m", "parameters": {"preallocate": "true"}}'
         (($(allocated "$POOL/data.img") >= 1048576))
@@ -149,7 +149,7 @@ teardown() {
         is "$(provisioned)" ''
 }
 
-@test "what is no image where a volume's image would be is neither followed nor removed" {
+@test "a symbolic link, FIFO, directory or device file in place of an image is neither followed nor removed" {
         local sort
         mkdir -p "$POOL"
         for sort in link dangling fifo directory device; do
