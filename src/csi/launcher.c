@@ -41,6 +41,8 @@ struct child {
         pid_t pid;
         int pidfd;
         uint32_t id;
+        uint64_t alone;    /* what it has alone; 0: nothing */
+        struct state lock; /* of that, which it inherited */
 };
 
 #define LOCKS "csi" /* the directory of the state directory */
@@ -105,7 +107,13 @@ static bool read_order(struct received *order, char *ret_path)
                program_find_sibling(order->arguments[0], ret_path);
 }
 
-/* Returns 0 or errno. Where there can be no locks, the program itself says what is wrong. */
+/*
+ * Returns 0 or errno. Where there can be no locks, the program itself says what is wrong.
+ *
+ * The lock belongs to the open file, which the program inherits and this process keeps. A process of the program's may
+ * live for a moment longer, or hang, with the file open: so this process unlocks it when the program has ended. Only when
+ * it is gone itself does the last close.
+ */
 static int take_lock(uint64_t alone, struct state *ret_lock)
 {
         static char state_dir[PATH_MAX];
@@ -155,7 +163,7 @@ static void carry_out(struct received *order)
 {
         struct launcher_end end = { .status = -1 };
         struct launcher_order head = {};
-        cleanup_state struct state lock = STATE_NONE; /* the program has it */
+        cleanup_state struct state lock = STATE_NONE;
         struct child *child = &children[child_count];
         char path[PATH_MAX];
 
@@ -167,6 +175,9 @@ static void carry_out(struct received *order)
         else if ((end.error = take_lock(head.alone, &lock)) == 0 &&
                  (end.error = start(order, path, lock.lock_fd, &child->pid)) == 0) {
                 child->id = end.id;
+                child->alone = lock.lock_fd >= 0 ? head.alone : 0;
+                child->lock = lock;
+                lock = (struct state)STATE_NONE;
                 child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
                 if (child->pidfd < 0)
                         abort(); /* the service starts anew; the call is repeated */
@@ -190,6 +201,9 @@ static void reap(struct child *child)
         else
                 end.signal = info.si_status;
         (void)close(child->pidfd);
+        if (child->alone != 0)
+                state_unlock(&child->lock, child->alone);
+        state_release(&child->lock);
         *child = children[--child_count];
         say(&end);
 }

@@ -228,12 +228,10 @@ static size_t measure_order(const char *program, const char *const arguments[], 
         return length <= LAUNCHER_ORDER_BYTES && *ret_texts <= LAUNCHER_ARGUMENTS ? length : 0;
 }
 
-/* What stands for it in an order; two texts with one number only wait for each other. */
+/* What stands for it in an order, not 0; two texts with one number only exclude each other. */
 static uint64_t number_of(const char *alone)
 {
-        uint64_t hash = alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) : 0;
-
-        return alone != NULL && hash == 0 ? 1 : hash;
+        return alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) | 1U : 0;
 }
 
 /* Only the program's name, of an order that is too long. */

@@ -27,7 +27,7 @@ teardown() {
                 "$NODE_ID 0 $NODE_ID"
 }
 
-@test "NodeGetCapabilities has what is kept, and no VOLUME_MOUNT_GROUP" {
+@test "NodeGetCapabilities lists the capabilities of the driver, without VOLUME_MOUNT_GROUP" {
         ok NodeGetCapabilities
         assert_field '[.capabilities[].rpc.type] | join(" ")' \
                 "STAGE_UNSTAGE_VOLUME GET_VOLUME_STATS EXPAND_VOLUME VOLUME_CONDITION SINGLE_NODE_MULTI_WRITER"
@@ -79,7 +79,7 @@ teardown() {
         all_gone
 }
 
-@test "unpublishing and unstaging what is not there is OK, for any id" {
+@test "unpublishing and unstaging a volume that does not exist is OK, for any id" {
         local id
         for id in nothing "a/../b" "--help" - "$(printf 'x%.0s' {1..128})" "ünïcode"; do
                 ID=nothing
@@ -308,7 +308,7 @@ teardown() {
         answers OK
 }
 
-@test "a published volume is not published again in another way: read-only what is for writing, or the other way round" {
+@test "publishing a volume again read-only instead of writable, or the other way round, is ALREADY_EXISTS" {
         local first
         new_volume
         for first in true false; do
@@ -552,6 +552,29 @@ ioctls() {
         down
         all_gone
         is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
+@test "a file that another program has attached under the number of a pod's device stays attached" {
+        local outer
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        outer=$(stat -c %Lr "$(target)")
+        outer=/dev/$(basename "$(readlink "/sys/dev/block/7:$outer")")
+        # as if an earlier unpublish had been killed between taking the device away and its record
+        losetup --detach "/dev/loop$((${outer#/dev/loop} + 1))"
+        losetup --detach "$outer" 2>/dev/null || : # it goes with its keeper
+        is_free() { ! losetup "$outer" 2>/dev/null; }
+        wait_until 10 is_free
+        truncate -s 1M "$BATS_TEST_TMPDIR/other"
+        wait_until 5 losetup "$outer" "$BATS_TEST_TMPDIR/other" # a number that is free may just be taken away
+        unpublish
+        answers OK
+        is "$(losetup --noheadings --output BACK-FILE "$outer")" "$BATS_TEST_TMPDIR/other"
+        losetup --detach "$outer"
+        unstage
+        answers OK
+        all_gone
 }
 
 @test "a block volume whose record is lost keeps its pod's device, and it is taken away in the end" {

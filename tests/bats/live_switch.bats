@@ -340,7 +340,8 @@ snapshot() {
 
 # switched_back_at COUNT: a batch fails at that move_mount, the last, after /data was switched. There is no moment without a mount.
 switched_back_at() {
-        local request="{\"container\": $CONTAINER_PID, \"mounts\": [
+        # a process for each call takes long, where processes are dear
+        local request="{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 3600, \"mounts\": [
                 {\"type\": \"volume\", \"volume\": \"other\", \"target\": \"/data\", \"replace\": true}, {\"type\": \"tmpfs\", \"target\": \"/more\"}]}"
         at_syscall --at "move_mount:$1" --fail EIO \
                 --each "grep -q ' /data ' /proc/$CONTAINER_PID/mountinfo || echo \$AT_NAME >>'$BATS_TEST_TMPDIR/bare'" \

@@ -311,6 +311,29 @@ int loop_guard_grow(uint64_t number, uint64_t key, struct error *error)
         return ioctl(fd, LOOP_SET_CAPACITY, 0) < 0 ? fail(error, errno, "grow", "loop device of a container") : 0;
 }
 
+/* The path behind a loop device, as sysfs has it, which asks nobody. */
+static bool read_backing(unsigned index, char ret_path[PATH_MAX])
+{
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", index);
+        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
+                return false;
+        ret_path[strcspn(ret_path, "\n")] = '\0';
+        return true;
+}
+
+/*
+ * Of a guard without its keeper. losetup(8), which takes any number when those below are in use, may have put a file
+ * behind a number that an earlier call gave back and was killed before it could forget it.
+ */
+static int of_nobody_else(unsigned index)
+{
+        char path[PATH_MAX];
+
+        return !read_backing(index, path) || text_starts(path, "/dev/") ? 0 : -ENXIO;
+}
+
 /* Detaches the keeper: 0; or -ENXIO this is no guard with this key. */
 static int detach_keeper(unsigned index, uint64_t number, uint64_t key)
 {
@@ -318,9 +341,9 @@ static int detach_keeper(unsigned index, uint64_t number, uint64_t key)
         struct loop_info64 info;
 
         if (fd < 0)
-                return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
+                return fd == -ENOENT || fd == -ENXIO ? of_nobody_else(index) : fd;
         if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0 && errno == ENXIO)
-                return 0; /* an earlier call was killed after it */
+                return of_nobody_else(index); /* an earlier call was killed after it */
         if (!is_keeper(fd, number, key, &info))
                 return -ENXIO;
         return ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO ? -errno : 0;
@@ -389,11 +412,7 @@ static bool is_outer_on(const char *name, const char *device, uint64_t *ret_numb
         if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), LOOP_GUARD_END, &index) ||
             !loop_guard_reserves((unsigned)index) || index % 2 != 0)
                 return false;
-        (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", (unsigned)index);
-        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
-                return false;
-        text[strcspn(text, "\n")] = '\0';
-        if (strcmp(text, device) != 0)
+        if (!read_backing((unsigned)index, text) || strcmp(text, device) != 0)
                 return false;
         (void)snprintf(path, sizeof path, "/sys/block/loop%u/dev", (unsigned)index);
         if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
