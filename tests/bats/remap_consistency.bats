@@ -106,10 +106,11 @@ looks_twenty_times() {
 trace_daemon() {
         the_remap_process remap-daemon
         TRACE=$BATS_TEST_TMPDIR/trace
+        rm -f "$TRACE" "$TRACE.log" # those of an earlier one: what is new is told by being there
         strace -f -p "$REPLY" -e trace=openat "$@" -o "$TRACE" 2>"$TRACE.log" 3>&- &
         TRACER=$!
         bed_pids+=("$TRACER")
-        wait_until 10 grep -q attached "$TRACE.log"
+        wait_until 10 grep -qs attached "$TRACE.log"
 }
 
 trace_ends() {
