@@ -11,10 +11,12 @@ setup() {
         bed_setup
         driver_setup
         links=()
+        fuse_loop=
 }
 
 teardown() {
         rm -f "${links[@]}"
+        [[ -z $fuse_loop ]] || end_fuse_loop
         # the directories stay: another run may just have found them
         driver_teardown
 }
@@ -26,7 +28,61 @@ by_id() {
         mkdir -p "${LINK%/*}" && ln -s "$2" "$LINK"
 }
 
+# make_fuse_loop NAME: a loop device over the file NAME of a FUSE filesystem, as another program has attached it, in $fuse_loop; its program: $BACKGROUND_PID.
+make_fuse_loop() {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        mkdir "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"
+        truncate -s 1M "$BATS_TEST_TMPDIR/behind/$1"
+        background bindfs -f -o attr_timeout=0 -o entry_timeout=0 "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"
+        wait_until 10 mountpoint -q "$BATS_TEST_TMPDIR/fuse"
+        fuse_loop=$(losetup --find --show "$BATS_TEST_TMPDIR/fuse/$1")
+}
+
+end_fuse_loop() {
+        end_process "$BACKGROUND_PID"
+        losetup --detach "$fuse_loop"
+        umount --lazy "$BATS_TEST_TMPDIR/fuse"
+        fuse_loop=
+        wait_until 10 no_loops_of_test
+}
+
+# lives_without_record NAME: attach, and detach after its record was lost, which looks at all loop devices. losetup(8) would wait, too.
+lives_without_record() {
+        kubelet_attach "$1" type=loop size=8Mi && rm "$(record_of "$1")" && kubelet_detach "$1" && ! is_loop_of_test "${DEVICES[$1]}"
+}
+
 # ---- loop
+
+@test "a loop device whose file's FUSE program has ended keeps no other volume from being attached and detached" {
+        make_fuse_loop other.img
+        end_process "$BACKGROUND_PID"
+        lives_without_record data
+        end_fuse_loop
+        assert_nothing_left
+}
+
+@test "a loop device whose file's FUSE program does not answer keeps no other volume from being attached and detached" {
+        make_fuse_loop other.img
+        kill -STOP "$BACKGROUND_PID"
+        lives_without_record data
+        end_fuse_loop
+        assert_nothing_left
+}
+
+@test "an image is not attached while a loop device over a file of its name does not answer, if other programs have the image open" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_detach data
+        make_fuse_loop data.img
+        kill -STOP "$BACKGROUND_PID"
+        exec 7<"$(image_of data)"
+        call attach "$(spec data type=loop size=8Mi)" "$NODE"
+        assert_refused "which $fuse_loop is attached to, does not answer"
+        exec 7<&-
+        kubelet_attach data type=loop size=8Mi
+        kubelet_detach data
+        end_fuse_loop
+        assert_nothing_left
+}
 
 # bats test_tags=kernel
 @test "an image is read and written directly where its filesystem can" {

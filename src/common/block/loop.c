@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block/loop.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "block/device.h"
@@ -87,7 +85,7 @@ static int open_loop(const char *path, int access, struct error *error)
         return fd < 0 ? fail(error, errno, "open", path) : fd;
 }
 
-static int look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error)
+int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error)
 {
         struct loop_info64 info;
         struct stat st;
@@ -118,7 +116,7 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
 {
         cleanup_close int fd = open_loop(path, O_RDONLY, error);
 
-        return fd < 0 ? fd : look_at(fd, path, ret_device, error);
+        return fd < 0 ? fd : loop_device_look_at(fd, path, ret_device, error);
 }
 
 bool loop_device_path(uint64_t number, char *ret_path)
@@ -141,52 +139,6 @@ bool loop_device_path(uint64_t number, char *ret_path)
                 return false;
         (void)snprintf(ret_path, 32, "/dev/loop%u", (unsigned)index);
         return true;
-}
-
-int loop_device_each(loop_device_function *function, void *argument, struct error *error)
-{
-        DIR *list = opendir("/sys/block");
-        const struct dirent *entry;
-        int r = 0;
-
-        if (list == NULL)
-                return fail(error, errno, "open", "/sys/block");
-        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL) {
-                struct loop_device device;
-                uint64_t number;
-                char path[64];
-                char backing[64];
-
-                /* A guard is over a device, or over a file of its container's, whose filesystem need not answer. */
-                if (!text_starts(entry->d_name, "loop") || !text_number(entry->d_name + 4, 1U << 20, &number) ||
-                    loop_guard_reserves((unsigned)number))
-                        continue;
-                /* sysfs first: opening a device could create it */
-                (void)snprintf(backing, sizeof backing, "/sys/block/loop%u/loop/backing_file", (unsigned)number);
-                if (faccessat(AT_FDCWD, backing, F_OK, 0) < 0) {
-                        r = errno == ENOENT ? 0 : fail(error, errno, "look for loop devices", backing);
-                        continue;
-                }
-                (void)snprintf(path, sizeof path, "/dev/loop%u", (unsigned)number);
-                r = loop_device_look(path, &device, error);
-                if (r == 0)
-                        r = function(&device, argument, error);
-                else if (r == -ENXIO || faccessat(AT_FDCWD, backing, F_OK, 0) < 0)
-                        r = 0; /* detached meanwhile */
-        }
-        if (r == 0 && errno != 0)
-                r = fail(error, errno, "look for loop devices", "/sys/block");
-        (void)closedir(list); /* nothing was written */
-        return r;
-}
-
-int loop_device_each_over(int fd, loop_device_function *function, void *argument, struct error *error)
-{
-        int r = file_is_open_once(fd);
-
-        if (r < 0)
-                return fail(error, -r, "fcntl", "image");
-        return r > 0 ? 0 : loop_device_each(function, argument, error);
 }
 
 /*
@@ -232,7 +184,7 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         if (r < 0)
                 return fail(error, errno, "attach loop device", image);
         /* what an earlier user of this number said with BLKROSET outlives its file */
-        r = form->read_only || ioctl(fd, BLKROSET, &writable) == 0 ? look_at(fd, path, ret_device, error)
+        r = form->read_only || ioctl(fd, BLKROSET, &writable) == 0 ? loop_device_look_at(fd, path, ret_device, error)
                                                                    : fail(error, errno, "make writable", path);
         if (r < 0)
                 (void)ioctl(fd, LOOP_CLR_FD, 0); /* the first failure is reported */
@@ -282,7 +234,7 @@ int loop_device_hold(const struct loop_device *device, struct error *error)
         if (fd < 0)
                 return fd;
         /* its number may have been reused; while it is open here, it cannot be */
-        if ((r = look_at(fd, device->path, &now, error)) < 0)
+        if ((r = loop_device_look_at(fd, device->path, &now, error)) < 0)
                 return r;
         if (!is_same(&now, device) || now.offset_bytes != device->offset_bytes ||
             now.size_bytes != device->size_bytes || now.read_only != device->read_only)
@@ -300,7 +252,7 @@ int loop_device_keep(const struct loop_device *device, struct error *error)
         if (fd < 0)
                 return fd;
         /* its number may have been reused; while it is open here, it cannot be */
-        if ((r = look_at(fd, device->path, &now, error)) < 0)
+        if ((r = loop_device_look_at(fd, device->path, &now, error)) < 0)
                 return r;
         if (!is_same(&now, device))
                 return fail(error, ENXIO, "ioctl", device->path);
@@ -319,7 +271,7 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
         *ret_lazy = false;
         if (fd < 0)
                 return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
-        r = look_at(fd, device->path, &now, error);
+        r = loop_device_look_at(fd, device->path, &now, error);
         if (r == -ENXIO || (r == 0 && !is_same(&now, device)))
                 return 0;
         if (r < 0)

@@ -48,6 +48,9 @@ bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *
 /* loop_device_look() - the state of a loop device. Errors: ENXIO no file is attached; ENOENT no such device. */
 int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error);
 
+/* loop_device_look_at() - the same of an open descriptor, borrowed; path: the device's. Waits for the file's filesystem. */
+int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error);
+
 /* loop_device_is_over() - whether it shows this file, or a part of it. */
 bool loop_device_is_over(const struct loop_device *device, const struct stat *file);
 
@@ -56,7 +59,8 @@ bool loop_device_path(uint64_t number, char *ret_path);
 
 /*
  * loop_device_each() - call function() for every attached device, until it returns other than 0, which is the result.
- * Devices that are detached meanwhile are skipped.
+ * Devices that are detached meanwhile are skipped, and so are those whose file's filesystem fails or does not answer for
+ * two seconds (a dead NFS or FUSE server's): that is not one that the caller has just used.
  */
 typedef int loop_device_function(const struct loop_device *device, void *argument, struct error *error);
 int loop_device_each(loop_device_function *function, void *argument, struct error *error);
@@ -64,7 +68,7 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
 /*
  * loop_device_each_over() - loop_device_each() for a caller that only wants the devices over one file, which costs the
  * same however many the node has where the kernel tells that the file is nobody else's (file_is_open_once()); else
- * function() is called for all, as there.
+ * function() is called for all, as there. Errors: also that of a device that does not answer whose file has the same name.
  *
  * Takes:  fd, the caller's only descriptor of the file, O_PATH ones not counted; borrowed.
  */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop_list.c - all attached loop devices.
+ *
+ * LOOP_GET_STATUS64 asks the file's filesystem (loop_get_status() in drivers/block/loop.c): it fails where a FUSE program
+ * is gone, and waits where an NFS server is. So a worker asks: a server that is dead costs its own volumes, not all.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "block/loop.h"
+#include "block/loop_guard.h"
+#include "process/log.h"
+#include "process/worker.h"
+
+#define AT_ONCE 16       /* devices that one worker asks */
+#define PATIENCE_MS 2000 /* with one worker */
+
+struct list {
+        struct loop_device devices[AT_ONCE]; /* of one that was not asked: its path */
+        int results[AT_ONCE];                /* negative errno; positive: it could not be opened */
+        unsigned count;
+        volatile int fd;         /* of the one that is asked; -EBADF */
+        volatile unsigned asked; /* the one that a worker asked when it was killed */
+        char silent[PATH_MAX];   /* the directory of the last file whose filesystem did not answer; or "" */
+        int sought_fd;           /* of the only file that matters, or -EBADF */
+};
+
+static bool is_attached(const char *device)
+{
+        char path[64];
+
+        /* sysfs first: opening a device could create it */
+        (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", device + strlen("/dev/"));
+        return faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+}
+
+/* The path of a device's file, as sysfs has it, which asks nobody. Returns where its last component begins. */
+static char *read_file_path(const char *device, char *ret_path)
+{
+        char path[64];
+        char *slash;
+
+        (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", device + strlen("/dev/"));
+        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
+                ret_path[0] = '\0';
+        ret_path[strcspn(ret_path, "\n")] = '\0';
+        slash = strrchr(ret_path, '/');
+        return slash == NULL ? ret_path : slash + 1;
+}
+
+/* Whether its file lies beside one whose filesystem did not answer. */
+static bool is_beside_silent(const struct list *list, const char *device)
+{
+        char path[PATH_MAX];
+
+        if (list->silent[0] == '\0')
+                return false;
+        *read_file_path(device, path) = '\0';
+        return strcmp(path, list->silent) == 0;
+}
+
+/* Each is open only while it is asked: others detach it meanwhile. */
+static int ask_one(struct list *list, const char *path, struct loop_device *ret_device, struct error *error)
+{
+        int r;
+
+        if (is_beside_silent(list, path))
+                return -ETIMEDOUT;
+        list->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+        if (list->fd < 0)
+                return errno == ENXIO ? -ENXIO : errno;
+        r = loop_device_look_at(list->fd, path, ret_device, error);
+        (void)close(list->fd); /* was only read from */
+        list->fd = -EBADF;
+        return r;
+}
+
+static int ask(void *argument, struct error *error)
+{
+        struct list *list = argument;
+
+        for (; list->asked < list->count; list->asked++) {
+                struct loop_device *device = &list->devices[list->asked];
+                char path[sizeof device->path];
+
+                (void)text_copy(path, sizeof path, device->path);
+                list->results[list->asked] = ask_one(list, path, device, error);
+        }
+        return 0;
+}
+
+/* With the next worker, after the one that was killed. */
+static void give_up(struct list *list)
+{
+        if (list->fd >= 0)
+                (void)close(list->fd);
+        list->fd = -EBADF;
+        list->results[list->asked] = -ETIMEDOUT;
+        *read_file_path(list->devices[list->asked].path, list->silent) = '\0';
+        list->asked++;
+}
+
+static int ask_all(struct list *list, struct error *error)
+{
+        list->asked = 0;
+        while (list->asked < list->count) {
+                int r = worker_run(ask, list, clock_now_ms() + PATIENCE_MS, error);
+
+                if (r < 0 && r != -ETIMEDOUT)
+                        return r;
+                if (list->asked < list->count)
+                        give_up(list);
+        }
+        return 0;
+}
+
+/*
+ * Of a device that did not answer it is unknown whether it is sought. Its file is another one if a file is sought, whose
+ * filesystem has just answered its caller; but it may have begun to hang since.
+ */
+static int pass_over(const struct list *list, const char *device, int reason, struct error *error)
+{
+        char sought[PATH_MAX] = "";
+        char path[PATH_MAX];
+        char link[64];
+        const char *name = read_file_path(device, path);
+        const char *slash;
+
+        log_say("%s, of %s, is passed over: its file's filesystem does not answer (%s)", device, path,
+                strerror(-reason));
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", list->sought_fd);
+        if (list->sought_fd < 0 || readlink(link, sought, sizeof sought - 1) < 0)
+                return 0;
+        slash = strrchr(sought, '/');
+        return slash == NULL || strcmp(slash + 1, name) != 0
+                       ? 0
+                       : fail_because(error, -reason, "look at", device,
+                                      "the filesystem of %s, which %s is attached to, does not answer", path, device);
+}
+
+static int tell(const struct list *list, loop_device_function *function, void *argument, struct error *error)
+{
+        int r = 0;
+
+        for (unsigned i = 0; r == 0 && i < list->count; i++) {
+                const char *path = list->devices[i].path;
+
+                if (list->results[i] == 0)
+                        r = function(&list->devices[i], argument, error);
+                else if (list->results[i] == -ENXIO || !is_attached(path))
+                        continue; /* detached meanwhile */
+                else if (list->results[i] > 0)
+                        r = fail(error, list->results[i], "open", path);
+                else
+                        r = pass_over(list, path, list->results[i], error);
+        }
+        return r;
+}
+
+static int ask_and_tell(struct list *list, loop_device_function *function, void *argument, struct error *error)
+{
+        int r = ask_all(list, error);
+
+        if (r == 0)
+                r = tell(list, function, argument, error);
+        list->count = 0;
+        return r;
+}
+
+/* A guard is over a device, or over a file of its container's, which no one else looks for. */
+static bool is_listed(const char *name, char *ret_path)
+{
+        uint64_t number;
+
+        if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), 1U << 20, &number) ||
+            loop_guard_reserves((unsigned)number))
+                return false;
+        (void)snprintf(ret_path, sizeof((struct loop_device *)NULL)->path, "/dev/loop%u", (unsigned)number);
+        return is_attached(ret_path);
+}
+
+static int each(int sought_fd, loop_device_function *function, void *argument, struct error *error)
+{
+        struct list list = { .fd = -EBADF, .sought_fd = sought_fd };
+        DIR *names = opendir("/sys/block");
+        const struct dirent *entry;
+        int r = 0;
+
+        if (names == NULL)
+                return fail(error, errno, "open", "/sys/block");
+        while (r == 0 && (errno = 0, entry = readdir(names)) != NULL) {
+                if (is_listed(entry->d_name, list.devices[list.count].path) && ++list.count == AT_ONCE)
+                        r = ask_and_tell(&list, function, argument, error);
+        }
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "look for loop devices", "/sys/block");
+        (void)closedir(names); /* nothing was written */
+        return r != 0 ? r : ask_and_tell(&list, function, argument, error);
+}
+
+int loop_device_each(loop_device_function *function, void *argument, struct error *error)
+{
+        return each(-EBADF, function, argument, error);
+}
+
+int loop_device_each_over(int fd, loop_device_function *function, void *argument, struct error *error)
+{
+        int r = file_is_open_once(fd);
+
+        if (r < 0)
+                return fail(error, -r, "fcntl", "image");
+        return r > 0 ? 0 : each(fd, function, argument, error);
+}
