@@ -180,6 +180,35 @@ refused_as_shared() {
         refused_as_shared ''
 }
 
+@test "an ext4 whose journal is on another device is refused, and that device is not opened" {
+        local journal
+        truncate -s 16M "$BATS_TEST_TMPDIR/journal.img"
+        journal=$(loop_over "$BATS_TEST_TMPDIR/journal.img")
+        bed_loops+=("$journal")
+        mke2fs -q -O journal_dev "$journal"
+        IMAGE=$BATS_TEST_TMPDIR/disk.img
+        truncate -s 32M "$IMAGE"
+        mkfs.ext4 -q -J "device=$journal" "$IMAGE"
+        start_container plain
+        mount_image
+        assert_failure EOPNOTSUPP
+        [[ $output == *"its journal is on another device"* ]]
+        # a journal inode of 0 has the kernel look for a device, too; and one with both is no filesystem of mkfs'
+        tune2fs -O ^has_journal "$IMAGE" >/dev/null
+        mount_image
+        assert_success
+        losetup --detach "$journal"
+}
+
+@test "a btrfs that is the seed of another is refused" {
+        make_image btrfs
+        btrfstune -f -S 1 "$IMAGE"
+        start_container plain
+        mount_image
+        assert_failure EOPNOTSUPP
+        [[ $output == *"the seed of another"* ]]
+}
+
 @test "btrfs in an image is found and mounted" {
         check_filesystem btrfs
 }
