@@ -386,6 +386,16 @@ docker_config() {
         mount_into '{"id": "web", "runtime": "machined"}'
 }
 
+@test "a machine that a user of the node has registered with systemd-machined is no container of root's" {
+        started
+        put /run/systemd/machines/web "$(printf 'NAME=web\nLEADER=%s\nCLASS=container\nUID=1000\n' "$CONTAINER_PID")"
+        refuses_container '"web"' ENOENT
+        put /run/systemd/machines/web "$(printf 'NAME=web\nUID=1000\nLEADER=%s\nCLASS=container\n' "$CONTAINER_PID")"
+        refuses_container '"web"' ENOENT
+        put /run/systemd/machines/web "$(printf 'NAME=web\nUID=0\nLEADER=%s\n' "$CONTAINER_PID")"
+        mount_into '"web"'
+}
+
 @test "crun's state with another start time is refused" {
         started
         put "/run/crun/$ID/status" "$(crun_state 12345)"

@@ -310,7 +310,10 @@ static int find_machined(const struct runtime_dir *dir, const char *space, const
         ret_full[0] = '\0';
         if (r <= 0)
                 return r;
-        if (state_file_machined(text, ret_process) < 0)
+        r = state_file_machined(text, ret_process);
+        if (r == -EPERM)
+                return 0; /* a user's machine, of a name that this user chose (systemd 258) */
+        if (r < 0)
                 return fail_content(dir, wanted->id, "it names no LEADER", error);
         add_age(ret_process, written_s, "");
         return 1;

@@ -123,13 +123,17 @@ int state_file_pid(const char *text, struct container_process *ret_process)
 int state_file_machined(const char *text, struct container_process *ret_process)
 {
         static const char leader[] = "LEADER=";
+        static const char user[] = "UID=";
+        int r = -EBADMSG;
 
         for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
                 line += *line == '\n';
-                if (text_starts(line, leader) && take_pid(line + strlen(leader), ret_process) == 0)
-                        return 0;
+                if (text_starts(line, user) && line[strlen(user) + strspn(line + strlen(user), "0")] != '\n')
+                        return -EPERM;
+                if (r != 0 && text_starts(line, leader))
+                        r = take_pid(line + strlen(leader), ret_process);
         }
-        return -EBADMSG;
+        return r;
 }
 
 int state_file_podman(const json_t *containers, const char *id, bool prefix, char *ret_id, char *ret_other)
