@@ -306,6 +306,19 @@ teardown() {
         accepts /disk
 }
 
+@test "an annotation cannot take an id, which root's mounts or another container's may have" {
+        start_container plain
+        open_policy
+        ask "[$(bind_entry /data '"id": "theirs"')]"
+        hook poststart
+        ((status == 2))
+        [[ $stderr == *'"id" is not allowed'* ]]
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\", \"id\": \"theirs\"}"
+        assert_success
+        helper mount-remove '{"id": "theirs"}'
+        assert_success
+}
+
 @test "an annotation cannot replace a mount: it may be root's" {
         start_container plain
         open_policy

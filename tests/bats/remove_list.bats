@@ -616,6 +616,23 @@ bad_record() {
         assert_success
 }
 
+@test "a container whose mounts do not answer leaves time for the mounts of other containers in the list" {
+        local i first
+        start_container plain-nouserns
+        first=$CONTAINER_PID
+        for i in 1 2 3 4 5 6; do
+                helper mount-bind "$(bind_request "/tmp/fuse/$i")"
+                assert_success
+        done
+        background_ready nsenter --target "$first" --mount --pid -- /bin/silent-fuse /tmp/fuse
+        start_container plain # its process id is higher
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-list '{"timeoutSeconds": 4}'
+        assert_success
+        assert_field '[.mounts[] | .state] | join(" ")' "unknown unknown unknown unknown unknown unknown present"
+}
+
 @test "a mount that does not answer loses only its own answer in the list" {
         local target
         start_container plain-nouserns

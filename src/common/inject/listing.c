@@ -18,8 +18,9 @@
 #include "state/record_flat.h"
 #include "state/wish.h"
 
-/* One container that does not answer may take this part of the timeout: 1/4. */
+/* The first mount that does not answer may take this part of the timeout: 1/4. */
 #define SHARE 4
+#define SHARE_LEAST_MS 50
 
 /* What a worker asks the kernel: of one entry after the other, which are in the order of their containers. */
 struct questions {
@@ -109,13 +110,24 @@ static int ask_kernel(void *argument, struct error *error)
         return 0;
 }
 
+static bool are_of_same(const struct listing_entry *one, const struct listing_entry *other)
+{
+        static struct mount_record records[2]; /* static, for their size */
+
+        unpack(one, &records[0]);
+        unpack(other, &records[1]);
+        return is_of_same(&records[0], &records[1]);
+}
+
 /*
  * A worker for as many as answer in time: one that hangs loses only its own answer, and the next worker goes on after
- * it.
+ * it; a second one of the same container loses those of all that follow there. Each has half of the time of the one
+ * before, so that some is left for the last.
  */
 static void ask_all(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
 {
         struct questions questions = { .listing = listing, .boot_id = boot_id };
+        const struct listing_entry *hung = NULL; /* the last one that did */
 
         while (questions.next < listing->count) {
                 int64_t now_ms = clock_now_ms();
@@ -123,9 +135,17 @@ static void ask_all(struct listing *listing, const char *boot_id, int64_t deadli
                 struct error error = {};
 
                 questions.until_ms = now_ms + share_ms / 2;
-                if (worker_run(ask_kernel, &questions, end_ms < deadline_ms ? end_ms : deadline_ms, &error) < 0 &&
-                    questions.next < listing->count)
+                if (worker_run(ask_kernel, &questions, end_ms < deadline_ms ? end_ms : deadline_ms, &error) == 0 ||
+                    questions.next >= listing->count)
+                        continue;
+                bool again = hung != NULL && are_of_same(hung, &listing->entries[questions.next]);
+
+                hung = &listing->entries[questions.next];
+                do
                         put_problem(&listing->entries[questions.next++], &error);
+                while (again && questions.next < listing->count &&
+                       are_of_same(hung, &listing->entries[questions.next]));
+                share_ms = share_ms > SHARE_LEAST_MS * 2 ? share_ms / 2 : SHARE_LEAST_MS;
         }
 }
 

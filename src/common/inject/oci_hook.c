@@ -258,6 +258,9 @@ static int settle_entry(const struct oci_hook *hook, struct request *entry, cons
                 return fail_because(error, EINVAL, OPERATION_PARSE, name,
                                     "annotation %.200s: \"persist\" is not allowed: an annotation is asked each time",
                                     name);
+        if (request_key_given(entry, "id"))
+                return fail_because(error, EINVAL, OPERATION_PARSE, name,
+                                    "annotation %.200s: \"id\" is not allowed: the ids of mounts are the node's", name);
         entry->container = reference_of(hook);
         entry->has_container = true;
         entry->held = true;
