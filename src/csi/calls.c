@@ -116,8 +116,8 @@ struct call *call_begin(const struct rpc *rpc, const uint8_t *request, size_t le
         call->memory = memory;
         call->memory.allocator.allocator_data = &call->memory;
         insert(call);
-        if (are_too_many(queue_of(rpc))) {
-                call_fail(call, GRPC_RESOURCE_EXHAUSTED, "%zu calls are under way",
+        if (are_too_many(queue_of(rpc))) { /* after RESOURCE_EXHAUSTED the provisioner would try another node */
+                call_fail(call, GRPC_UNAVAILABLE, "%zu calls are under way",
                           call_counts[RUN_CONTROLLER] + call_counts[RUN_NODE] - 1);
                 return NULL;
         }

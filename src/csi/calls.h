@@ -10,7 +10,7 @@
 
 #include "call.h"
 
-#define CALLS_MAX 256            /* under way; one more is answered RESOURCE_EXHAUSTED */
+#define CALLS_MAX 256            /* under way; one more is answered UNAVAILABLE */
 #define CALLS_CONTROLLER_MAX 192 /* of them, the Controller's: the others are for calls that a pod waits for */
 
 /*

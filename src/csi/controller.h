@@ -47,9 +47,6 @@ void controller_run(struct call *call, const char *program, json_t *request, cal
 /* controller_failed() - whether a program has failed; then the call is answered with its message and csi_code(). */
 bool controller_failed(struct call *call, const struct outcome *outcome);
 
-/* controller_fail_as() - the same answer with another code. */
-void controller_fail_as(struct call *call, enum grpc_code code, const struct outcome *outcome);
-
 /* ---- controller_reply.c: what the volume tools say of a volume, as CSI's messages */
 
 /* The string of a member; "": there is none. Borrowed. */

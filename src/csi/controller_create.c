@@ -176,6 +176,27 @@ static const char *difference(const Csi__V1__CreateVolumeRequest *request, const
         return NULL;
 }
 
+static void list_named(struct call *call, const char *name, call_next *next)
+{
+        controller_run(call, "volume-list", json_pack("{s:s}", "name", name), next);
+}
+
+/*
+ * A pool that this node lacks another one may have: the provisioner tries that after RESOURCE_EXHAUSTED. Not if the volume
+ * is here, and its pool is missing at the moment: nobody would delete it.
+ */
+static void fail_elsewhere(struct call *call, const struct outcome *outcome)
+{
+        const char *message = call_kept(call);
+
+        if (controller_failed(call, outcome))
+                return;
+        if (json_array_size(json_object_get(outcome->reply, "volumes")) > 0)
+                call_fail(call, GRPC_ABORTED, "the volume is on this node: %s", message);
+        else
+                call_fail(call, GRPC_RESOURCE_EXHAUSTED, "%s", message);
+}
+
 static void created(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
@@ -183,9 +204,11 @@ static void created(struct call *call, const struct outcome *outcome)
         Csi__V1__CreateVolumeResponse response = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
         bool elsewhere = source_id(request) == NULL && (outcome->error == ENOENT || outcome->error == ENODEV);
 
-        /* A pool that this node lacks another one may have: the provisioner tries that after this code. */
         if (outcome->status > 0 && elsewhere) {
-                controller_fail_as(call, GRPC_RESOURCE_EXHAUSTED, outcome);
+                size_t size = strlen(outcome->message) + 1;
+
+                call_keep(call, memcpy(call_memory(call, size), outcome->message, size));
+                list_named(call, request->name, fail_elsewhere);
                 return;
         }
         if (controller_failed(call, outcome))
@@ -197,11 +220,6 @@ static void created(struct call *call, const struct outcome *outcome)
         response.volume = controller_volume(call, volume);
         response.volume->content_source = request->volume_content_source;
         call_answer(call, &response.base);
-}
-
-static void list_named(struct call *call, const char *name, call_next *next)
-{
-        controller_run(call, "volume-list", json_pack("{s:s}", "name", name), next);
 }
 
 static void source_listed(struct call *call, const struct outcome *outcome)

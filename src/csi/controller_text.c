@@ -99,17 +99,12 @@ void controller_run(struct call *call, const char *program, json_t *request, cal
         free(text);
 }
 
-void controller_fail_as(struct call *call, enum grpc_code code, const struct outcome *outcome)
-{
-        call_fail(call, code, "%s", outcome->message);
-}
-
 bool controller_failed(struct call *call, const struct outcome *outcome)
 {
         if (outcome->status == 0 && strcmp(outcome->state, "Success") == 0)
                 return false;
         /* A program that was killed, or does not say why, may have done it, or in part: the same call again ends it. */
-        controller_fail_as(call, outcome->status < 0 || outcome->error == 0 ? GRPC_ABORTED : csi_code(outcome->error),
-                           outcome);
+        call_fail(call, outcome->status < 0 || outcome->error == 0 ? GRPC_ABORTED : csi_code(outcome->error), "%s",
+                  outcome->message);
         return true;
 }

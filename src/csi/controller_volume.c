@@ -278,8 +278,12 @@ static bool leave_to_node(struct call *call, const char *id, int64_t bytes)
         Csi__V1__ControllerExpandVolumeResponse response = CSI__V1__CONTROLLER_EXPAND_VOLUME_RESPONSE__INIT;
         struct csi_share share;
 
-        if (bytes == 0 || csi_share_read(id, &share))
+        if (bytes == 0)
                 return false;
+        if (csi_share_read(id, &share)) {
+                answer_unlimited(call, bytes);
+                return true;
+        }
         response.capacity_bytes = bytes;
         response.node_expansion_required = true;
         call_answer(call, &response.base);

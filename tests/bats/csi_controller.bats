@@ -102,6 +102,20 @@ directory_pool() {
         is "$(provisioned)" '' records
 }
 
+@test "a volume whose pool is missing for a moment is ABORTED, so that no other node is tried" {
+        make_volume data
+        mv "$POOL" "$POOL.away"
+        csi CreateVolume "$(volume_request data)"
+        answers ABORTED 'the volume is on this node'
+        [[ ! -d $POOL ]] || rmdir "$POOL"
+        mv "$POOL.away" "$POOL"
+        csi CreateVolume "$(volume_request data)"
+        answers OK
+        with_id DeleteVolume data
+        answers OK
+        assert_no_volume
+}
+
 @test "a size that cannot be is OUT_OF_RANGE, and nothing is made" {
         local range
         for range in '"required_bytes": 8192, "limit_bytes": 4096' '"required_bytes": -1' '"limit_bytes": -1' \
@@ -316,6 +330,12 @@ directory_pool() {
         assert_field '[.capacity_bytes, .node_expansion_required] | map(tostring) | join(" ")' '16777216 true'
         with_id ControllerExpandVolume elsewhere '"capacity_range": {"limit_bytes": 16777216}'
         answers NOT_FOUND
+}
+
+@test "a volume on a server grows on every node, and no node is asked to do more" {
+        with_id ControllerExpandVolume '127.0.0.1#exports#data##' '"capacity_range": {"required_bytes": 16777216}'
+        answers OK
+        assert_field '[.capacity_bytes, .node_expansion_required // false] | map(tostring) | join(" ")' '16777216 false'
 }
 
 @test "a volume cannot grow beyond its pool" {

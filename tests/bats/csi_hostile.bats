@@ -87,7 +87,7 @@ bounded() {
         is "$(grep -c '^unmount' "$CORE/began")" 4 "programs of the node"
         let_go
         wait "${waiting[@]}"
-        is "$(cat "$CORE"/many.* | grep -c '^RESOURCE_EXHAUSTED 192 calls are under way')" 8 "calls that were refused"
+        is "$(cat "$CORE"/many.* | grep -c '^UNAVAILABLE 192 calls are under way')" 8 "calls that were refused"
         is "$(cat "$CORE"/node.*)" $'OK\nOK\nOK\nOK'
         bounded 65536
 }
@@ -109,7 +109,7 @@ bounded() {
         is "$(wc -l <"$CORE/began")" 17 "programs"
 }
 
-@test "more calls than can be under way are answered RESOURCE_EXHAUSTED" {
+@test "more calls than can be under way are answered UNAVAILABLE, so that no other node is tried" {
         hold
         local i waiting=()
         for i in 1 2 3; do
@@ -120,7 +120,7 @@ bounded() {
         wait_until 20 all_are_refused
         let_go
         wait "${waiting[@]}"
-        is "$(cat "$CORE"/many.* | sort | uniq -c | tr -s ' ')" $' 256 OK\n 44 RESOURCE_EXHAUSTED 256 calls are under way'
+        is "$(cat "$CORE"/many.* | sort | uniq -c | tr -s ' ')" $' 256 OK\n 44 UNAVAILABLE 256 calls are under way'
         bounded 65536
 }
 
