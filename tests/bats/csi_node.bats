@@ -33,6 +33,25 @@ teardown() {
                 "STAGE_UNSTAGE_VOLUME GET_VOLUME_STATS EXPAND_VOLUME VOLUME_CONDITION SINGLE_NODE_MULTI_WRITER"
 }
 
+# ---- volumes for virtual machines
+
+@test "a volume for virtual machines that a process used when it was unstaged is unstaged by the same call again" {
+        SIZE=$((64 << 20)) new_volume '"parameters": {"kataContainers": "true"}'
+        stage
+        answers OK
+        exec 7<"$(staging)"
+        unstage
+        [[ ${output%% *} != OK ]] || mounts_at "$(staging)"
+        exec 7<&-
+        unstage
+        answers OK
+        all_gone
+        is "$(find "$STATE_DIR/kata" -mindepth 1)" ''
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers OK
+        assert_no_volume
+}
+
 # ---- what is missing, or no path
 
 @test "each call without an id, a path or a capability is INVALID_ARGUMENT" {

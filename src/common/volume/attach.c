@@ -16,6 +16,7 @@
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"
+#include "volume/unpublish.h"
 #include "volume/used.h"
 
 static int attach_here(struct volume_call *call, struct error *error)
@@ -186,6 +187,17 @@ static int detach_lost(struct volume_call *call, struct error *error)
         return volume_call_drop(call, error);
 }
 
+/* What an unstage that could not end has left, and knows no more: for CSI, its directory does not have the volume's name. */
+static int unwrap(struct volume_call *call, struct error *error)
+{
+        int r = volume_unwrap(call, error);
+
+        if (r < 0 || call->state.dir_fd >= 0)
+                return r;
+        volume_record_release(&call->record);
+        return volume_call_open(call, error);
+}
+
 int volume_detach(struct volume_call *call, struct error *error)
 {
         int r;
@@ -194,6 +206,8 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return r;
         if (!is_meant(call))
                 return 0;
+        if (call->recorded && (r = unwrap(call, error)) < 0)
+                return r;
         if (!call->recorded)
                 return detach_lost(call, error);
         if ((r = volume_choose_kind(call, error)) < 0 || (r = named_stage_take_off(call, "detach", error)) < 0)

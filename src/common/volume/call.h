@@ -42,6 +42,7 @@ struct volume_call {
         bool recorded;       /* the record is on disk */
         bool waits;          /* for another call on the same volume */
         const char *leaving; /* the id of the record of a mount in a container that ends: it is no use; or NULL */
+        bool soon;           /* volume-reconcile: what takes long to overwrite is left to others */
         bool provisions;     /* mount and unmount: may make, or overwrite, a volume of a pool */
         struct volume_answer answer;
 };

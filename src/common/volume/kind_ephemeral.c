@@ -20,6 +20,7 @@
 #include "volume/kinds.h"
 #include "volume/profiled.h"
 #include "volume/provisioned.h"
+#include "volume/unpublish.h"
 
 #define NAME_SIZE 32 /* terminated */
 
@@ -50,10 +51,7 @@ static int unwrap(struct volume_inner *inner, struct error *error)
 {
         int r = volume_call_open(&inner->call, error);
 
-        for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
-                if (volume_kinds[i]->wrap != NULL)
-                        r = volume_kinds[i]->unstage(&inner->call, error);
-        return r;
+        return r < 0 ? r : volume_unwrap(&inner->call, error);
 }
 
 static int detach_inner(struct volume_inner *inner, struct error *error)
@@ -106,7 +104,7 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         begin_inner(&inner, call, dir);
         r = detach_inner(&inner, error);
         volume_inner_end(&inner);
-        return r < 0 ? r : provision_unmake(&call->config, name, error);
+        return r < 0 ? r : provision_unmake(&call->config, name, call->soon, error);
 }
 
 static bool has_made(const char *state_dir, const char *dir)

@@ -240,9 +240,11 @@ static void reconcile_name(struct reconcile_round *round, const char *name, cons
         struct error error = {};
 
         request = (struct volume_request){};
-        call = (struct volume_call){
-                .request = &request, .state = STATE_NONE, .provisioned = STATE_NONE, .config = round->config
-        };
+        call = (struct volume_call){ .request = &request,
+                                     .state = STATE_NONE,
+                                     .provisioned = STATE_NONE,
+                                     .config = round->config,
+                                     .soon = true };
         (void)text_copy(request.name, sizeof request.name, name);
         (void)text_copy(call.driver, sizeof call.driver, driver);
         (void)text_copy(call.boot_id, sizeof call.boot_id, round->boot_id);

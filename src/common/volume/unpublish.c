@@ -73,12 +73,19 @@ int volume_unpublish(struct volume_call *call, struct error *error)
         return volume_take_off(call, error);
 }
 
-int volume_unstage(struct volume_call *call, struct error *error)
+int volume_unwrap(struct volume_call *call, struct error *error)
 {
-        int r = volume_take_off(call, error);
+        int r = 0;
 
         for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
                 if (volume_kinds[i]->unstage != NULL)
                         r = volume_kinds[i]->unstage(call, error);
         return r;
+}
+
+int volume_unstage(struct volume_call *call, struct error *error)
+{
+        int r = volume_take_off(call, error);
+
+        return r < 0 ? r : volume_unwrap(call, error);
 }

@@ -14,6 +14,12 @@ int volume_unpublish(struct volume_call *call, struct error *error);
 int volume_unstage(struct volume_call *call, struct error *error);
 
 /*
+ * volume_unwrap() - with the volume's record and its lock: unmount what the volume was wrapped in, if it is not in use.
+ * The lock is released then (state_release()).
+ */
+int volume_unwrap(struct volume_call *call, struct error *error);
+
+/*
  * volume_take_off() - the work of both: unmount everything on request->dir and below it, remove the directories that
  * were made for it, and forget it in the record.
  */
