@@ -56,6 +56,26 @@ nothing_of_directories() {
         nothing_of_directories
 }
 
+@test "a directory that took the name of a volume whose create was cut short is kept with its files" {
+        local act
+        directory_pool
+        made_directory # its second renaming of a file is that of the record that the volume is made
+        removed '{"name": "data"}'
+        for act in 'volume-delete {"name": "data"}' 'volume-reconcile {}'; do
+                at_syscall --at renameat:2 --kill "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "dirs"}'
+                [[ $AT_REACHED == 1 ]]
+                rmdir "$DIRS/data"
+                mkdir "$DIRS/data"
+                echo mine >"$DIRS/data/file"
+                helper ${act%% *} "${act#* }"
+                assert_success
+                is "$(cat "$DIRS/data/file")" mine "$act" || return 1
+                is "$(provisioned)" '' records
+                rm -r "$DIRS/data"
+        done
+        nothing_of_directories
+}
+
 @test "names of any bytes are directories of the pool itself" {
         local name
         directory_pool

@@ -228,6 +228,25 @@ node_nfs_mounts() {
         is "$(provisioned)" ''
 }
 
+# bats test_tags=kernel,nfs
+@test "a volume is kept while the name server does not know its server, or the server not its share" {
+        with_server
+        nfs_pool
+        made_share
+        touch "$EXPORTED/data/file"
+        printf '{"type": "nfs", "server": "nowhere.invalid", "share": "%s"}\n' "$EXPORT" >"$FLEXGRAFT_POOLS/share.json"
+        remove '{"name": "data"}'
+        assert_failure
+        EXPORT=$EXPORT/none nfs_pool
+        remove '{"name": "data"}'
+        assert_failure ENODEV
+        is "$(provisioned)" data.json
+        nfs_pool
+        [[ -e $EXPORTED/data/file ]]
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" '|'
+}
+
 # bats test_tags=kernel,nfs,sweep
 @test "volume-create and volume-delete on a share killed at some calls: again succeeds, and nothing is left" {
         local create delete

@@ -201,6 +201,21 @@ teardown() {
         refused EINVAL "no snapshot of other"
 }
 
+@test "a volume that has a blank snapshot's content when its restore is killed is not taken for lost" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "32m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "blank"}'
+        mount_volume data
+        unmount_volume data
+        # killed between the exchange of the images and the record
+        at_syscall --at renameat:3 --kill "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        [[ $AT_REACHED == 1 ]]
+        helper volume-reconcile '{}'
+        assert_success
+        mount_volume data
+        unmount_volume data
+}
+
 @test "a volume keeps its Kubernetes namespace when a snapshot is restored" {
         make_pool_that_shares fast 1g
         created '{"name": "data", "size": "8m", "pool": "fast"}'

@@ -75,6 +75,21 @@ cut_short() {
         done
 }
 
+@test "a file that took the name of a volume whose create was cut short is kept by create, delete and volume-reconcile" {
+        local act
+        for act in 'volume-create {"name": "data", "size": "1m"}' 'volume-create {"name": "data", "size": 4096, "id": "data.img"}' \
+                'volume-delete {"name": "data"}' 'volume-reconcile {}'; do
+                cut_short ftruncate '{"name": "data", "size": "1m"}'
+                rm -f "$POOL/data.img"
+                head -c 4096 /dev/zero | tr '\0' x >"$POOL/data.img"
+                helper ${act%% *} "${act#* }"
+                is "$(sort -u "$POOL/data.img" | cut -c1-3)" xxx "the file after $act" || return 1
+                removed '{"name": "data", "reclaimPolicy": "retain"}'
+                rm -f "$POOL/data.img"
+                assert_no_volume
+        done
+}
+
 @test "a create that was cut short is shown as such, and is no disk" {
         cut_short ftruncate '{"name": "data", "size": "1m"}'
         listed

@@ -40,13 +40,31 @@ static int check_unpublished(const struct job *job, const char *name, struct err
         return r == -ENOENT ? 0 : r;
 }
 
+/*
+ * In a directory only its name marks a disk. One that volume-create did not finish is blank, if it is no copy: what is
+ * not was made by another program since.
+ */
+static int is_of_another(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        int r;
+
+        if (job->pool.path[0] == '\0' || record->stage != PROVISION_CREATING || record->adopted ||
+            record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0')
+                return 0;
+        r = job->kind->is_blank(&job->config, &job->pool, record->id, error);
+        return r < 0 ? r : r == 0;
+}
+
 /* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else has its id. */
 static int find_unused(const struct job *job, const struct provision_record *record, struct error *error)
 {
         struct pool_item item;
+        int other = 0;
         int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
 
-        if (r == 0 && !job_is_volume(record, &item)) {
+        if (r == 0 && (other = job_is_volume(record, &item) ? is_of_another(job, record, error) : 1) < 0)
+                return other;
+        if (other > 0) {
                 log_say("%s of pool %s is kept: it is not volume %s any more", record->id, record->pool, record->name);
                 return 0;
         }
@@ -201,6 +219,17 @@ int delete_check_thawed(const struct job *job, const struct provision_record *re
                             record->snapshot_of);
 }
 
+int delete_check_soon(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        if (record->stage == PROVISION_CREATING || record->keeps_content || job->kind->erase == NULL ||
+            job->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
+            record->size_bytes <= DELETE_SOON_MAX_BYTES)
+                return 0;
+        return fail_because(error, EBUSY, "delete volume", record->name,
+                            "%llu bytes are not overwritten yet; run volume-delete to finish",
+                            (unsigned long long)record->size_bytes);
+}
+
 static int answer_absent(struct job *job)
 {
         job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(job->request->name),
@@ -224,6 +253,7 @@ int delete_volume(struct job *job, struct error *error)
                 return answer_absent(job);
         }
         if (r < 0 || (r = job_use_pool(job, record.pool, error)) < 0 ||
+            (request->soon && (r = delete_check_soon(job, &record, error)) < 0) ||
             (r = delete_check_thawed(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
         if ((r = take_away_soon(job, &record, request->reclaim_policy, error)) < 0)

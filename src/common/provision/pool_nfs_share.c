@@ -28,6 +28,15 @@ static struct {
         int fd;
 } last = { .fd = -EBADF };
 
+/* The name server knows no such server, or it no such share: callers take ENOENT for a missing volume. */
+static int fail_missing(const struct pool *pool, struct error *error)
+{
+        char why[sizeof error->reason];
+
+        (void)text_copy(why, sizeof why, error_why(error));
+        return fail_because(error, ENODEV, "mount share", pool->nfs.server, "%s", why);
+}
+
 static int mount_share(const struct config *config, const struct pool *pool, struct error *error)
 {
         static struct nfs_export export; /* static, for its size */
@@ -49,7 +58,7 @@ static int mount_share(const struct config *config, const struct pool *pool, str
         if (r == 0)
                 r = nfs_mount_on_node(&mount, error);
         mount_options_release(&options);
-        return r;
+        return r == -ENOENT ? fail_missing(pool, error) : r;
 }
 
 int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error)

@@ -99,9 +99,9 @@ int provision_make(const struct config *config, const struct provision_request *
         return run_here(config, request, ret_problem, error);
 }
 
-int provision_unmake(const struct config *config, const char *name, struct error *error)
+int provision_unmake(const struct config *config, const char *name, bool soon, struct error *error)
 {
-        const struct provision_request request = { .verb = PROVISION_DELETE, .name = name };
+        const struct provision_request request = { .verb = PROVISION_DELETE, .name = name, .soon = soon };
 
         return run_here(config, &request, /* ret_problem= */ NULL, error);
 }

@@ -26,11 +26,12 @@ void provision_end(void);
  * provision_make() and provision_unmake() - the work of volume-create and volume-delete, for a caller that is in a
  * worker already. The request's json may be NULL. Errors: those of provision_run().
  *
+ * Takes: soon, not to delete what takes long to overwrite (EBUSY).
  * Gives: ret_problem, why the file of profiles was rejected where the request names a profile; "": it was not.
  */
 int provision_make(const struct config *config, const struct provision_request *request,
                    char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error);
-int provision_unmake(const struct config *config, const char *name, struct error *error);
+int provision_unmake(const struct config *config, const char *name, bool soon, struct error *error);
 
 /*
  * provision_grow() - grow a volume with function(), which gives its new size. A volume of volume-create grows only as

@@ -50,6 +50,7 @@ struct provision_request {
         bool match;
         bool modify;        /* change what is there, and make nothing */
         bool freeze;        /* also for as long as copying takes */
+        bool soon;          /* delete nothing that takes long to overwrite; not a key */
         bool keeps_content; /* "eraseAfter": false */
         bool erases;        /* "eraseAfter": true, whatever its profile says */
         json_t *json;       /* owned */

@@ -37,9 +37,11 @@ int restore_put_back(struct job *job, struct provision_record *volume, const str
         struct pool_item item = {};
         struct error ignored;
         bool torn = volume->restoring[0] != '\0'; /* by a call that was killed */
+        const bool was_formatted = volume->formatted;
         int r;
 
         (void)text_copy(volume->restoring, sizeof volume->restoring, snapshot->name); /* as long */
+        volume->formatted = was_formatted && snapshot->formatted; /* killed, it has the content of either */
         if ((r = provision_record_write(&job->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
         r = job->kind->restore(&job->config, &job->pool, volume->id, snapshot->id, shares, &torn, error);
@@ -49,6 +51,7 @@ int restore_put_back(struct job *job, struct provision_record *volume, const str
                 return r; /* the next call ends it */
         volume->restoring[0] = '\0';
         if (r < 0) {
+                volume->formatted = was_formatted;
                 (void)provision_record_write(&job->state, volume, FILE_DURABLE, &ignored);
                 return r;
         }

@@ -16,8 +16,7 @@
 #include "provision/record_find.h"
 #include "state/volume_record.h"
 
-#define TIDY_REMOVE_MS 20000                      /* of trees; volume-delete, and the next call, go on */
-#define TIDY_ERASE_MAX_BYTES ((uint64_t)16 << 30) /* more is not overwritten while a node boots */
+#define TIDY_REMOVE_MS 20000 /* of trees; volume-delete, and the next call, go on */
 
 struct tidying {
         struct job *job;
@@ -39,7 +38,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
         if (r < 0 || (record.stage == PROVISION_CREATED && record.restoring[0] == '\0'))
                 return r == -ENOENT ? 0 : r;
         if (record.stage == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
-            record.size_bytes > TIDY_ERASE_MAX_BYTES)
+            record.size_bytes > DELETE_SOON_MAX_BYTES)
                 return fail_because(error, EBUSY, "restore snapshot", name,
                                     "%llu bytes are still to be compared, which volume-snapshot has the time for",
                                     (unsigned long long)record.size_bytes);
@@ -49,13 +48,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                 return 1;
         if ((r = job_use_pool(job, record.pool, error)) < 0)
                 return r;
-        if (record.stage == PROVISION_DELETING && !record.keeps_content && job->kind->erase != NULL &&
-            !job->kind->no_device && strcmp(record.reclaim_policy, "retain") != 0 &&
-            record.size_bytes > TIDY_ERASE_MAX_BYTES)
-                return fail_because(error, EBUSY, "delete volume", name,
-                                    "%llu bytes are not overwritten yet; run volume-delete to finish",
-                                    (unsigned long long)record.size_bytes);
-        if ((r = job_lock_pool(job, error)) < 0)
+        if ((r = delete_check_soon(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
         r = delete_take_away(job, &record, /* asked= */ NULL, error);
         cdi_settle(&job->config, &job->state, name);
