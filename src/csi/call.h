@@ -57,6 +57,8 @@ struct rpc {
          * NULL or "": nothing. NULL function: never.
          */
         const char *(*alone)(const ProtobufCMessage *request);
+        /* Whether its programs may overwrite or copy a volume, or wait for a server. NULL function: never. */
+        bool (*slow)(const ProtobufCMessage *request);
 };
 /* One table per service, ended by a row without a path. */
 extern const struct rpc identity_rpcs[], controller_rpcs[], node_rpcs[], registration_rpcs[];

@@ -48,25 +48,39 @@ ALONE(modify_alone, ControllerModifyVolumeRequest, volume_id)
 ALONE(take_alone, CreateSnapshotRequest, name)
 ALONE(forget_alone, DeleteSnapshotRequest, snapshot_id)
 
-#define ROW(method, word, function, same)                                                                              \
+/* ---- what may take hours: overwriting, copying, and asking a pool that does not answer */
+
+static bool always(const ProtobufCMessage *request)
+{
+        (void)request;
+        return true;
+}
+
+static bool create_copies(const ProtobufCMessage *request)
+{
+        return ((const Csi__V1__CreateVolumeRequest *)request)->volume_content_source != NULL;
+}
+
+#define ROW(method, word, function, same, may_last)                                                                    \
         {                                                                                                              \
                 .path = "/csi.v1.Controller/" method, .request = &csi__v1__##word##_request__descriptor,               \
-                .response = &csi__v1__##word##_response__descriptor, .begin = (function), .alone = (same)              \
+                .response = &csi__v1__##word##_response__descriptor, .begin = (function), .alone = (same),             \
+                .slow = (may_last)                                                                                     \
         }
 
 const struct rpc controller_rpcs[] = {
-        ROW("CreateVolume", create_volume, controller_create_volume, create_alone),
-        ROW("DeleteVolume", delete_volume, controller_delete_volume, delete_alone),
-        ROW("ValidateVolumeCapabilities", validate_volume_capabilities, controller_validate, NULL),
-        ROW("ListVolumes", list_volumes, controller_list_volumes, NULL),
-        ROW("ControllerGetVolume", controller_get_volume, controller_get_volume, NULL),
-        ROW("GetCapacity", get_capacity, controller_get_capacity, NULL),
-        ROW("ControllerGetCapabilities", controller_get_capabilities, get_capabilities, NULL),
-        ROW("ControllerExpandVolume", controller_expand_volume, controller_expand_volume, expand_alone),
-        ROW("ControllerModifyVolume", controller_modify_volume, controller_modify_volume, modify_alone),
-        ROW("CreateSnapshot", create_snapshot, controller_create_snapshot, take_alone),
-        ROW("DeleteSnapshot", delete_snapshot, controller_delete_snapshot, forget_alone),
-        ROW("ListSnapshots", list_snapshots, controller_list_snapshots, NULL),
-        ROW("GetSnapshot", get_snapshot, controller_get_snapshot, NULL),
+        ROW("CreateVolume", create_volume, controller_create_volume, create_alone, create_copies),
+        ROW("DeleteVolume", delete_volume, controller_delete_volume, delete_alone, always),
+        ROW("ValidateVolumeCapabilities", validate_volume_capabilities, controller_validate, NULL, NULL),
+        ROW("ListVolumes", list_volumes, controller_list_volumes, NULL, NULL),
+        ROW("ControllerGetVolume", controller_get_volume, controller_get_volume, NULL, NULL),
+        ROW("GetCapacity", get_capacity, controller_get_capacity, NULL, always),
+        ROW("ControllerGetCapabilities", controller_get_capabilities, get_capabilities, NULL, NULL),
+        ROW("ControllerExpandVolume", controller_expand_volume, controller_expand_volume, expand_alone, NULL),
+        ROW("ControllerModifyVolume", controller_modify_volume, controller_modify_volume, modify_alone, NULL),
+        ROW("CreateSnapshot", create_snapshot, controller_create_snapshot, take_alone, always),
+        ROW("DeleteSnapshot", delete_snapshot, controller_delete_snapshot, forget_alone, always),
+        ROW("ListSnapshots", list_snapshots, controller_list_snapshots, NULL, NULL),
+        ROW("GetSnapshot", get_snapshot, controller_get_snapshot, NULL, NULL),
         {},
 };

@@ -4,7 +4,11 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "controller.h"
+#include "share.h"
+
+#define INLINE_ID_LENGTH 68 /* "csi-" and a SHA-256 */
 
 #define CAPABILITY(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
@@ -56,22 +60,38 @@ static const char *volume_of(const ProtobufCMessage *request)
         return id;
 }
 
-#define ROW(name, lower, begin_function, alone_function)                                                               \
+/* A server may not answer. */
+static bool asks_server(const ProtobufCMessage *request)
+{
+        struct csi_share ignored;
+
+        return csi_share_read(volume_of(request), &ignored);
+}
+
+/* An inline volume, by the id that kubelet gives it (makeVolumeHandle() in pkg/volume/csi), may be overwritten at its end. */
+static bool erases(const ProtobufCMessage *request)
+{
+        const char *id = volume_of(request);
+
+        return (text_starts(id, "csi-") && strlen(id) == INLINE_ID_LENGTH) || asks_server(request);
+}
+
+#define ROW(name, lower, begin_function, alone_function, slow_function)                                                \
         {                                                                                                              \
                 .path = "/csi.v1.Node/" #name, .request = &csi__v1__##lower##_request__descriptor,                     \
                 .response = &csi__v1__##lower##_response__descriptor, .begin = (begin_function),                       \
-                .alone = (alone_function)                                                                              \
+                .alone = (alone_function), .slow = (slow_function)                                                     \
         }
 
 const struct rpc node_rpcs[] = {
-        ROW(NodeGetInfo, node_get_info, get_info, NULL),
-        ROW(NodeGetCapabilities, node_get_capabilities, get_capabilities, NULL),
-        ROW(NodeStageVolume, node_stage_volume, node_stage, volume_of),
-        ROW(NodeUnstageVolume, node_unstage_volume, node_unstage, volume_of),
-        ROW(NodePublishVolume, node_publish_volume, node_publish, volume_of),
-        ROW(NodeUnpublishVolume, node_unpublish_volume, node_unpublish, volume_of),
-        ROW(NodeExpandVolume, node_expand_volume, node_expand, volume_of),
+        ROW(NodeGetInfo, node_get_info, get_info, NULL, NULL),
+        ROW(NodeGetCapabilities, node_get_capabilities, get_capabilities, NULL, NULL),
+        ROW(NodeStageVolume, node_stage_volume, node_stage, volume_of, NULL),
+        ROW(NodeUnstageVolume, node_unstage_volume, node_unstage, volume_of, NULL),
+        ROW(NodePublishVolume, node_publish_volume, node_publish, volume_of, asks_server),
+        ROW(NodeUnpublishVolume, node_unpublish_volume, node_unpublish, volume_of, erases),
+        ROW(NodeExpandVolume, node_expand_volume, node_expand, volume_of, NULL),
         /* it changes nothing, and may wait for a server while the volume is unmounted */
-        ROW(NodeGetVolumeStats, node_get_volume_stats, node_get_stats, NULL),
+        ROW(NodeGetVolumeStats, node_get_volume_stats, node_get_stats, NULL, asks_server),
         {},
 };

@@ -28,6 +28,7 @@
 struct run {
         struct run *next;
         enum run_queue queue;
+        bool slow;
         uint32_t id;
         int input_fd;
         int output_fd;
@@ -43,13 +44,19 @@ struct queue {
         size_t under_way, most; /* of its programs: given to the launcher; at one time */
 };
 
+/* The slow ones count for both. */
+enum { ALL, SLOW, SPEEDS };
+
 static int null_fd = -EBADF;
 static bool failed;
 static uint32_t next_id;
 static struct run *running;
-static struct queue waiting[RUN_QUEUES] = {
-        [RUN_CONTROLLER] = { .last = &waiting[RUN_CONTROLLER].first, .most = CONTROLLER_PROGRAMS },
-        [RUN_NODE] = { .last = &waiting[RUN_NODE].first, .most = LAUNCHER_PROGRAMS - CONTROLLER_PROGRAMS },
+#define QUEUES(name, programs)                                                                                         \
+        [name] = { [ALL] = { .last = &waiting[name][ALL].first, .most = (programs) },                                  \
+                   [SLOW] = { .last = &waiting[name][SLOW].first, .most = (programs)*3 / 4 } }
+static struct queue waiting[RUN_QUEUES][SPEEDS] = {
+        QUEUES(RUN_CONTROLLER, CONTROLLER_PROGRAMS),
+        QUEUES(RUN_NODE, LAUNCHER_PROGRAMS - CONTROLLER_PROGRAMS),
 };
 static struct queue refused = { .last = &refused.first };
 static struct loop_timer refusal; /* they end in a turn of their own */
@@ -124,6 +131,13 @@ static void refuse(struct run *run, int error)
 
 static struct loop_source launcher = { .fd = -EBADF };
 
+static void count_run(const struct run *run, int change)
+{
+        waiting[run->queue][ALL].under_way += (size_t)change;
+        if (run->slow)
+                waiting[run->queue][SLOW].under_way += (size_t)change;
+}
+
 static void give_order(struct run *run)
 {
         const int fds[2] = { run->input_fd >= 0 ? run->input_fd : null_fd, run->output_fd };
@@ -146,12 +160,27 @@ static void give_order(struct run *run)
         fd_close(&run->input_fd);
         run->next = running;
         running = run;
-        waiting[run->queue].under_way++;
+        count_run(run, 1);
 }
 
-static void give_orders(struct queue *queue)
+/* Whichever has waited longer, of those that may begin. */
+static struct queue *next_of(struct queue *queues)
 {
-        while (queue->under_way < queue->most && queue->first != NULL)
+        const bool slow = queues[SLOW].first != NULL && queues[SLOW].under_way < queues[SLOW].most;
+        const struct run *other = queues[ALL].first;
+
+        if (queues[ALL].under_way >= queues[ALL].most)
+                return NULL;
+        if (slow && (other == NULL || (int32_t)(queues[SLOW].first->id - other->id) < 0))
+                return &queues[SLOW];
+        return other != NULL ? &queues[ALL] : NULL;
+}
+
+static void give_orders(struct queue *queues)
+{
+        struct queue *queue;
+
+        while ((queue = next_of(queues)) != NULL)
                 give_order(pop(queue));
 }
 
@@ -166,7 +195,7 @@ static void tell_end(const struct launcher_end *end)
         if ((run = *link) == NULL)
                 return;
         *link = run->next;
-        waiting[run->queue].under_way--;
+        count_run(run, -1);
         if (end->error != 0)
                 (void)snprintf(words, sizeof words, "%s cannot be started: %s",
                                run->order + sizeof(struct launcher_order), strerror(end->error));
@@ -189,7 +218,7 @@ static void take_end(struct loop_source *source, uint32_t events)
         if (length == sizeof end) {
                 tell_end(&end);
                 for (size_t i = 0; i < RUN_QUEUES; i++)
-                        give_orders(&waiting[i]);
+                        give_orders(waiting[i]);
         } else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
                 failed = true;
                 loop_remove(source);
@@ -271,12 +300,13 @@ static int make_input(const char *text)
         return lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd) : -errno;
 }
 
-struct run *run_begin(enum run_queue queue, const char *alone, const char *program, const char *const arguments[],
-                      const char *input, run_ended *ended, void *argument)
+struct run *run_begin(enum run_queue queue, bool slow, const char *alone, const char *program,
+                      const char *const arguments[], const char *input, run_ended *ended, void *argument)
 {
         struct run *run = make_run(alone, program, arguments);
 
         run->queue = queue;
+        run->slow = slow;
         run->input_fd = -EBADF;
         run->ended = ended;
         run->argument = argument;
@@ -288,15 +318,15 @@ struct run *run_begin(enum run_queue queue, const char *alone, const char *progr
         if (run->error != 0)
                 refuse(run, run->error);
         else {
-                push(&waiting[queue], run);
-                give_orders(&waiting[queue]);
+                push(&waiting[queue][slow ? SLOW : ALL], run);
+                give_orders(waiting[queue]);
         }
         return run;
 }
 
 bool run_cancel(struct run *run)
 {
-        struct queue *queue = &waiting[run->queue];
+        struct queue *queue = &waiting[run->queue][run->slow ? SLOW : ALL];
         struct run **link = &queue->first;
 
         while (*link != NULL && *link != run)

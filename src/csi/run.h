@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run.h - programs of flexgraft that run for calls: at most LAUNCHER_PROGRAMS at one time, the rest in the order in which
- * they were asked for. The Controller's have a queue of their own: what is slow there delays no pod.
+ * they were asked for. The Controller's have a queue of their own: what is slow there delays no pod. In both, those that
+ * may take hours or wait for a server take three of four places at most: the others have the rest.
  */
 #ifndef FLEXGRAFT_CSI_RUN_H
 #define FLEXGRAFT_CSI_RUN_H
@@ -38,8 +39,8 @@ bool runs_failed(void);
  *
  * Returns: it, borrowed, until ended() is called.
  */
-struct run *run_begin(enum run_queue queue, const char *alone, const char *program, const char *const arguments[],
-                      const char *input, run_ended *ended, void *argument);
+struct run *run_begin(enum run_queue queue, bool slow, const char *alone, const char *program,
+                      const char *const arguments[], const char *input, run_ended *ended, void *argument);
 
 /* run_cancel() - take it back, if it still waits for others. Whether it did: then it is gone, and never ends. */
 bool run_cancel(struct run *run);

@@ -61,15 +61,15 @@ bounded() {
         hold
         raw rapid_calls "$DELETE"
         [[ $output == goaway* || $output == closed || $output == *ping* ]] || is "$output" goaway
-        at_most "$(wc -l <"$CORE/began")" 16 "programs at one time"
+        at_most "$(wc -l <"$CORE/began")" 12 "programs at one time"
         let_go
-        wait_until 30 has_ended 16
+        wait_until 30 has_ended 12
         still_answers
-        is "$(wc -l <"$CORE/began")" 16 "programs of calls that nobody waits for"
+        is "$(wc -l <"$CORE/began")" 12 "programs of calls that nobody waits for"
         bounded 65536
 }
 
-@test "deletions that do not end delay no call of a node" {
+@test "deletions that do not end delay no call of a node, and leave places for other calls of the Controller" {
         make_program unmount '{"status": "Success"}'
         mv "$CORE/bin/unmount" "$CORE/bin/verbs"
         hold
@@ -85,6 +85,8 @@ bounded() {
         done
         wait_until 20 has_begun 20
         is "$(grep -c '^unmount' "$CORE/began")" 4 "programs of the node"
+        is "$(grep -c '^volume-delete' "$CORE/began")" 12 "programs that delete"
+        is "$(grep -c '^volume-list' "$CORE/began")" 4 "programs beside those that delete"
         let_go
         wait "${waiting[@]}"
         is "$(cat "$CORE"/many.* | grep -c '^UNAVAILABLE 192 calls are under way')" 8 "calls that were refused"
@@ -92,21 +94,43 @@ bounded() {
         bounded 65536
 }
 
+@test "inline volumes that are overwritten, and those of a server, leave places for other calls of the node" {
+        make_program unmount '{"status": "Success"}'
+        mv "$CORE/bin/unmount" "$CORE/bin/verbs"
+        hold
+        local i id waiting=()
+        for i in {100..126}; do
+                id=csi-$(printf '%064d' "$i")
+                ((i < 120)) || id="192.0.2.1#exports#$i##"
+                id=$(printf %s "$id" | od -An -v -tx1 | tr -d ' \n')
+                "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume "0a$(printf %02x $((${#id} / 2)))${id}12062f7465737431" >"$CORE/slow.$i" &
+                waiting+=("$!")
+        done
+        wait_until 20 has_begun 24
+        "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume 0a02773112062f7465737431 >"$CORE/other" &
+        waiting+=("$!")
+        wait_until 20 has_begun 25
+        let_go
+        wait "${waiting[@]}"
+        is "$(cat "$CORE"/slow.* "$CORE/other" | sort -u)" OK
+        bounded 65536
+}
+
 @test "calls that wait for others are not begun when their deadline has passed, or their client has gone" {
         hold
-        "$WIRE" "$CSI_SOCKET" many "$DELETE" 16 different >"$CORE/sixteen" &
-        local sixteen=$!
-        wait_until 20 has_begun 16
+        "$WIRE" "$CSI_SOCKET" many "$DELETE" 12 different >"$CORE/twelve" &
+        local twelve=$!
+        wait_until 20 has_begun 12
         wire one "$DELETE" 0a036c6174 0.3
         [[ $output == DEADLINE_EXCEEDED* ]] || is "$output" DEADLINE_EXCEEDED
         wire cancel "$DELETE" 0a03676f6e
         is "$output" CANCELLED
         raw vanish "$DELETE"
         let_go
-        wait "$sixteen"
+        wait "$twelve"
         wire one "$DELETE" "$VOLUME_V"
         is "$output" OK
-        is "$(wc -l <"$CORE/began")" 17 "programs"
+        is "$(wc -l <"$CORE/began")" 13 "programs"
 }
 
 @test "more calls than can be under way are answered UNAVAILABLE, so that no other node is tried" {

@@ -3,9 +3,13 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
+#include "process/worker.h"
 #include "state/mount_guard.h"
 #include "state/mount_record.h"
 #include "state/wish.h"
+
+#define USE_MS 5000 /* for who uses one former volume */
 
 struct injected {
         struct reconcile_round *round;
@@ -40,11 +44,34 @@ static void free_device(struct reconcile *reconcile, struct state *state, const 
                 reconcile_did(reconcile, "detached a raw device that was removed from its container", id);
 }
 
+struct former_use {
+        const struct mount_record *record;
+        bool used;
+};
+
+static int look_for_use(void *argument, struct error *error)
+{
+        struct former_use *use = argument;
+
+        (void)error;
+        use->used = mount_record_former_is_used(use->record);
+        return 0;
+}
+
+/* A process of the container's can make the kernel's list of what it has mapped wait (before Linux 6.17): it is in use. */
+static bool is_used(const struct mount_record *record)
+{
+        struct former_use use = { .record = record };
+        struct error ignored;
+
+        return worker_run(look_for_use, &use, clock_now_ms() + USE_MS, &ignored) < 0 || use.used;
+}
+
 /* The container lives; processes of it had files of a volume open when another volume took its place. */
 static void free_former(struct reconcile *reconcile, struct state *state, const struct mount_record *record,
                         struct error *error)
 {
-        if (mount_record_former_is_used(record))
+        if (is_used(record))
                 return;
         if (!reconcile->dry_run && mount_record_remove(state, record->id, error) < 0)
                 reconcile_problem(reconcile, record->id, error);
