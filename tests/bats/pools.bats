@@ -351,6 +351,27 @@ is_missing() {
         assert_no_volume "$POOL_DIR"
 }
 
+@test "a pool whose filesystem does not answer keeps no other from being listed, measured, chosen and tidied" {
+        mkdir "$BATS_TEST_TMPDIR/fuse"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
+        printf '{"type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/fuse" >"$FLEXGRAFT_POOLS/a-silent.json"
+        created '{"name": "data", "size": "1m", "pool": "default"}'
+        not_hung listed
+        assert_field '[.pools[], .volumes[] | .name] | join(" ")' 'a-silent default data'
+        [[ $(json_field '.pools[0].problem') == *"does not answer"* ]]
+        not_hung measured
+        assert_field '.pools[1] | .available > 0' true
+        write_profiles '"any": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
+        not_hung created '{"name": "other", "size": "1m", "profile": "any"}'
+        assert_field .volume.pool default
+        at_syscall --at ftruncate --kill "$(program volume-create)" '{"name": "half", "size": "1m", "pool": "default"}'
+        not_hung helper volume-reconcile '{}'
+        assert_success
+        is "$(provisioned | paste -sd' ')" 'data.json other.json'
+        kill -KILL "$BACKGROUND_PID"
+}
+
 @test "another filesystem in a pool's place is not the pool" {
         pool_on_disk
         mount -t tmpfs -o mode=0755 tmpfs "$POOL_DIR"

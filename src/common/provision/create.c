@@ -174,7 +174,8 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
                 return 0;
         }
         choice->selected = true;
-        r = pool->kind->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
+        if ((r = pool_check_answers(&job->config, pool, error)) == 0)
+                r = pool->kind->measure(&job->config, pool, profile_parameters(job->profile), &measure, error);
         if (r < 0) {
                 log_say("skipping pool %s: %s", pool->name, error_why(error));
                 return 0;
@@ -198,7 +199,8 @@ static int choose_holder(const struct pool *pool, void *argument, struct error *
         if (!is_selected(job, pool))
                 return 0;
         choice->selected = true;
-        if (pool->kind->look(&job->config, pool, job->request->id, &item, error) < 0)
+        if (pool_check_answers(&job->config, pool, error) < 0 ||
+            pool->kind->look(&job->config, pool, job->request->id, &item, error) < 0)
                 return 0; /* it is not in this one */
         choice->pool = *pool;
         return 1;

@@ -198,7 +198,8 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
         json_t *object;
         int r;
 
-        r = pool->kind == NULL ? error_negative(error->errnum)
+        r = pool->kind == NULL                                  ? error_negative(error->errnum)
+            : pool_check_answers(&job->config, pool, error) < 0 ? error_negative(error->errnum)
             : job->request->parameters != NULL &&
                             pool_kind_check_parameters(pool->kind, job->request->parameters, error) < 0
                     ? error_negative(error->errnum)

@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "process/worker.h"
 #include "provision/pool_identity.h"
 #include "provision/pool_implied.h"
 #include "state/state_dir.h"
@@ -21,6 +24,7 @@
 #define DEFAULT_POOLS "pools"
 #define SUFFIX ".json"
 #define POOLS_MAX 256
+#define ANSWER_MS 5000
 
 /* Where there is none of this mode, the first of the type, whose key "mode" says so; NULL: there is no such type. */
 static const struct pool_kind *find_kind(const char *type, const char *mode)
@@ -334,4 +338,40 @@ int pool_open(const struct config *config, const struct pool *pool, struct error
 int pool_use(const struct config *config, const struct pool *pool, struct error *error)
 {
         return open_directory(config, pool, /* use= */ true, error);
+}
+
+struct asking {
+        const struct config *config;
+        const struct pool *pool;
+        int fd; /* here, because a worker that hangs leaves it open */
+};
+
+static int ask(void *argument, struct error *error)
+{
+        struct asking *asking = argument;
+        struct statfs ignored;
+
+        asking->fd = pool_open(asking->config, asking->pool, error);
+        if (asking->fd >= 0)
+                (void)fstatfs(asking->fd, &ignored); /* that it answers is enough */
+        return 0;
+}
+
+int pool_check_answers(const struct config *config, const struct pool *pool, struct error *error)
+{
+        static char silent[POOL_NAME_MAX]; /* the last one that did not */
+        struct asking asking = { .config = config, .pool = pool, .fd = -EBADF };
+        int r = 0;
+
+        if (pool->path[0] == '\0')
+                return 0;
+        if (strcmp(silent, pool->name) != 0)
+                r = worker_run(ask, &asking, clock_now_ms() + ANSWER_MS, error);
+        fd_close(&asking.fd);
+        if (r == -ETIMEDOUT)
+                (void)text_copy(silent, sizeof silent, pool->name);
+        if (r == -ETIMEDOUT || strcmp(silent, pool->name) == 0)
+                return fail_because(error, ETIMEDOUT, "open pool", pool->path,
+                                    "the filesystem of pool \"%s\" does not answer", pool->name);
+        return r;
 }

@@ -59,4 +59,10 @@ int pool_open(const struct config *config, const struct pool *pool, struct error
 /* pool_use() - the same, for a volume: a pool without an identity gets one. */
 int pool_use(const struct config *config, const struct pool *pool, struct error *error);
 
+/*
+ * pool_check_answers() - that the filesystem of a pool of images or directories answers within a few seconds: for what
+ * is about all pools, one of which must not hold up the others. Errors: ETIMEDOUT.
+ */
+int pool_check_answers(const struct config *config, const struct pool *pool, struct error *error);
+
 #endif

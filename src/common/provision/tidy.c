@@ -46,7 +46,8 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                 return tidying->dry_run ? 0 : restore_unrestore(job, &record, error);
         if (tidying->dry_run)
                 return 1;
-        if ((r = job_use_pool(job, record.pool, error)) < 0)
+        if ((r = job_use_pool(job, record.pool, error)) < 0 ||
+            (r = pool_check_answers(&job->config, &job->pool, error)) < 0)
                 return r;
         if ((r = delete_check_soon(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
@@ -86,7 +87,8 @@ static int count_pool(const struct pool *pool, void *argument, struct error *err
         cleanup_close int pool_fd = -EBADF;
         struct pool_use ignored;
 
-        if (pool->kind != &pool_loop || (pool_fd = pool_open(counting->config, pool, error)) < 0)
+        if (pool->kind != &pool_loop || pool_check_answers(counting->config, pool, error) < 0 ||
+            (pool_fd = pool_open(counting->config, pool, error)) < 0)
                 return 0;
         pool_sums_keep(pool_fd, counting->kept);
         /* a failure costs the next call a count */
@@ -97,7 +99,8 @@ static int count_pool(const struct pool *pool, void *argument, struct error *err
 /* A failure is met again by the call that uses the pool, and by the next volume-reconcile. */
 static int tidy_pool(const struct pool *pool, void *argument, struct error *error)
 {
-        if (pool->kind != NULL && pool->kind->tidy != NULL && pool->kind->tidy(argument, pool, error) < 0)
+        if (pool->kind != NULL && pool->kind->tidy != NULL &&
+            (pool_check_answers(argument, pool, error) < 0 || pool->kind->tidy(argument, pool, error) < 0))
                 log_say("pool %s is not tidy: %s", pool->name, error_why(error));
         return 0;
 }
