@@ -153,6 +153,23 @@ check_container() {
         [[ ! -e $BATS_TEST_TMPDIR/dir ]]
 }
 
+@test "at-syscall gives a call the result that it is told" {
+        at_syscall --at geteuid --return 7 /bin/busybox id -u
+        is "$status $AT_REACHED $output" $'0 1 7\n'
+}
+
+@test "at-syscall acts at the call whose arguments are a number and a text that it is told" {
+        at_syscall --at openat --where 2=/nonesuch --fail EIO /bin/busybox cat /proc/self/comm
+        is "$status $AT_REACHED" "0 0"
+        at_syscall --at write --where 1=2 --count /bin/busybox cat /proc/self/comm
+        is "$AT_REACHED" 0
+        at_syscall --at write --where 1=0x1 --where 3=8 --fail EIO /bin/busybox cat /proc/self/comm
+        is "$status $AT_REACHED" "1 1"
+        at_syscall --at openat --where 2=/proc/self/comm --fail EIO /bin/busybox cat /dev/null /proc/self/comm /proc/self/comm
+        is "$status $AT_REACHED $output" $'1 1 busybox\n'
+        [[ $stderr == *"/proc/self/comm"*"Input/output error"* ]]
+}
+
 @test "at-syscall runs a command before a call" {
         at_syscall --at mkdir --run "mkdir '$BATS_TEST_TMPDIR/dir'; echo \$AT_PID \$AT_MAIN_PID \$AT_NAME" --run-output "$BATS_TEST_TMPDIR/run" \
                 /bin/busybox mkdir "$BATS_TEST_TMPDIR/dir"

@@ -4,12 +4,13 @@
  *
  *   at-syscall [--report FILE] [--log FILE] [--run-output FILE]
  *              [--own | --others] [--to-point] [--timeout SECONDS]
- *              [--at N | --at NAME[:K]] [ACTION] [--each 'CMD'] [--] PROGRAM [ARG...]
+ *              [--at N | --at NAME[:K] [--where A=VALUE]...] [ACTION] [--each 'CMD'] [--] PROGRAM [ARG...]
  *
  * Every system call entry of PROGRAM and of all its children (fork, vfork, clone, with or without shared memory)
- * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name. --own
- * leaves out the calls of children once they have executed another program (PROGRAM may do so and stays counted), and
- * --others counts those alone. --to-point: calls after the action are neither counted nor stopped at, which is faster.
+ * gets a number: 1 is the first one after PROGRAM's own execve. --at NAME:K means the Kth call of that name, with
+ * --where of those alone whose argument A (1 to 6) is that number, or points to that text. --own leaves out the calls
+ * of children once they have executed another program (PROGRAM may do so and stays counted), and --others counts those
+ * alone. --to-point: calls after the action are neither counted nor stopped at, which is faster.
  *
  * ACTION, carried out once, at the call named by --at, before the kernel looks at it:
  *   --count         nothing; the default: only count
@@ -18,6 +19,7 @@
  *   --kill-main     SIGKILL PROGRAM itself, leave its children alone
  *   --fail ERRNO    the call returns -ERRNO (a number or EIO, ENOMEM, ...) without running; exit and
  *                   rt_sigreturn have no result and are let through
+ *   --return N      the call returns N without running
  * --each 'CMD'      run CMD at every call instead
  *
  * CMD's environment: AT_PID (the caller), AT_MAIN_PID, AT_SYSCALL (the call's number in this count), AT_NAME.
@@ -35,12 +37,25 @@
 static _Noreturn void usage(const char *why)
 {
         fprintf(stderr,
-                "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]]"
-                " [--own|--others] [--to-point] [--timeout SECONDS] [--count|--run CMD|--kill|--kill-main|--fail "
-                "ERRNO] [--each "
-                "CMD] [--] PROGRAM [ARG...]\n",
+                "at-syscall: %s\nusage: at-syscall [--report FILE] [--log FILE] [--run-output FILE] [--at N|NAME[:K]"
+                " [--where A=VALUE]...] [--own|--others] [--to-point] [--timeout SECONDS] [--count|--run CMD|--kill|"
+                "--kill-main|--fail ERRNO|--return N] [--each CMD] [--] PROGRAM [ARG...]\n",
                 why);
         exit(125);
+}
+
+/* "3=0x802" or "2=/dev/loop3": a number, or a text. */
+static void parse_where(const char *text)
+{
+        struct where *where = &opt.where[opt.where_len];
+        char *end;
+
+        if (opt.where_len == ARRAY_LEN(opt.where) || text[0] < '1' || text[0] > '6' || text[1] != '=')
+                usage("--where A=VALUE, A from 1 to 6, four times at most");
+        opt.where_len++;
+        where->argument = text[0] - '1';
+        where->number = strtoull(text + 2, &end, 0);
+        where->text = end == text + 2 || *end != '\0' ? text + 2 : NULL;
 }
 
 static void parse(int argc, char **argv)
@@ -63,6 +78,11 @@ static void parse(int argc, char **argv)
                                 die("--log");
                 } else if (strcmp(a, "--at") == 0) {
                         parse_at((char *)value(argc, argv, &i));
+                } else if (strcmp(a, "--where") == 0) {
+                        parse_where(value(argc, argv, &i));
+                } else if (strcmp(a, "--return") == 0) {
+                        opt.action = ACTION_FAIL;
+                        opt.result = atol(value(argc, argv, &i));
                 } else if (strcmp(a, "--timeout") == 0) {
                         opt.timeout_seconds = atol(value(argc, argv, &i));
                 } else if (strcmp(a, "--to-point") == 0) {

@@ -21,6 +21,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,13 @@ struct tracee {
         struct user_regs_struct saved;
 };
 
+/* What an argument of the call must be: a number, or the address of a text. */
+struct where {
+        int argument; /* from 0 */
+        uint64_t number;
+        const char *text; /* NULL: a number */
+};
+
 static struct tracee *tracees;
 static size_t tracees_len;
 
@@ -54,9 +62,11 @@ static struct {
         long at_number;
         const char *at_name;
         long at_occurrence;
+        struct where where[4];
+        size_t where_len;
         const char *command;
         const char *each;
-        int fail_errno;
+        long result; /* of a call that is not made: -errno, or what --return says */
         const char *report_path;
         FILE *log;
         const char *run_output;
@@ -199,18 +209,43 @@ static void finish_failed_call(struct tracee *t)
         if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
                 return;
         if (t->saved.orig_rax != SYS_brk)
-                regs.rax = (unsigned long long)-(long long)opt.fail_errno;
+                regs.rax = (unsigned long long)opt.result;
         regs.orig_rax = t->saved.orig_rax;
         regs.rdi = t->saved.rdi;
         (void)ptrace(PTRACE_SETREGS, t->tid, 0, &regs);
 }
 
-static bool is_the_one(const char *name)
+/* Nothing is read beyond the text: it may end where the process's memory does. */
+static bool has_text(pid_t tid, uint64_t address, const char *text)
+{
+        char found[256];
+        size_t size = strlen(text) + 1;
+        struct iovec local = { .iov_base = found, .iov_len = size };
+        struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = size };
+
+        return size <= sizeof(found) && process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size &&
+               memcmp(found, text, size) == 0;
+}
+
+static bool has_arguments(pid_t tid, const struct ptrace_syscall_info *info)
+{
+        for (size_t i = 0; i < opt.where_len; i++) {
+                const struct where *where = &opt.where[i];
+                uint64_t argument = info->entry.args[where->argument];
+
+                if (where->text ? !has_text(tid, argument, where->text) : argument != where->number)
+                        return false;
+        }
+        return true;
+}
+
+static bool is_the_one(const char *name, pid_t tid, const struct ptrace_syscall_info *info)
 {
         if (run.reached)
                 return false;
         if (opt.at_name)
-                return strcmp(opt.at_name, name) == 0 && ++run.occurrences == opt.at_occurrence;
+                return strcmp(opt.at_name, name) == 0 && has_arguments(tid, info) &&
+                       ++run.occurrences == opt.at_occurrence;
         return run.count == opt.at_number;
 }
 
@@ -246,7 +281,7 @@ static void on_syscall_stop(struct tracee *t)
                 opt.on_call(run.count, t->tid, name);
         if (opt.each)
                 run_command(opt.each, t->tid, name);
-        if (!is_the_one(name))
+        if (!is_the_one(name, t->tid, &info))
                 return;
 
         run.reached = true;

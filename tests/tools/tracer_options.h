@@ -64,7 +64,7 @@ static bool parse_action(int argc, char **argv, int *i)
                 opt.action = ACTION_KILL_MAIN;
         } else if (strcmp(a, "--fail") == 0) {
                 opt.action = ACTION_FAIL;
-                opt.fail_errno = parse_errno(value(argc, argv, i));
+                opt.result = -parse_errno(value(argc, argv, i));
         } else {
                 return false;
         }
