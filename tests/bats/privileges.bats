@@ -3,6 +3,7 @@
 # What each program is allowed to do, when it reads its first byte.
 
 load helpers
+load driver_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -11,7 +12,11 @@ setup() {
 }
 
 teardown() {
-        bed_teardown
+        if [[ -n ${DRIVER:-} ]]; then
+                driver_teardown
+        else
+                bed_teardown
+        fi
 }
 
 blocked_on_stdin() {
@@ -42,8 +47,9 @@ waiting() {
         wait_until 5 blocked_on_stdin "$WAITING"
 }
 
+# status_field KEY [FILE]: of /proc/PID/status of the program that waits, or of a copy of another's.
 status_field() {
-        awk -v key="$1:" '$1 == key {print $2}' "/proc/$WAITING/status"
+        awk -v key="$1:" '$1 == key {print $2}' "${2:-/proc/$WAITING/status}"
 }
 
 has_capability() {
@@ -97,16 +103,22 @@ capabilities_of() { # SET
         return 0
 }
 
-check_privileges() {
+# has_privileges ROW [FILE]: the program that waits, or the one that a copy of /proc/PID/status is of, has the capabilities of that row of
+# docs/security.md and no others, and a filter.
+has_privileges() {
         local expected
+        expected=$(expected "$1") &&
+                is "$(capabilities_of "$(status_field CapPrm "${@:2}")")" "$expected" "CapPrm of $1" &&
+                is "$(status_field CapEff "${@:2}")" "$(status_field CapPrm "${@:2}")" "CapEff of $1" &&
+                is "$(status_field CapInh "${@:2}")" 0000000000000000 "CapInh of $1" &&
+                is "$(status_field CapAmb "${@:2}")" 0000000000000000 "CapAmb of $1" &&
+                is "$(status_field Seccomp "${@:2}")" 2 "Seccomp of $1" &&
+                is "$(status_field NoNewPrivs "${@:2}")" 1 "NoNewPrivs of $1"
+}
+
+check_privileges() {
         waiting "$1"
-        expected=$(expected "$1")
-        is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
-        is "$(status_field CapEff)" "$(status_field CapPrm)" CapEff
-        is "$(status_field CapInh)" 0000000000000000 CapInh
-        is "$(status_field CapAmb)" 0000000000000000 CapAmb
-        is "$(status_field Seccomp)" 2 Seccomp
-        is "$(status_field NoNewPrivs)" 1 NoNewPrivs
+        has_privileges "$1"
         # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, mkfs, lvm and pmem-namespaces.
         local open="0 1 2 "
         [[ ! $1 =~ ^(mount-(bind|block|image|nfs)|remap-mount|volume-.*)$ ]] || open+="3 "
@@ -164,6 +176,9 @@ check_foreign_numbers() {
                 for test in check_privileges check_forbidden check_foreign_numbers; do
                         grep -qx "        $test $name" "$BATS_TEST_FILENAME" || { echo "no $test $name"; false; }
                 done
+        done
+        for name in $(makefile_words VERBS); do
+                grep -qE "^        (check_verb verbs/|acts_with )$name " "$BATS_TEST_FILENAME" || { echo "no check_verb of $name"; false; }
         done
 }
 
@@ -304,18 +319,13 @@ check_foreign_numbers() {
 
 # check_verb VERB ARGUMENT...: - is its JSON, for which it waits.
 check_verb() {
-        local expected
-        expected=$(expected "${1##*/}")
         mkfifo "$BATS_TEST_TMPDIR/fifo"
         run_alone "$FLEXGRAFT_BIN/$1" "${@:2}" <"$BATS_TEST_TMPDIR/fifo" >"$BATS_TEST_TMPDIR/stdout" 2>&1 &
         WAITING=$!
         bed_pids+=("$WAITING")
         exec 8>"$BATS_TEST_TMPDIR/fifo"
         wait_until 5 blocked_on_stdin "$WAITING"
-        is "$(capabilities_of "$(status_field CapPrm)")" "$expected" "CapPrm of $1"
-        is "$(status_field CapEff)" "$(status_field CapPrm)" "CapEff of $1"
-        is "$(status_field CapInh)$(status_field CapAmb)" 00000000000000000000000000000000 "CapInh and CapAmb of $1"
-        is "$(status_field Seccomp)$(status_field NoNewPrivs)" 21 "Seccomp and NoNewPrivs of $1"
+        has_privileges "${1##*/}"
         exec 8>&-
         wait "$WAITING" || :
         rm "$BATS_TEST_TMPDIR/fifo"
@@ -332,6 +342,104 @@ check_verb() {
         check_verb verbs/expandfs - /dev/null "$ours" 2 1
         check_verb verbs/mount "$ours" -
         check_verb volume-reconcile -
+}
+
+# acts_with VERB CALL ARGUMENT...: it succeeds, and has its privileges and no others when it makes that call (words for at_syscall).
+acts_with() {
+        local call
+        read -ra call <<<"$2"
+        at_syscall --at "${call[@]}" --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$DRIVER" "$1" "${@:3}"
+        is "$AT_REACHED $(jq -r .status <<<"$output")" "1 Success" "$2 in $1, and its reply" && has_privileges "$1" "$BATS_TEST_TMPDIR/status"
+}
+
+@test "init, unmount, unmountdevice and detach keep the capabilities they need and no others, under a filter, when they act" {
+        driver_setup
+        lifecycle_up data type=loop size=8Mi
+        acts_with init write
+        acts_with unmount umount2 "$(pod_dir data)"
+        acts_with unmountdevice umount2 "$(global_dir data)"
+        acts_with detach 'ioctl --where 2=0x4c01' data "$NODE" # LOOP_CLR_FD
+        at_syscall --at write --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$(program verbs/init)"
+        is "$AT_REACHED" 1
+        has_privileges init "$BATS_TEST_TMPDIR/status"
+}
+
+# runs_with ROW NAME PROGRAM ARGUMENT...: PROGRAM has another one run, NAME, which begins with the privileges of that row of docs/security.md.
+runs_with() {
+        at_syscall --others --at 1 --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "${@:3}"
+        is "$AT_REACHED $(status_field Name "$BATS_TEST_TMPDIR/status")" "1 $2" "the program that $3 has run" &&
+                has_privileges "$1" "$BATS_TEST_TMPDIR/status"
+}
+
+# grows_with PROGRAM TYPE SIZE: expandfs has it run for a filesystem of that type; made by mkfs.TYPE with the privileges of the row $4.
+grows_with() {
+        local verbs=${DRIVER%/*}/verbs
+        kubelet_attach "$2" type=loop "size=$3" "@fsType=$2"
+        make_dir "$(global_dir "$2")"
+        runs_with "$4" "mkfs.$2" "$verbs/mountdevice" "$(global_dir "$2")" "${DEVICES[$2]}" "${SPECS[$2]}" || return 1
+        is "$(jq -r .status <<<"$output")" Success || return 1
+        # root without CAP_SYS_RESOURCE cannot grow an ext4: what it says does not matter here
+        runs_with "$1" "$1" "$verbs/expandfs" "${SPECS[$2]}" "${DEVICES[$2]}" "$(global_dir "$2")" 1 1
+}
+
+@test "mkfs, fsck and the programs that grow a filesystem run with the capabilities they need and no others, under a filter" {
+        driver_setup
+        grows_with xfs_growfs xfs 300Mi resize2fs
+        grows_with btrfs btrfs 128Mi 'mkfs and fsck'
+        grows_with resize2fs ext4 8Mi 'mkfs and fsck'
+        call unmountdevice "$(global_dir ext4)"
+        make_dir "$(global_dir ext4)"
+        runs_with 'mkfs and fsck' e2fsck "${DRIVER%/*}/verbs/mountdevice" "$(global_dir ext4)" "${DEVICES[ext4]}" "${SPECS[ext4]}"
+}
+
+@test "lvm and pmem-namespaces run with the capabilities they need and no others, under a filter" {
+        driver_setup
+        echo '{"type": "lvm", "volumeGroup": "nonesuch"}' >"$FLEXGRAFT_POOLS/big.json"
+        echo '{"type": "pmem", "region": "region777"}' >"$FLEXGRAFT_POOLS/memory.json"
+        runs_with pmem-namespaces pmem-namespaces "$(program volume-capacity)" '{"pool": "memory"}'
+        private_node_view /usr/sbin # where lvm is looked for first; here it may not be installed
+        cp /bin/true "$BATS_TEST_TMPDIR/lvm"
+        in_node_view cp "$BATS_TEST_TMPDIR/lvm" /usr/sbin/lvm
+        HELPER_PREFIX=(nsenter --target "$NODE_VIEW" --mount --)
+        runs_with lvm lvm "$(program volume-capacity)" '{"pool": "big"}'
+        HELPER_PREFIX=()
+}
+
+blocked_on_stdout() {
+        [[ $(cat "/proc/$1/syscall" 2>/dev/null) == "1 0x1 "* ]]
+}
+
+@test "each verb of the driver is killed for a call that it does not need" {
+        local verb call dir=$BATS_TEST_TMPDIR/global
+        local -a arguments
+        # a pipe that is full: the reply waits in it
+        mkfifo "$BATS_TEST_TMPDIR/full"
+        exec 8<>"$BATS_TEST_TMPDIR/full"
+        dd if=/dev/zero of="$BATS_TEST_TMPDIR/full" bs=4096 oflag=nonblock 2>"$BATS_TEST_TMPDIR/dd" || :
+        for verb in $(makefile_words VERBS); do
+                case $verb in
+                init) arguments=() ;;
+                getvolumename) arguments=('{}') ;;
+                attach | isattached) arguments=('{}' node) ;;
+                waitforattach) arguments=(/dev/null '{}') ;;
+                detach) arguments=(nonesuch node) ;;
+                mountdevice) arguments=("$dir" /dev/null '{}') ;;
+                mount) arguments=("$dir" '{}') ;;
+                unmount | unmountdevice) arguments=("$dir") ;;
+                expandvolume) arguments=('{}' "$dir" 2 1) ;;
+                expandfs) arguments=('{}' /dev/null "$dir" 2 1) ;;
+                *) echo "what are the arguments of $verb?" && false ;;
+                esac
+                for call in execve ptrace bpf mount $((0x40000000 + 59)); do
+                        run_alone "$FLEXGRAFT_BIN/verbs/$verb" "${arguments[@]}" </dev/null >"$BATS_TEST_TMPDIR/full" 2>&1 &
+                        WAITING=$!
+                        bed_pids+=("$WAITING")
+                        wait_until 5 blocked_on_stdout "$WAITING"
+                        is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$WAITING" "$call")" "killed by signal 31" "$call in $verb"
+                        wait "$WAITING" || :
+                done
+        done
+        exec 8>&-
 }
 
 @test "volume-create is killed for a call it does not need" {
