@@ -758,3 +758,62 @@ bed_command_of_last() {
         is "$(grep fadvise64 "$BATS_TEST_TMPDIR/trace" | cut -d ' ' -f 1 | sort -u)" "$reader" "processes that read the image"
         [[ $FLEXGRAFT_BIN == */sanitize ]] || grep -qE "^$reader .*prlimit64\(0, RLIMIT_AS, \{rlim_cur=65536\*1024" "$BATS_TEST_TMPDIR/trace"
 }
+
+@test "the process that reads an image has that open and the sockets for its answer, and nothing else" {
+        make_image ext4
+        start_container plain
+        at_syscall --at fadvise64 --run-output "$BATS_TEST_TMPDIR/seen" --run 'for fd in /proc/$AT_PID/fd/*; do readlink "$fd"; done' \
+                "$FLEXGRAFT_BIN/mount-image" "$(image_request)"
+        assert_success
+        is "$(sed 's/:\[[0-9]*\]$//' "$BATS_TEST_TMPDIR/seen" | sort)" "$IMAGE"$'\nsocket\nsocket'
+}
+
+# with_answer OFFSET BYTES: mount-image of the second partition, where the process that reads the image answers with these bytes (in
+# hexadecimal) at this offset of the struct image_part that it sends (src/common/block/image.h).
+with_answer() {
+        cat >"$BATS_TEST_TMPDIR/alter.py" <<'END'
+import os, sys
+process = "/proc/" + os.environ["AT_PID"]
+address = int(open(process + "/syscall").read().split()[2], 16)
+with open(process + "/mem", "r+b", 0) as memory:
+    memory.seek(address + int(sys.argv[1]))
+    memory.write(bytes.fromhex(sys.argv[2]))
+END
+        at_syscall --at write --where 3=88 --to-point --run "/usr/bin/python3 '$BATS_TEST_TMPDIR/alter.py' $1 $2" \
+                "$FLEXGRAFT_BIN/mount-image" "$(image_request '"partition": 2')"
+        is "$AT_REACHED" 1 "the answer"
+}
+
+# refused_answer ERRNO OFFSET BYTES: it is refused so, and leaves nothing.
+refused_answer() {
+        node_snapshot
+        with_answer "$2" "$3" && assert_failure "$1" || { echo "with $3 at $2"; return 1; }
+        assert_no_loops && assert_container_unchanged && assert_node_unchanged
+}
+
+@test "an answer of the process that reads an image is refused when the part is not in the image or contradicts itself" {
+        make_disk gpt
+        start_container plain
+        container_snapshot
+        with_answer 16 02000000 # as it is
+        assert_success
+        helper mount-remove "$(remove_request /data)"
+        assert_no_loops
+        refused_answer EPROTO 0 0000ffffffffff7f        # it begins beyond the end
+        refused_answer EPROTO 8 0000000000010000        # it ends there
+        refused_answer EPROTO 8 0000000000000000        # it is empty
+        refused_answer EPROTO 16 00000000               # the whole image, which begins in its middle
+        refused_answer EPROTO 0 0000000000000000000080000000000000000000 # the whole image, which ends in its middle
+        refused_answer EPROTO 0 0000000000000000        # a partition that begins where the table is
+        refused_answer EPROTO 20 e8030000               # sectors of 1000 bytes
+        refused_answer EPROTO 24 "$(printf '61%.0s' {1..64})" # a type without an end
+}
+
+@test "an answer of the process that reads an image is refused when the type of filesystem is not for a block device" {
+        make_disk gpt
+        start_container plain
+        container_snapshot
+        refused_answer EINVAL 24 746d70667300           # tmpfs
+        shows 'tmpfs is not a filesystem for a block device'
+        refused_answer EOPNOTSUPP 24 6632667300         # f2fs, which names devices itself
+}
