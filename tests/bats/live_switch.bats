@@ -590,6 +590,25 @@ eighty_hold() {
         (($(in_container sh -c 'n=0; for p in /proc/[0-9]*/cwd; do [ "$(readlink $p)" != /data ] || n=$((n + 1)); done; echo $n') == 80))
 }
 
+@test "the look for processes of a replaced volume ends after two seconds: the reply says that there may be more, and the volume stays" {
+        on_data
+        make_hold
+        holds file /data/marker
+        # the seconds pass where the look begins: open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
+        at_syscall --at openat --where 2=/proc --where 3=0x290000 --to-point --run 'sleep 2.1' \
+                "$(program mount-volume)" "$(volume_request other /data '"replace": true')"
+        assert_success
+        is "$AT_REACHED" 1 "a look"
+        assert_field '.mount.stillOpen | length' 0
+        assert_field '.mount | .stillOpenMore, .stillAttached' $'true\nnull'
+        is "$(attached)" $'db\nother'
+        release_holder
+        mount_volume other /data '"replace": true'
+        assert_success
+        assert_field .mount.stillOpenMore null
+        is "$(attached)" other
+}
+
 @test "two switches at once end with one mount, and one volume attached" {
         local i pids=()
         on_data
