@@ -4,6 +4,7 @@
 
 load helpers
 load hook_helpers
+load raw_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -169,6 +170,32 @@ survives_kill() {
         hook poststop
         assert_silent
         assert_no_records
+}
+
+@test "poststop frees a removed raw device when the process that had it open has closed it, and not before" {
+        local guard
+        make_device blank
+        start_container plain-created
+        ask "[{\"type\": \"block\", \"raw\": true, \"source\": \"$DEVICE\", \"target\": \"/disk\"}]"
+        accepts /disk
+        go_on
+        guard=$(guards_of "$DEVICE")
+        hold_device "$guard"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field .stillReachable true
+        stop_container
+        put_state '{"io.flexgraft.mounts": "[]"}' 'del(.pid)'
+        hook poststop
+        assert_silent
+        is "$(guards_of "$DEVICE")" "$guard"
+        is "$(record_count)" 1 "number of records"
+        end_process "$BACKGROUND_PID"
+        hook poststop
+        assert_silent
+        is "$(guards_of "$DEVICE")" ""
+        assert_no_records
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }
 
 @test "poststop while the container still runs, with many mounts, is over before a runtime loses patience" {

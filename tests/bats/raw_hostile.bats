@@ -95,6 +95,27 @@ check_window() {
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }
 
+@test "a container that may only read a device that opens for reading alone sees a file of its own there, and changes nothing else" {
+        local guard
+        make_raw_device first
+        start_container plain
+        make_own_file
+        # source_raw's open: O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
+        at_syscall --at openat --where 2="$DEVICE" --where 3=0xa0802 --fail EROFS "$(program mount-block)" "$(raw_request '"readOnly": true')"
+        assert_success
+        is "$AT_REACHED" 1 "an open of the device for writing"
+        guard=$(guards_of "$DEVICE")
+        is "$(ioctls /disk ro read change /own read)" $'read: first\nchange: done\nread: theirs'
+        is "$(on_device)" first "the node's device"
+        is "$(head -c 5 "$IMAGE")" first "the node's file"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        assert_field .stillReachable null
+        [[ -n $guard && ! -e /sys/block/${guard#/dev/}/loop ]]
+        assert_no_records
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
+}
+
 # bats test_tags=kernel
 @test "what a container sets of its loop device, and what it discards, is its own" {
         make_raw_device first
@@ -153,6 +174,23 @@ check_window() {
         helper volume-reconcile '{}'
         is "$(jq -c .problems <<<"$json")" '[]'
         is "$(ioctls /disk rw read)" "read: first"
+}
+
+@test "a container's loop device has a number from 4096, and no volume gets one, though the kernel offers it as unused" {
+        local guard device
+        driver_setup
+        make_raw_device first
+        start_container plain
+        raw_of
+        guard=$(guards_of "$DEVICE")
+        ((${guard#/dev/loop} >= 4096))
+        # LOOP_CTL_GET_FREE, as when all lower numbers are in use
+        at_syscall --at ioctl --where 2=0x4c82 --return 4096 "$DRIVER" attach "$(spec data type=loop size=8Mi)" "$NODE"
+        is "$AT_REACHED $(jq -r .status <<<"$output")" "1 Success"
+        device=$(jq -r .device <<<"$output")
+        [[ $device == /dev/loop* ]]
+        ((${device#/dev/loop} < 4096))
+        kubelet_detach data
 }
 
 # bats test_tags=kernel
