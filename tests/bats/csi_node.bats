@@ -554,6 +554,30 @@ ioctls() {
         is "$(guards_of "$own")" "" "loop devices of pods"
 }
 
+@test "a pod that gets the device of other writers sees all of the volume, also when one of them has moved the window, and that one keeps its view until then" {
+        local own
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        own=$(own_device)
+        printf 'ours ' | dd of="$own" conv=notrunc,fsync status=none
+        is "$(ioctls "$(target)" rw shift size)" $'shift: done\nsize: 8384512'
+        umount "$(target)"
+        publish
+        answers OK
+        is "$(ioctls "$(target)" ro size)" 'size: 8384512' # its pod may run
+        publish pod-2
+        answers OK
+        is "$(ioctls "$(target pod-2)" ro size read)" $'size: 8388608\nread: ours'
+        unpublish
+        answers OK
+        is "$(ioctls "$(target pod-2)" rw read write)" $'read: ours\nwrite: done'
+        is "$(head -c 6 "$own")" stolen
+        down pod-2
+        all_gone
+        is "$(guards_of "$own")" "" "loop devices of pods"
+}
+
 @test "a process that still has a pod's device keeps it from being taken away, and the volume in use" {
         local own
         CAPABILITY=$BLOCK_WRITER
@@ -645,6 +669,21 @@ ioctls() {
         assert_success
         is "$(guards_of "$own")" "" "loop devices of pods"
         is "$(loops_of_driver)" "" "loop devices"
+}
+
+@test "a pod's loop device on a disk stays when the record of the volume is lost: detach and volume-reconcile do not find it" {
+        local guard
+        make_device blank
+        CAPABILITY=$BLOCK_WRITER ID=disk CONTEXT="\"type\": \"block\", \"source\": \"$DEVICE\""
+        up
+        guard=$(guards_of "$DEVICE")
+        [[ -n $guard ]]
+        rm "$STATE_DIR/volumes/$ID.json"
+        down
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(guards_of "$DEVICE")" "$guard"
+        is "$(mounts_at "$(target)")" 0 "mounts at the target"
 }
 
 @test "a volume made for a filesystem is no block volume, and the other way round" {

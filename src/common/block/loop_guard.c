@@ -22,6 +22,7 @@
 #include "base/text.h"
 
 #define TAG "flexgraft-raw:"
+#define OUTER_FLAGS (LO_FLAGS_AUTOCLEAR | LO_FLAGS_PARTSCAN)
 #define NOWHERE ((uint64_t)1 << 62) /* beyond the end of every device */
 #define TRIES_MAX 64                /* each time that a number is in use */
 #define PAIRS_MAX 4                 /* of loop devices, one after the other */
@@ -182,7 +183,7 @@ static bool can_write(int fd)
  */
 static int attach_outer(int fd, int source_fd, unsigned block_size, bool writes)
 {
-        struct loop_info64 info = { .lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO | LO_FLAGS_PARTSCAN,
+        struct loop_info64 info = { .lo_flags = OUTER_FLAGS | LO_FLAGS_DIRECT_IO,
                                     .lo_offset = NOWHERE,
                                     .lo_file_name = TAG };
         int read_only = 1;
@@ -309,6 +310,27 @@ int loop_guard_grow(uint64_t number, uint64_t key, struct error *error)
         if (fd < 0)
                 return 0;
         return ioctl(fd, LOOP_SET_CAPACITY, 0) < 0 ? fail(error, errno, "grow", "loop device of a container") : 0;
+}
+
+int loop_guard_show_whole(int fd, struct error *error)
+{
+        struct loop_info64 info;
+
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) < 0)
+                return fail(error, errno, "guard device", "loop device of a container");
+        if (info.lo_offset == 0 && info.lo_sizelimit == 0)
+                return 0;
+        info = (struct loop_info64){ .lo_flags = OUTER_FLAGS, .lo_file_name = TAG };
+        for (int wait = 0; wait < WAITS_MAX; wait++) {
+                if (ioctl(fd, LOOP_SET_STATUS64, &info) == 0)
+                        return 0;
+                if (errno != EAGAIN) /* it was written to meanwhile */
+                        break;
+                clock_pause_ms(WAIT_MS);
+        }
+        return fail_because(error, EBUSY, "guard device", "loop device of a container",
+                            "a process that has it open shows only a part of it, and it cannot be changed back: %s",
+                            strerrordesc_np(errno));
 }
 
 /* The path behind a loop device, as sysfs has it, which asks nobody. */

@@ -47,6 +47,16 @@ int loop_guard_flush(uint64_t number, uint64_t key, struct error *error);
 int loop_guard_grow(uint64_t number, uint64_t key, struct error *error);
 
 /*
+ * loop_guard_show_whole() - have the outer loop device show all of its device again: a process that may write to it can
+ * change where it begins and ends, and others find it so.
+ *
+ * Takes:   the descriptor of loop_guard_hold(), of a guard that may be written to: of one that may not, its container
+ *          can have chosen the file (LOOP_CHANGE_FD), which is asked here, and could hang.
+ * Errors:  EBUSY a process writes to it all the time, or has it open exclusively.
+ */
+int loop_guard_show_whole(int fd, struct error *error);
+
+/*
  * loop_guard_release() - write out what the outer loop device has, and detach both.
  * Returns: 0 they are gone; 1 a process still has the outer one open: the guard stays; or negative errno.
  */

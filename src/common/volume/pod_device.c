@@ -25,19 +25,29 @@ static bool may_share(const struct volume_call *call, const struct mount_dir *pl
                (writes || strcmp(place->dir, call->request->dir) == 0);
 }
 
-/* A descriptor that holds it; or -ENXIO. */
-static int share(const struct volume_call *call, bool writes, uint64_t *ret_number)
+/* Whether the request's directory has it by the record: its pod may run, and see what it has made of it. */
+static bool has_already(const struct volume_call *call, uint64_t number)
+{
+        for (size_t i = 0; i < call->record.published_count; i++)
+                if (strcmp(call->record.published[i].dir, call->request->dir) == 0)
+                        return call->record.published[i].pod_device == number;
+        return false;
+}
+
+/* Gives: ret_device, which holds it. Returns: 0; 1 there is none to share; or negative errno. */
+static int share(const struct volume_call *call, bool writes, struct pod_device *ret_device, struct error *error)
 {
         for (size_t i = 0; i < call->record.published_count; i++) {
                 const struct mount_dir *place = &call->record.published[i];
-                int fd = may_share(call, place, writes) ? loop_guard_hold(place->pod_device, key_of(call)) : -ENXIO;
 
-                if (fd >= 0) {
-                        *ret_number = place->pod_device;
-                        return fd;
-                }
+                if (may_share(call, place, writes))
+                        ret_device->keeper_fd = loop_guard_hold(place->pod_device, key_of(call));
+                if (ret_device->keeper_fd < 0)
+                        continue;
+                ret_device->number = place->pod_device;
+                return has_already(call, place->pod_device) ? 0 : loop_guard_show_whole(ret_device->keeper_fd, error);
         }
-        return -ENXIO;
+        return 1;
 }
 
 static int open_node(const struct pod_device *device, struct error *error)
@@ -59,14 +69,14 @@ static int open_node(const struct pod_device *device, struct error *error)
 int pod_device_make(const struct volume_call *call, bool writes, struct pod_device *ret_device, struct error *error)
 {
         const struct volume_record *record = &call->record;
+        int r = share(call, writes, ret_device, error);
 
         ret_device->writes = writes;
-        ret_device->keeper_fd = share(call, writes, &ret_device->number);
-        ret_device->made = ret_device->keeper_fd < 0;
+        ret_device->made = r > 0;
         if (ret_device->made)
-                ret_device->keeper_fd = loop_guard_make(record->device, record->device_number, key_of(call), writes,
-                                                        &ret_device->number, error);
-        return ret_device->keeper_fd < 0 ? ret_device->keeper_fd : open_node(ret_device, error);
+                r = ret_device->keeper_fd = loop_guard_make(record->device, record->device_number, key_of(call), writes,
+                                                            &ret_device->number, error);
+        return r < 0 ? r : open_node(ret_device, error);
 }
 
 int pod_device_keep(const struct pod_device *device, struct error *error)

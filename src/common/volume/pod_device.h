@@ -25,7 +25,8 @@ struct pod_device {
 
 /*
  * pod_device_make() - the one that the request's directory has by the record, or that other writers have, or a new one,
- * which ends with ret_device unless pod_device_keep() was called. A reader's refuses writes.
+ * which ends with ret_device unless pod_device_keep() was called. A reader's refuses writes. That of other writers shows
+ * all of the volume, whatever one of them had made of it.
  *
  * Needs:   CAP_SYS_ADMIN.
  * Gives:   ret_device, released by pod_device_release(), also after a failure.
