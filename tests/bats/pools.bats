@@ -92,26 +92,15 @@ looked_at() {
         [[ $(losetup --noheadings --output AUTOCLEAR "${DEVICES[data]}") == *1* ]]
 }
 
-# at_pause CMD PROGRAM [ARG...]: at_syscall, with CMD run when the program pauses for the first time; PAUSES: how often it did.
+# at_pause N ACTION... PROGRAM REQUEST: at_syscall, at the Nth pause: a ppoll without descriptors.
 at_pause() {
-        cat >"$BATS_TEST_TMPDIR/each" <<END
-[ "\$AT_NAME" = ppoll ] || exit 0
-read -r _ descriptors _ <"/proc/\$AT_PID/syscall"
-[ "\$descriptors" = 0x0 ] || exit 0
-echo >>"$BATS_TEST_TMPDIR/pauses"
-[ "\$(wc -l <"$BATS_TEST_TMPDIR/pauses")" = 1 ] || exit 0
-$1
-END
-        : >"$BATS_TEST_TMPDIR/pauses"
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "${@:2}"
-        PAUSES=$(wc -l <"$BATS_TEST_TMPDIR/pauses")
+        at_syscall --at "ppoll:$1" --where 1=0 "${@:2}"
 }
 
 @test "volume-delete waits for a process that has looked at the volume's device" {
         looked_at "sleep 1000"
-        at_pause "kill -KILL $BACKGROUND_PID" "$(program volume-delete)" '{"name": "data"}'
-        ((PAUSES > 0))
-        assert_success
+        at_pause 1 --run "kill -KILL $BACKGROUND_PID" "$(program volume-delete)" '{"name": "data"}'
+        is "$status $AT_REACHED" "0 1"
         existed true
         assert_no_volume
         is "$(loops_of_driver)" ""
@@ -119,9 +108,9 @@ END
 
 @test "volume-delete does not wait for ever for a process that has the volume's device open" {
         looked_at "sleep 1000"
-        at_pause : "$(program volume-delete)" '{"name": "data"}'
+        at_pause 6 "$(program volume-delete)" '{"name": "data"}'
         refused EBUSY "${DEVICES[data]}" detach
-        ((PAUSES > 5))
+        is "$AT_REACHED" 1
         [[ -s $POOL/data.img ]]
         end_process "$BACKGROUND_PID"
         removed '{"name": "data"}'
@@ -130,9 +119,10 @@ END
 
 @test "while volume-delete waits for a process others may use the pool" {
         looked_at "sleep 1000"
-        at_pause "$(program volume-create) '{\"name\": \"other\", \"size\": \"1m\"}' >'$BATS_TEST_TMPDIR/created'; kill -KILL $BACKGROUND_PID" \
+        at_pause 1 --run-output "$BATS_TEST_TMPDIR/created" \
+                --run "$(program volume-create) '{\"name\": \"other\", \"size\": \"1m\"}'; kill -KILL $BACKGROUND_PID" \
                 "$(program volume-delete)" '{"name": "data"}'
-        assert_success
+        is "$status $AT_REACHED" "0 1"
         is "$(jq -r .status "$BATS_TEST_TMPDIR/created")" Success
 }
 
@@ -141,9 +131,9 @@ END
         mkfs.ext4 -qF "${DEVICES[data]}"
         mkdir "$BATS_TEST_TMPDIR/mnt"
         mount "${DEVICES[data]}" "$BATS_TEST_TMPDIR/mnt"
-        at_pause : "$(program volume-delete)" '{"name": "data"}'
+        at_pause 1 "$(program volume-delete)" '{"name": "data"}'
         refused EBUSY
-        is "$PAUSES" 0
+        is "$AT_REACHED" 0
         umount "$BATS_TEST_TMPDIR/mnt"
         end_process "$BACKGROUND_PID"
         removed '{"name": "data"}'
