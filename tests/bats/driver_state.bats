@@ -667,6 +667,21 @@ refuses() {
         assert_nothing_left
 }
 
+@test "shared and slave propagation want the policy's leave" {
+        local option
+        for option in shared rshared slave rslave; do
+                refuses loop size=8Mi "mountOptions=$option"
+                refuses tmpfs size=1Mi "mountOptions=$option"
+        done
+        write_policy '"kinds": ["tmpfs"], "options": ["shared"]'
+        refuses tmpfs size=1Mi mountOptions=slave
+        SPECS[data]=$(spec data type=tmpfs size=1Mi mountOptions=shared)
+        kubelet_publish data
+        [[ $(node_mount_line "$(pod_dir data)") == *" shared:"* ]]
+        kubelet_unpublish data
+        assert_nothing_left
+}
+
 @test "a broken policy is one clear error that names the file and the line, and closes everything" {
         printf '{"volumes": {\n "kinds": ["loop",\n}}\n' >"$FLEXGRAFT_POLICY"
         refuses_attach "$FLEXGRAFT_POLICY" line
