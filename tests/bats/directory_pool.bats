@@ -388,22 +388,33 @@ directory_sweep() {
         nothing_of_directories
 }
 
-@test "a pod of another namespace does not get a directory, not even after the first one" {
-        local elsewhere
-        directory_pool
-        made_directory
+# is_of_one_namespace TEXT: the directory data is that of its first pod, also when that is gone; the message has the text then.
+is_of_one_namespace() {
         SPECS[data]=$(spec data type=directory)
         kubelet_publish data
-        make_dir "$(pod_dir data other)"
-        elsewhere=$(publish_spec data other)
-        elsewhere=${elsewhere/'"kubernetes.io/pod.namespace":"default"'/'"kubernetes.io/pod.namespace":"elsewhere"'}
-        call mount "$(pod_dir data other)" "$elsewhere"
-        assert_refused namespace
+        second_pod data elsewhere type=directory
+        assert_refused namespace || return 1
         kubelet_unpublish data
-        call mount "$(pod_dir data other)" "$elsewhere"
-        assert_refused namespace setfattr
-        kubelet_publish data other
-        kubelet_unpublish data other
+        second_pod data elsewhere type=directory
+        assert_refused namespace "$1" || return 1
+        second_pod data default type=directory
+        succeeded || return 1
+        kubelet_unpublish data pod-2
+}
+
+@test "a pod of another namespace does not get a directory, not even after the first one" {
+        directory_pool
+        made_directory
+        is_of_one_namespace setfattr
+}
+
+@test "where a pool has no trusted attributes, a pod of another namespace does not get a directory either" {
+        directory_pool
+        mount -t ramfs -o mode=0700 ramfs "$DIRS"
+        mkdir "$DIRS/data"
+        run ! setfattr -n trusted.flexgraft.namespace -v default "$DIRS/data"
+        made_directory data '"id": "data"'
+        is_of_one_namespace "$STATE_DIR/provisioned/data.json"
 }
 
 @test "a container has a directory with its own owners, and it is not deleted meanwhile" {

@@ -300,6 +300,21 @@ publish_spec() {
         printf %s "$text"
 }
 
+# second_pod NAME NAMESPACE [KEY=VALUE...]: what kubelet calls for another pod with a volume of this name and these options: mount alone.
+second_pod() {
+        local name=$1 namespace=$2 text
+        declare -gA SPECS
+        SPECS[$name]=$(spec "$name" "${@:3}")
+        text=$(publish_spec "$name" pod-2)
+        make_dir "$(pod_dir "$name" pod-2)"
+        call mount "$(pod_dir "$name" pod-2)" "${text/'"kubernetes.io/pod.namespace":"default"'/"\"kubernetes.io/pod.namespace\":\"$namespace\""}"
+}
+
+# a_life_later NAME [KEY=VALUE...]: the volume was a pod's of the namespace default, was detached, and is attached and staged again.
+a_life_later() {
+        lifecycle_up "$@" && lifecycle_down "$1" && kubelet_attach "$@" && kubelet_stage "$1"
+}
+
 # kubelet_unpublish NAME [POD]: unmount, and kubelet's own rmdir if the directory is still there.
 kubelet_unpublish() {
         local dir

@@ -337,6 +337,25 @@ ephemeral() {
         [[ ! -e /dev/mapper/$GROUP-data ]]
 }
 
+@test "pods of two namespaces never meet in a logical volume of one name, not even one after the other" {
+        create data 10000000
+        assert_success
+        a_life_later data
+        second_pod data other
+        assert_refused "namespace default" "namespace other" "$STATE_DIR/provisioned/data.json"
+        is "$(node_mounts_at "$(pod_dir data pod-2)")" 0
+        second_pod data default
+        succeeded
+        # named by its group, it is a device of the node
+        kubelet_unpublish data pod-2
+        kubelet_unstage data
+        kubelet_detach data
+        kubelet_attach data volumeID=data "volumegroup=$GROUP"
+        kubelet_stage data
+        second_pod data other volumeID=data "volumegroup=$GROUP"
+        succeeded
+}
+
 @test "a volume of Kubernetes' example driver works unchanged" {
         quietly lvcreate --size 16M --name vol1 "$GROUP"
         quietly lvchange --activate n "$GROUP/vol1"

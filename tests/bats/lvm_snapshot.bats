@@ -102,6 +102,19 @@ tells_the_past() {
 # ---- room
 
 # bats test_tags=kernel_too
+@test "a snapshot and a copy of a logical volume are of the Kubernetes namespace of what they were made of" {
+        local volume
+        make thin
+        lifecycle_up data
+        lifecycle_down data
+        snapped '{"name": "data", "snapshot": "monday"}'
+        created '{"name": "copy", "from": "monday"}'
+        created '{"name": "other", "from": "data"}'
+        for volume in data monday copy other; do
+                is "$(jq -r .namespace "$STATE_DIR/provisioned/$volume.json")" default "$volume"
+        done
+}
+
 @test "a snapshot takes what it has room for of its group, or its full size of its thin pool, and lvm is run three times for it" {
         local before one
         make plain 8m '"type": "raid1", "snapshotsize": "50%"'

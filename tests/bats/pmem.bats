@@ -93,6 +93,17 @@ namespaces() { # [REGION]
         is "$(capacity available)" "$TOTAL"
 }
 
+@test "pods of two namespaces never meet in persistent memory of one name, not even one after the other" {
+        create data $((60 << 20))
+        assert_success
+        a_life_later data
+        second_pod data other
+        assert_refused "namespace default" "namespace other" "$STATE_DIR/provisioned/data.json"
+        is "$(node_mounts_at "$(pod_dir data pod-2)")" 0
+        second_pod data default
+        succeeded
+}
+
 @test "files of ext4 and of xfs are mapped by huge pages" {
         local type trace=$BATS_TEST_TMPDIR/trace
         (($(cat /sys/bus/nd/devices/region1/size 2>/dev/null || echo 0) >= 336 << 20)) || skip "this machine has no second region that has room for xfs"

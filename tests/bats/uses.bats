@@ -220,16 +220,6 @@ detaches() {
 
 # ---- one name, two volumes
 
-# second_pod NAME NAMESPACE [KEY=VALUE...]: what kubelet calls for another pod with a volume of this name and these options: mount alone.
-second_pod() {
-        local name=$1 namespace=$2 text
-        declare -gA SPECS
-        SPECS[$name]=$(spec "$name" "${@:3}")
-        text=$(publish_spec "$name" pod-2)
-        make_dir "$(pod_dir "$name" pod-2)"
-        call mount "$(pod_dir "$name" pod-2)" "${text/'"kubernetes.io/pod.namespace":"default"'/"\"kubernetes.io/pod.namespace\":\"$namespace\""}"
-}
-
 @test "a second pod whose volume of the same name has another image, pool or type does not get the first pod's data" {
         local options
         lifecycle_up data type=loop size=8Mi
@@ -301,6 +291,81 @@ second_pod() {
         second_pod data other type=loop size=8Mi
         assert_refused "namespace default" "namespace other"
         second_pod data default type=loop size=8Mi
+        succeeded
+}
+
+@test "a volume that is made anew after volume-delete is of the namespace of its next pod" {
+        lifecycle_up data type=loop size=8Mi
+        lifecycle_down data
+        delete_volume data
+        kubelet_attach data type=loop size=8Mi
+        kubelet_stage data
+        second_pod data other type=loop size=8Mi
+        succeeded
+}
+
+@test "an image that was made blank and is formatted again is of the namespace of its next pod" {
+        mkdir -p "$POOL"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
+        truncate -s 8M "$(image_of data)"
+        lifecycle_up data type=loop
+        lifecycle_down data
+        truncate -s 0 "$(image_of data)"
+        truncate -s 8M "$(image_of data)"
+        is "$(getfattr --only-values -n trusted.flexgraft.namespace "$(image_of data)" 2>/dev/null)" default
+        kubelet_attach data type=loop
+        kubelet_stage data
+        second_pod data other type=loop
+        succeeded
+        kubelet_unpublish data pod-2
+        second_pod data default type=loop
+        assert_refused "namespace other" "namespace default"
+}
+
+# pool_without_attributes: the pool default is on a filesystem that has no trusted attributes, with a blank image for the volume data.
+pool_without_attributes() {
+        mkdir -p "$POOL"
+        chmod 0700 "$STATE_DIR" "$STATE_DIR/pools"
+        mount -t ramfs -o mode=0700 ramfs "$POOL"
+        truncate -s 8M "$(image_of data)"
+        run ! setfattr -n trusted.flexgraft.namespace -v default "$(image_of data)"
+}
+
+@test "where a pool has no trusted attributes, the record of a volume keeps its namespace until volume-delete" {
+        local made='{"name": "data", "id": "data.img"}'
+        pool_without_attributes
+        helper volume-create "$made"
+        assert_success
+        a_life_later data type=loop
+        second_pod data other type=loop
+        assert_refused "namespace default" "namespace other" "$STATE_DIR/provisioned/data.json"
+        is "$(node_mounts_at "$(pod_dir data pod-2)")" 0
+        second_pod data default type=loop
+        succeeded
+        kubelet_unpublish data pod-2
+        kubelet_unstage data
+        kubelet_detach data
+        delete_volume data # what was adopted is retained
+        helper volume-create "$made"
+        assert_success
+        kubelet_attach data type=loop
+        kubelet_stage data
+        second_pod data other type=loop
+        succeeded
+}
+
+@test "an image without a record in a pool without trusted attributes, once detached, is of the namespace of its next pod" {
+        pool_without_attributes
+        a_life_later data type=loop
+        second_pod data other type=loop
+        succeeded
+        grep -qF "$(image_of data) cannot keep the name of its namespace" "$LOG"
+}
+
+@test "a device of the node, once detached, is of the namespace of its next pod" {
+        make_device ext4
+        a_life_later data type=block "source=$DEVICE"
+        second_pod data other type=block "source=$DEVICE"
         succeeded
 }
 

@@ -354,9 +354,12 @@ static void a_volume_named_like_a_path_gets_a_file_inside_the_directory(void **s
 
 static void a_provision_record_keeps_parameters_and_stage(void **state)
 {
-        static struct provision_record written = {
-                .name = "db", .pool = "fast", .pool_type = "loop", .target_type = "mount", .id = "db"
-        };
+        static struct provision_record written = { .name = "db",
+                                                   .pool = "fast",
+                                                   .pool_type = "loop",
+                                                   .target_type = "mount",
+                                                   .id = "db",
+                                                   .namespace = "team" };
         struct provision_record read = {};
         struct error error;
 
@@ -371,6 +374,7 @@ static void a_provision_record_keeps_parameters_and_stage(void **state)
         assert_int_equal(read.stage, PROVISION_DELETING);
         assert_string_equal(json_string_value(json_object_get(read.parameters, "preallocate")), "true");
         assert_string_equal(json_string_value(json_array_get(read.mount_flags, 0)), "noatime");
+        assert_string_equal(read.namespace, "team");
         provision_record_release(&read);
         provision_record_release(&written);
 }

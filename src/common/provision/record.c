@@ -52,6 +52,9 @@ static const struct record_field fields[] = {
         OPTIONAL(TEXT, "restoring", restoring, "snapshot whose content is being put back; empty: none"),
         OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),
         OPTIONAL(NUMBER, "born", born, "when the volume was made or adopted, in nanoseconds since 1970"),
+        ROW(TEXT, "namespace", namespace,
+            "Kubernetes namespace of the pods that may have it, if what is in the pool cannot keep that",
+            .optional = true, .with = "namespace"),
         {},
 #undef ROW
 #undef ALWAYS
@@ -161,14 +164,19 @@ int provision_record_read(const struct state *state, const char *name, struct pr
         return -ENOENT;
 }
 
-bool provision_record_exists(const char *state_dir, const char *name)
+bool provision_record_path(const char *state_dir, const char *name, char *ret_path)
 {
         char file[NAME_MAX + 1];
-        char path[PATH_MAX];
 
         file_name(name, file);
-        return snprintf(path, sizeof path, "%s/" DIRECTORY "/%s", state_dir, file) < (int)sizeof path &&
-               faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+        return snprintf(ret_path, PATH_MAX, "%s/" DIRECTORY "/%s", state_dir, file) < PATH_MAX;
+}
+
+bool provision_record_exists(const char *state_dir, const char *name)
+{
+        char path[PATH_MAX];
+
+        return provision_record_path(state_dir, name, path) && faccessat(AT_FDCWD, path, F_OK, 0) == 0;
 }
 
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,

@@ -55,6 +55,7 @@ struct provision_record {
         enum provision_stage stage;
         char target[PROVISION_TARGET_MAX]; /* where a container gets it as a device (CDI); "": /volumes/NAME */
         char driver[PROVISION_NAME_MAX];   /* "vendor~driver" that made it from "size"; "": a volume tool did */
+        char namespace[64];                /* of Kubernetes, if the pool cannot keep it (volume/same.h); "" */
         json_t *parameters;                /* an object of strings; owned */
         json_t *mount_flags;               /* an array of strings; owned */
 };
@@ -83,6 +84,9 @@ int provision_record_lock(struct state *state, const char *name, struct error *e
 /* provision_record_find() - the same, where the state directory may be absent. */
 int provision_record_find(const char *state_dir, const char *name, struct provision_record *ret_record,
                           struct error *error);
+
+/* provision_record_path() - the file of a record; PATH_MAX bytes. Returns whether they are enough. */
+bool provision_record_path(const char *state_dir, const char *name, char *ret_path);
 
 /* provision_record_exists() - whether there is a file of its name, damaged or not. */
 bool provision_record_exists(const char *state_dir, const char *name);

@@ -16,15 +16,16 @@
 int volume_check_same(struct volume_call *call, struct error *error);
 
 /*
- * volume_check_namespace() - that no pod of another namespace has had the volume since it was attached; and of an image
- * that is the volume's own, since it was made. The record and the image remember the namespace. Errors: EACCES.
+ * volume_check_namespace() - that no pod of another namespace has had the volume since it was attached; and of one that
+ * its name alone finds, since it was made. The record remembers the namespace; after detach an attribute of the image
+ * does, or, where there is none, the record of volume-create. Errors: EACCES.
  */
 int volume_check_namespace(struct volume_call *call, struct error *error);
 
 /*
  * volume_check_directory() - likewise of a volume that is a directory, which has no record while no pod has it.
  */
-int volume_check_directory(const struct volume_call *call, int path_fd, struct error *error);
+int volume_check_directory(struct volume_call *call, int path_fd, struct error *error);
 
 /* volume_forget_namespace() - the volume is blank again: the next pod may be of any namespace. */
 void volume_forget_namespace(struct volume_call *call);
