@@ -302,6 +302,27 @@ END
         nothing_of_directories
 }
 
+# bats test_tags=deep
+@test "volume-reconcile that has had its 20 seconds for trees leaves the rest to the next one, and ends" {
+        local trash
+        directory_pool
+        made_directory
+        trash=$DIRS/.flexgraft-trash
+        mkdir -p "$trash"/{0,1}123456789abcdef.0/{a,b,c}/{d,e,f}
+        chmod 0700 "$trash"
+        # while it is stopped its time is over
+        at_syscall --at unlinkat:4 --run 'sleep 21' "$(program volume-reconcile)"
+        succeeded
+        is "$AT_REACHED $AT_NAME" "1 unlinkat"
+        grep -qF "its tree is large, and there was no more time" "$LOG"
+        [[ -n $(find "$trash" -name '[a-f]') ]]
+        helper volume-reconcile
+        succeeded
+        is "$(ls "$trash")" ""
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
 @test "a process that goes on making files does not keep volume-delete from ending" {
         directory_pool
         made_directory
@@ -439,6 +460,30 @@ is_of_one_namespace() {
         nothing_of_directories
 }
 
+@test "a container makes no hard link out of a volume or into it, also where all is of one filesystem" {
+        local outside=$BATS_TEST_TMPDIR/srv/outside other
+        directory_pool
+        made_directory
+        made_directory other
+        mkdir "$outside"
+        is "$(stat -c %d "$DIRS/other" "$outside" | sort -u)" "$(stat -c %d "$DIRS/data")" "the filesystem"
+        start_container plain-nouserns
+        mount_volume data /data
+        assert_success
+        mount_volume other /other
+        assert_success
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$outside\", \"target\": \"/outside\"}"
+        assert_success
+        in_container sh -c 'echo own >/data/file && ln /data/file /data/same && echo foreign >/other/file && echo foreign >/outside/file'
+        for other in /other /outside; do
+                run ! in_container ln /data/file "$other/link"
+                [[ $output == *"ross-device link"* ]]
+                run ! in_container ln "$other/file" /data/link
+                [[ $output == *"ross-device link"* ]]
+        done
+        is "$(stat -c %h "$DIRS/data/file" "$DIRS/other/file" "$outside/file" | paste -sd' ')" "2 1 1" "numbers of links"
+}
+
 @test "mount-volume makes a directory with the owner that its profile gives" {
         directory_pool
         write_profiles "\"owned\": {\"volume_capabilities\": {\"mount\": {}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}},
@@ -553,6 +598,41 @@ check_quota() { # FSTYPE ERROR
 # bats test_tags=kernel
 @test "on xfs a volume ends within one block of its size, for itself alone, and grows while it is used" {
         check_quota xfs 'No space left on device'
+}
+
+# without_resource COMMAND...: as root that has not got CAP_SYS_RESOURCE.
+without_resource() {
+        setpriv --bounding-set -sys_resource --inh-caps -sys_resource "$@"
+}
+
+# bats test_tags=kernel
+@test "on ext4 a process with CAP_SYS_RESOURCE in the initial user namespace writes beyond a volume's size" {
+        quota_pool ext4
+        made_directory
+        run ! without_resource dd if=/dev/zero of="$DIRS/data/file" bs=1M count=16 conv=fsync
+        [[ $output == *"Disk quota exceeded"* ]]
+        rm "$DIRS/data/file"
+        dd if=/dev/zero of="$DIRS/data/file" bs=1M count=16 conv=fsync status=none
+        is "$(stat -c %s "$DIRS/data/file")" $((16 << 20))
+}
+
+# bats test_tags=kernel
+@test "on xfs a process with CAP_SYS_RESOURCE in the initial user namespace does not write beyond a volume's size" {
+        quota_pool xfs
+        made_directory
+        run ! dd if=/dev/zero of="$DIRS/data/file" bs=1M count=16 conv=fsync
+        [[ $output == *"No space left on device"* ]]
+}
+
+# bats test_tags=kernel
+@test "on ext4 no process makes a hard link from a volume to one of another project" {
+        quota_pool ext4
+        made_directory
+        made_directory other
+        echo text >"$DIRS/data/file"
+        run ! ln "$DIRS/data/file" "$DIRS/other/file"
+        [[ $output == *"nvalid cross-device link"* ]]
+        ln "$DIRS/data/file" "$DIRS/data/same"
 }
 
 # bats test_tags=kernel
