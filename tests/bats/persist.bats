@@ -248,6 +248,54 @@ comes_back() {
         assert_wishes /data
 }
 
+# bundle_in DIR: a bundle of the same name and root directory, in that directory, is the next one.
+bundle_in() {
+        mkdir "$1/bundle"
+        jq --arg root "$BUNDLE/rootfs" '.root.path = $root' "$BUNDLE/config.json" >"$1/bundle/config.json"
+        BUNDLE=$1/bundle
+}
+
+# mount_image FILE DIR: that image, until teardown.
+mount_image() {
+        local device
+        device=$(loop_over "$1")
+        bed_loops+=("$device")
+        mkdir "$2"
+        mount "$device" "$2"
+}
+
+@test "a bundle in a copy of its whole filesystem, block by block, gets the mounts that are wanted for the first one" {
+        local image=$BATS_TEST_TMPDIR/disk first=$BATS_TEST_TMPDIR/first copy=$BATS_TEST_TMPDIR/copy
+        truncate -s 8M "$image"
+        mkfs.ext4 -q -F -I 256 "$image"
+        mount_image "$image" "$first"
+        make_bundle '{}' "$FIRST"
+        bundle_in "$first"
+        live crun
+        mount_wish /data
+        stop_container
+        umount "$first"
+        cp "$image" "$image.copy"
+        mount_image "$image.copy" "$copy"
+        BUNDLE=$copy/bundle
+        live crun
+        assert_mounts_at /data 1
+}
+
+@test "persist is refused for a container whose bundle is on a filesystem that knows no time of birth" {
+        mkdir "$BATS_TEST_TMPDIR/ramfs"
+        mount -t ramfs ramfs "$BATS_TEST_TMPDIR/ramfs"
+        make_bundle '{}' "$FIRST"
+        bundle_in "$BATS_TEST_TMPDIR/ramfs"
+        is "$(stat -c %W "$BUNDLE")" 0 "its time of birth"
+        live crun
+        helper mount-bind "$(wish /data)"
+        assert_failure EINVAL
+        shows 'knows when directories were made'
+        assert_wishes ''
+        assert_mounts_at /data 0
+}
+
 @test "an annotation cannot ask for persist, and gives way to a wanted mount on its target" {
         local annotations
         open_policy .
@@ -470,6 +518,27 @@ comes_back() {
         helper mount-list '{}'
         assert_success
         assert_field '.unreadable | length' 1
+}
+
+@test "a hook that may not read the state directory, as that of a user's engine, finds nothing wanted and does not fail" {
+        lives crun
+        mount_wish /data
+        stop_container
+        printf '{"ociVersion": "1.0.2", "id": "%s", "status": "created", "bundle": "%s", "pid": %s}' "$BUNDLE_ID" "$BUNDLE" "$$" >"$HOOK_STATE"
+        hook_of_user
+        assert_silent
+        # the wish is there
+        live crun
+        assert_mounts_at /data 1
+}
+
+# hook_of_user: createRuntime, as the engine of another user calls it: by the root of a user namespace of that user's.
+hook_of_user() {
+        local dir=$BATS_TEST_TMPDIR/bin
+        mkdir -m 0755 "$dir"
+        cp "$(program mount-hook)" "$dir/"
+        local FLEXGRAFT_BIN=$dir HELPER_PREFIX=(setpriv --reuid 54321 --regid 54321 --clear-groups unshare --user --map-root-user)
+        hook createRuntime
 }
 
 @test "where no hook runs, mount-batch with wanted makes the wanted mounts again, once" {

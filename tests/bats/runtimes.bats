@@ -604,6 +604,38 @@ lxc_runs() {
         mount_into '"web"' "$LXC_PID"
 }
 
+# ---- wanted mounts
+
+# persists CONTAINER: mount-bind with "persist" in the container of that name.
+persists() {
+        helper mount-bind "{\"container\": \"$1\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": true}"
+}
+
+refuses_to_persist() {
+        persists web
+        assert_failure EINVAL
+        message_has persist 'a full id of 64 digits'
+        assert_no_records
+}
+
+@test "persist is refused for a container of containerd or machined that has only a name, and not with a full id" {
+        started
+        put "$SHIMS/default/web/init.pid" "$CONTAINER_PID"
+        put /run/containerd/runc/default/web/state.json "$(runc_state | jq -c --arg bundle "$BATS_TEST_TMPDIR" '.config.labels = ["bundle=" + $bundle]')"
+        refuses_to_persist
+        in_node_view rm -r /run/containerd
+        put /run/systemd/machines/web "LEADER=$CONTAINER_PID"
+        refuses_to_persist
+        put "$SHIMS/default/$ID/init.pid" "$CONTAINER_PID"
+        persists "$ID"
+        assert_success
+}
+
+@test "persist is refused for a container of LXC" {
+        start_lxc --daemon
+        refuses_to_persist
+}
+
 # ---- rootless containers
 
 # A user, with the directory that pam_systemd makes at login.
