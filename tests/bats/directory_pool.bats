@@ -67,7 +67,7 @@ nothing_of_directories() {
                 rmdir "$DIRS/data"
                 mkdir "$DIRS/data"
                 echo mine >"$DIRS/data/file"
-                helper ${act%% *} "${act#* }"
+                helper "${act%% *}" "${act#* }"
                 assert_success
                 is "$(cat "$DIRS/data/file")" mine "$act" || return 1
                 is "$(provisioned)" '' records

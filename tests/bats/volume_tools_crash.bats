@@ -82,7 +82,7 @@ cut_short() {
                 cut_short ftruncate '{"name": "data", "size": "1m"}'
                 rm -f "$POOL/data.img"
                 head -c 4096 /dev/zero | tr '\0' x >"$POOL/data.img"
-                helper ${act%% *} "${act#* }"
+                helper "${act%% *}" "${act#* }"
                 is "$(sort -u "$POOL/data.img" | cut -c1-3)" xxx "the file after $act" || return 1
                 removed '{"name": "data", "reclaimPolicy": "retain"}'
                 rm -f "$POOL/data.img"
