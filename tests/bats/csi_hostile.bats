@@ -76,6 +76,7 @@ bounded() {
         local i waiting=()
         "$WIRE" "$CSI_SOCKET" many "$DELETE" 100 different >"$CORE/many.1" &
         waiting+=("$!")
+        wait_until 20 has_begun 12 # the others wait before those that are asked for next
         "$WIRE" "$CSI_SOCKET" many /csi.v1.Controller/ControllerGetVolume 100 different >"$CORE/many.2" &
         waiting+=("$!")
         wait_until 20 grep -q "192 calls are under way" "$CORE/err"

@@ -54,7 +54,6 @@ END_OF_CALLS
         done <<END_OF_CALLS
 ValidateVolumeCapabilities {"volume_id": "absent", "volume_capabilities": [$WRITER]}
 ControllerGetVolume {"volume_id": "absent"}
-ControllerExpandVolume {"volume_id": "192.0.2.1#srv#absent#absent#", "capacity_range": {"required_bytes": 4096}}
 ControllerModifyVolume {"volume_id": "absent", "mutable_parameters": {"eraseAfter": "false"}}
 CreateSnapshot {"name": "x", "source_volume_id": "absent"}
 GetSnapshot {"snapshot_id": "absent"}
