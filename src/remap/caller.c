@@ -200,14 +200,17 @@ bool caller_knows(uid_t uid, gid_t gid)
         return knows(&shared->users, uid) && knows(&shared->groups, gid);
 }
 
-pid_t caller_process(pid_t thread)
+pid_t caller_process(pid_t thread, uid_t *ret_uid)
 {
         char text[4096];
-        const char *found;
+        const char *process;
+        const char *user;
 
-        if (thread <= 0 || !read_status(thread, text, sizeof text) || (found = strstr(text, "\nTgid:")) == NULL)
+        if (thread <= 0 || !read_status(thread, text, sizeof text) || (process = strstr(text, "\nTgid:")) == NULL ||
+            (user = strstr(text, "\nUid:")) == NULL)
                 return 0;
-        return (pid_t)strtol(found + strlen("\nTgid:"), NULL, 10);
+        *ret_uid = (uid_t)strtoul(user + strlen("\nUid:"), NULL, 10);
+        return (pid_t)strtol(process + strlen("\nTgid:"), NULL, 10);
 }
 
 bool caller_is_dying(pid_t pid)

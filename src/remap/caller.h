@@ -50,8 +50,8 @@ void caller_forget(void);
 /* caller_knows() - whether both ids are mapped in the container. */
 bool caller_knows(uid_t uid, gid_t gid);
 
-/* caller_process() - the process of a thread; 0: not known, or it has ended. */
-pid_t caller_process(pid_t thread);
+/* caller_process() - the process of a thread, and its user, by its real uid; 0: not known, or it has ended. */
+pid_t caller_process(pid_t thread, uid_t *ret_uid);
 
 /* caller_is_dying() - whether SIGKILL is pending for a process (which a system call can delay). */
 bool caller_is_dying(pid_t pid);

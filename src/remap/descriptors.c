@@ -12,6 +12,7 @@
 #define PIDS ((uint32_t)1 << 22)  /* the kernel's PID_MAX_LIMIT */
 #define OF_USER 3                 /* all processes of a user may have so many times what one may have */
 #define USERS ((uint32_t)1 << 17) /* users whose ids differ by a multiple of this share */
+#define RANGE 65536               /* ids that runtimes give a container at least */
 
 /* How many each has. Process 0: those that are not known. */
 static uint32_t of_process[PIDS] __attribute__((aligned(4096)));
@@ -62,6 +63,16 @@ int descriptors_begin(void)
         return 0;
 }
 
+/* Where mounts are id-mapped all containers use one daemon, and a request does not say whose user it is of. */
+struct opener descriptors_opener(pid_t thread, uid_t uid)
+{
+        uid_t real = uid;
+
+        opener.process = (uint32_t)caller_process(thread, &real);
+        opener.user = shared->mappable ? real / RANGE : uid;
+        return opener;
+}
+
 /* Reading whose thread it is takes time: while there are plenty, they count for no process. */
 int descriptors_check(pid_t thread, uid_t uid)
 {
@@ -72,7 +83,7 @@ int descriptors_check(pid_t thread, uid_t uid)
         opener = (struct opener){ .user = uid };
         if (left > most - most / 8)
                 return 0;
-        opener.process = (uint32_t)caller_process(thread);
+        (void)descriptors_opener(thread, uid);
         return of_process[opener.process % PIDS] < left && of_user[opener.user % USERS] / OF_USER < left ? 0 : -EMFILE;
 }
 

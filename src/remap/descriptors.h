@@ -2,8 +2,8 @@
 /*
  * descriptors.h - the daemon's descriptors: what each is for, and which process in the container had it opened.
  *
- * All processes of a container use them. So that none can use them up, a process may have as many as are left free, and
- * the processes of one user three times as many.
+ * All processes of a container use them, or of all containers that have the mount. So that none can use them up, a process
+ * may have as many as are left free, and the processes of one user three times as many.
  */
 #ifndef FLEXGRAFT_REMAP_DESCRIPTORS_H
 #define FLEXGRAFT_REMAP_DESCRIPTORS_H
@@ -23,6 +23,12 @@ int descriptors_begin(void);
  * Returns: 0; -EMFILE: it has its share, or its user has. The next descriptor_use() of this thread counts for it.
  */
 int descriptors_check(pid_t thread, uid_t uid);
+
+/*
+ * descriptors_opener() - who that thread of the node belongs to, for whom the next descriptor_use() of this thread
+ * counts. Its user: where mounts are id-mapped, that of its container.
+ */
+struct opener descriptors_opener(pid_t thread, uid_t uid);
 
 /* descriptor_use() - record the purpose of a descriptor. The next daemon closes those without one. */
 void descriptor_use(int fd, enum descriptor_use use);

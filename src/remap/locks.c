@@ -55,6 +55,30 @@ static struct lock_owner *free_owner(void)
         return NULL;
 }
 
+/* With owners_mutex held. As of descriptors, one may have so many owners as are left. */
+static bool may_have_owner(fuse_req_t request)
+{
+        const struct fuse_ctx *context = fuse_req_ctx(request);
+        uint32_t used = 0;
+        uint32_t of_process = 0;
+        uint32_t of_user = 0;
+        struct opener by;
+
+        for (size_t i = 0; i < OWNERS_MAX; i++)
+                used += shared->owners[i].node != 0;
+        if (used <= OWNERS_MAX / 8)
+                return true;
+        by = descriptors_opener(context->pid, context->uid);
+        for (size_t i = 0; i < OWNERS_MAX; i++)
+                if (shared->owners[i].node != 0) {
+                        const struct opener *other = &shared->openers[shared->owners[i].fd];
+
+                        of_process += other->process == by.process;
+                        of_user += other->user == by.user;
+                }
+        return of_process < OWNERS_MAX - used && of_user / 3 < OWNERS_MAX - used;
+}
+
 /* With owners_mutex held. The descriptor of an owner, opened if it has none. */
 static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owner)
 {
@@ -67,7 +91,7 @@ static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owne
         if ((r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid)) < 0)
                 return r;
         found = free_owner();
-        if (found == NULL)
+        if (found == NULL || !may_have_owner(request))
                 return -ENOLCK;
         new_fd = open_again(fd);
         if (new_fd < 0)

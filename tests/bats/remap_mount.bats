@@ -131,6 +131,43 @@ behind_bindfs() {
         is "$(stat -c %u "$dir/secret")" 100000
 }
 
+@test "processes of one container that open files until they are refused leave the other container its files" {
+        local i
+        make_source tmpfs
+        echo text >"$BATS_TEST_TMPDIR/tmpfs/file"
+        HELPER_PREFIX=(prlimit --nofile=3000:3000)
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        HELPER_PREFIX=()
+        for i in 1 2 3 4 5 6 7 8; do
+                background in_container sh -c "ulimit -n 100000; exec /bin/fs-calls open-many 99000 /data/file >/tmp/hog.$i"
+                wait_until 20 in_container grep -q ready "/tmp/hog.$i"
+        done
+        [[ $(in_container head -n 1 /tmp/hog.8) == *EMFILE ]]
+        use_container "$SECOND"
+        background in_container sh -c 'exec /bin/fs-calls open-many 100 /data/file >/tmp/other'
+        wait_until 20 in_container grep -q ready /tmp/other
+        is "$(in_container head -n 1 /tmp/other)" "100 ok"
+        in_container pkill -KILL fs-calls
+        use_container "$FIRST"
+        in_container pkill -KILL fs-calls
+}
+
+@test "a container that locks files until it is refused leaves the other container its locks" {
+        make_source tmpfs
+        mkdir -m 0777 "$BATS_TEST_TMPDIR/tmpfs/first" "$BATS_TEST_TMPDIR/tmpfs/second"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        background in_container sh -c 'ulimit -n 100000; exec /bin/fs-calls lock-many 9000 /data/first >/tmp/hog'
+        wait_until 20 in_container grep -q ready /tmp/hog
+        [[ $(in_container head -n 1 /tmp/hog) == *ENOLCK ]]
+        use_container "$SECOND"
+        background in_container sh -c 'exec /bin/fs-calls lock-many 100 /data/second >/tmp/other'
+        wait_until 20 in_container grep -q ready /tmp/other
+        is "$(in_container head -n 1 /tmp/other)" "100 ok"
+        in_container pkill -KILL fs-calls
+        use_container "$FIRST"
+        in_container pkill -KILL fs-calls
+}
+
 @test "supplementary groups count, also for files and directories that are created" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs

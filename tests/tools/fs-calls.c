@@ -1413,6 +1413,8 @@ static void usage(void)
                "  parallel COUNT SECONDS DIR    so many processes at once with calls of all kinds\n"
                "  open-many COUNT FILE          open it so often, or until it is refused; print how often and why; "
                "hold them\n"
+               "  lock-many COUNT DIR           lock so many files there, or until it is refused; print and hold "
+               "likewise\n"
                "  attack PID                    trace it, stop it, take its descriptors: tells what succeeds\n");
         exit(USAGE);
 }
@@ -1665,6 +1667,25 @@ static _Noreturn void open_many(int count, const char *file)
                 pause();
 }
 
+static _Noreturn void lock_many(int count, const char *dir)
+{
+        int i = 0;
+
+        errno = 0;
+        for (; i < count; i++) {
+                char path[PATH_MAX];
+                int fd;
+
+                snprintf(path, sizeof path, "%s/%d", dir, i);
+                if ((fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)) < 0 || lock_file(fd, "posix", false) < 0)
+                        break;
+        }
+        printf("%d %s\n", i, errno ? strerrorname_np(errno) : "ok");
+        say("ready");
+        for (;;)
+                pause();
+}
+
 /* As a process of a container would: whatever works is said. */
 static int attack(pid_t pid)
 {
@@ -1758,6 +1779,8 @@ static int command(int argc, char **argv)
                 return enter(argv[3]), parallel(atoi(argv[1]), atoi(argv[2]));
         if (argc == 3 && strcmp(argv[0], "open-many") == 0)
                 open_many(atoi(argv[1]), argv[2]);
+        if (argc == 3 && strcmp(argv[0], "lock-many") == 0)
+                lock_many(atoi(argv[1]), argv[2]);
         if (argc == 2 && strcmp(argv[0], "attack") == 0)
                 return attack(atoi(argv[1]));
         usage();
