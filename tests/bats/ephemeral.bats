@@ -58,6 +58,21 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "while a pod's volume is deleted another pod's of the same name is mounted and unmounted" {
+        local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
+        call mount "$DIR" "$SPEC"
+        succeeded
+        # LOOP_CLR_FD: it is unmounted, and its room is given back next
+        at_syscall --at ioctl --where 2=$((0x4c01)) --run-output "$BATS_TEST_TMPDIR/other" \
+                --run "'$DRIVER' mount '$other' '$SPEC'; '$DRIVER' unmount '$other'; '$DRIVER' mount '$other' '$SPEC'" "$DRIVER" unmount "$DIR"
+        is "$status $AT_REACHED" "0 1"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/other" | sort | uniq -c | tr -s ' ')" " 3 Success"
+        is "$(node_mount_type "$other")" ext4
+        call unmount "$other"
+        succeeded
+        nothing_is_left
+}
+
 @test "a driver named ephemeral has such volumes alone, and only mount and unmount" {
         install_driver flexgraft~ephemeral
         call init

@@ -23,6 +23,28 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         return r;
 }
 
+/*
+ * The same without the lock: what was made for this directory is not the volume of other pods, though it has the name of
+ * theirs, and none waits while it is overwritten. The record names the directory until then. Returns 1: a call has made
+ * another for the directory meanwhile, which stays.
+ */
+static int unmake_alone(struct volume_call *call, const char *dir, struct error *error)
+{
+        const struct volume_kind *kind = call->recorded ? volume_kind_find(call->record.kind) : NULL;
+        int r;
+
+        if (kind == NULL || kind->unmake == NULL)
+                return unmake(call, dir, error);
+        state_release(&call->state);
+        if ((r = kind->unmake(call, dir, error)) < 0)
+                return r; /* still in the record, for the next call */
+        volume_record_release(&call->record);
+        call->recorded = false;
+        if ((r = volume_call_open_dir(call, error)) < 0)
+                return r;
+        return kind->has_made(call->config.state_dir, dir);
+}
+
 /* For CSI, whose driver removes the directory, or the file, also where an earlier boot made it. kubelet does it for FlexVolume. */
 static bool removes_dir(const struct volume_call *call)
 {
@@ -47,8 +69,8 @@ int volume_take_off(struct volume_call *call, struct error *error)
                                "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
                                call->config.unmount_seconds);
         }
-        if (call->request->verb == VERB_UNMOUNT && (r = unmake(call, dir, error)) < 0)
-                return r; /* still in the record, for the next call */
+        if (call->request->verb == VERB_UNMOUNT && (r = unmake_alone(call, dir, error)) != 0)
+                return r < 0 ? r : 0;
         if (removes_dir(call))
                 mount_dir_unmake(dir, 1);
         place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
