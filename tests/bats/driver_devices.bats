@@ -42,8 +42,8 @@ end_fuse_loop() {
         end_process "$BACKGROUND_PID"
         losetup --detach "$fuse_loop"
         umount --lazy "$BATS_TEST_TMPDIR/fuse"
+        wait_until 10 device_is_free "$fuse_loop"
         fuse_loop=
-        wait_until 10 no_loops_of_test
 }
 
 # lives_without_record NAME: attach, and detach after its record was lost, which looks at all loop devices. losetup(8) would wait, too.
@@ -52,6 +52,23 @@ lives_without_record() {
 }
 
 # ---- loop
+
+@test "a device is found by its UUID while the file's FUSE program of another device does not answer" {
+        local disk
+        truncate -s 16M "$BATS_TEST_TMPDIR/disk.img"
+        mkfs.ext4 -qF "$BATS_TEST_TMPDIR/disk.img"
+        disk=$(losetup --find --show "$BATS_TEST_TMPDIR/disk.img")
+        bed_loops+=("$disk")
+        make_fuse_loop other.img
+        kill -STOP "$BACKGROUND_PID"
+        kubelet_attach disk type=block "source=UUID=$(signature_of "$BATS_TEST_TMPDIR/disk.img" UUID)"
+        is "${DEVICES[disk]}" "$disk"
+        TIMEOUTS='"device": 1' write_config
+        not_hung call attach "$(spec absent type=block source=UUID=01234567-89ab-cdef-0123-456789abcdef)" "$NODE"
+        assert_refused "within 1 second"
+        end_fuse_loop
+        kubelet_detach disk
+}
 
 @test "a loop device whose file's FUSE program has ended keeps no other volume from being attached and detached" {
         make_fuse_loop other.img

@@ -607,6 +607,34 @@ is_inactive() {
         assert_success
 }
 
+@test "a volume group of the pool's name that a container writes to its raw device keeps no volume from others" {
+        local twin
+        # made while there is no other of its name
+        quietly vgremove --force "$GROUP"
+        truncate -s $((4 * EXTENT)) "$BATS_TEST_TMPDIR/twin"
+        twin=$(losetup --find --show "$BATS_TEST_TMPDIR/twin")
+        lvm vgcreate --yes --quiet --config "devices{filter=[\"a|^$twin\$|\",\"r|.*|\"] use_devicesfile=0 obtain_device_list_from_udev=0}" "$GROUP" "$twin" 3>&-
+        losetup --detach "$twin"
+        quietly vgcreate "$GROUP" "${disks[@]}"
+        create disk $((4 * EXTENT)) '"targetType": "block"'
+        assert_success
+        start_container plain
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"disk\", \"raw\": true, \"target\": \"/disk\"}"
+        assert_success
+        in_container sh -c 'dd of=/disk bs=1M conv=fsync 2>/dev/null' <"$BATS_TEST_TMPDIR/twin"
+        create other $EXTENT
+        assert_success
+        kubelet_attach other
+        kubelet_detach other
+        delete other
+        assert_success
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
+        assert_success
+        delete disk
+        assert_success
+        is "$(volumes)" ''
+}
+
 @test "a volume is mounted in containers by its name, active until the last mount-remove, and so is the device of a block volume" {
         local first
         create db $((4 * EXTENT))

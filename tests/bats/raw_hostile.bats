@@ -256,6 +256,21 @@ check_window() {
         assert_field .mount.alreadyMounted true
 }
 
+@test "a container that gives its raw device the UUID of another device does not hide that from the node" {
+        local other uuid
+        make_device ext4
+        other=$DEVICE
+        uuid=$(blkid -p -s UUID -o value "$other")
+        make_device ext4
+        start_container plain
+        helper mount-block "$(raw_request)"
+        assert_success
+        in_container sh -c 'dd bs=64k count=4 of=/disk status=none && sync /disk' <"$other"
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"UUID=$uuid\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .mount.origin "$other"
+}
+
 # ---- removed
 
 # bats test_tags=kernel

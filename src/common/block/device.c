@@ -20,14 +20,12 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "block/content.h"
+#include "block/device_tag.h"
 #include "block/loop_guard.h"
 
 #define BLANK_BYTES (1024 * 1024)
 #define ERASE_STEP_BYTES ((uint64_t)256 * 1024 * 1024)
 #define XFS_INPROGRESS 126 /* offset of sb_inprogress in struct xfs_dsb */
-
-/* Tags that can name a source. */
-static const char *const tags[] = { "UUID", "LABEL", "PARTUUID", "PARTLABEL" };
 
 const struct hint block_hints[] = {
         { "find device", ENOTBLK,
@@ -57,64 +55,19 @@ static int open_device(const char *path, struct error *error)
         return fd < 0 ? fail(error, errno, "open", path) : fd;
 }
 
-/*
- * Search all block devices instead of udev's links: tags are data on the disks, and a link hides a second device with
- * the same tag. A btrfs of several devices has the same UUID on all of them: any device will do.
- */
-static int scan_for_tag(const char *source, const char *tag, const char *value, char *ret_path, struct error *error)
-{
-        blkid_cache cache = NULL;
-        blkid_dev_iterate iterate;
-        blkid_dev device;
-        unsigned found = 0;
-        bool pool = true;
-
-        if (blkid_get_cache(&cache, "/dev/null") < 0) /* no cache file, which could be outdated */
-                return fail(error, ENOMEM, "find device", source);
-        if (blkid_probe_all(cache) < 0)
-                return fail_because(error, EIO, "find device", source, "the block devices cannot be listed");
-        iterate = blkid_dev_iterate_begin(cache);
-        if (iterate == NULL)
-                return fail(error, ENOMEM, "find device", source);
-        (void)blkid_dev_set_search(iterate, (char *)tag, (char *)value);
-        while (blkid_dev_next(iterate, &device) == 0) {
-                if (!blkid_dev_has_tag(device, tag, value)) /* the iterator does not filter by itself */
-                        continue;
-                if (loop_guard_is_part(blkid_dev_devname(device))) /* another view of a device that has the tag */
-                        continue;
-                pool = pool && blkid_dev_has_tag(device, "TYPE", "btrfs") &&
-                       blkid_dev_has_tag(device, "UUID_SUB", NULL);
-                if (found++ == 0)
-                        (void)text_copy(ret_path, PATH_MAX, blkid_dev_devname(device));
-        }
-        blkid_dev_iterate_end(iterate);
-        blkid_put_cache(cache);
-        if (found == 0)
-                return fail_because(error, ENOENT, "find device", source, "no block device has this tag");
-        if (found > 1 && !pool)
-                return fail_because(error, ENOTUNIQ, "find device", source,
-                                    "%u block devices have this tag; name the device by its path", found);
-        return 0;
-}
-
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
 {
-        const char *equals = strchr(source, '=');
         cleanup_close int node_fd = -EBADF;
+        const char *tag;
+        const char *value;
         char path[PATH_MAX];
         int read_only = 0;
         struct stat st;
+        int r;
 
         (void)text_copy(path, sizeof path, source);
-        for (size_t i = 0; source[0] != '/' && equals != NULL && i < sizeof tags / sizeof tags[0]; i++)
-                if (strlen(tags[i]) == (size_t)(equals - source) && text_starts(source, tags[i])) {
-                        int r = equals[1] == '\0'
-                                        ? fail_because(error, ENOENT, "find device", source, "the tag has no value")
-                                        : scan_for_tag(source, tags[i], equals + 1, path, error);
-
-                        if (r < 0)
-                                return r;
-                }
+        if (device_tag_split(source, &tag, &value) && (r = device_tag_find(tag, value, path, error)) < 0)
+                return r;
         node_fd = node_path_open(path, ret_device->path, error);
         if (node_fd < 0) {
                 (void)text_copy(error->operation, sizeof error->operation, "find device");

@@ -422,21 +422,26 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
         return fail(error, -r, "guard device", path);
 }
 
+/* By its name in /sys/block. Gives: ret_device, PATH_MAX bytes, the path behind it. */
+static bool is_outer(const char *name, char *ret_device)
+{
+        uint64_t index;
+
+        return text_starts(name, "loop") && text_number(name + strlen("loop"), LOOP_GUARD_END, &index) &&
+               loop_guard_reserves((unsigned)index) && index % 2 == 0 && read_backing((unsigned)index, ret_device);
+}
+
 /* Gives: ret_number, of an outer loop device on this device, by its name in /sys/block. */
 static bool is_outer_on(const char *name, const char *device, uint64_t *ret_number)
 {
         unsigned long major_number;
-        uint64_t index;
         char *minor_text;
-        char path[64];
+        char path[NAME_MAX + 32];
         char text[PATH_MAX];
 
-        if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), LOOP_GUARD_END, &index) ||
-            !loop_guard_reserves((unsigned)index) || index % 2 != 0)
+        if (!is_outer(name, text) || strcmp(text, device) != 0)
                 return false;
-        if (!read_backing((unsigned)index, text) || strcmp(text, device) != 0)
-                return false;
-        (void)snprintf(path, sizeof path, "/sys/block/loop%u/dev", (unsigned)index);
+        (void)snprintf(path, sizeof path, "/sys/block/%s/dev", name);
         if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
                 return false;
         major_number = strtoul(text, &minor_text, 10);
@@ -462,6 +467,29 @@ int loop_guard_release_on(const char *device, uint64_t key, struct error *error)
         }
         (void)closedir(list); /* only read from */
         return r;
+}
+
+bool loop_guard_writes(const char *name, char *ret_device)
+{
+        char path[NAME_MAX + 32];
+        char text[8];
+
+        (void)snprintf(path, sizeof path, "/sys/block/%s/ro", name);
+        return is_outer(name, ret_device) && file_read(AT_FDCWD, path, text, sizeof text) > 0 && text[0] == '0';
+}
+
+bool loop_guard_writes_to(const char *device)
+{
+        const struct dirent *entry;
+        DIR *list = opendir("/sys/block");
+        char path[PATH_MAX];
+        bool found = false;
+
+        while (list != NULL && !found && (entry = readdir(list)) != NULL)
+                found = loop_guard_writes(entry->d_name, path) && strcmp(path, device) == 0;
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return found;
 }
 
 bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE])

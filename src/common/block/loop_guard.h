@@ -74,6 +74,15 @@ int loop_guard_release_on(const char *device, uint64_t key, struct error *error)
  */
 int loop_guard_tidy(struct error *error);
 
+/*
+ * loop_guard_writes() - whether a name in /sys/block is that of an outer loop device by which a container or a pod may
+ * write. Gives: ret_device, PATH_MAX bytes, the path of the device behind it.
+ */
+bool loop_guard_writes(const char *name, char *ret_device);
+
+/* loop_guard_writes_to() - whether there is one on this device ("/dev/loop3"). */
+bool loop_guard_writes_to(const char *device);
+
 /* loop_guard_path() - the path of its outer loop device; false: there is none of this number. */
 #define LOOP_GUARD_PATH_SIZE 32
 bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE]);

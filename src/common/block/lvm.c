@@ -10,25 +10,29 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "block/lvm_filter.h"
 #include "block/lvm_targets.h"
 #include "process/exec_json.h"
 
 #define WORDS_MAX 40
+#define CONFIGURATION_SIZE (65536 + 256)
 
 /* ---- in the exec helper */
+
+static char volumes[LVM_FILTER_VOLUMES_SIZE]; /* of the order */
 
 /* Without udev, lvm must create device nodes itself, and must not wait for udev. */
 static const char *const *configuration(void)
 {
-        static const char *const alone[] = {
-                "--config",
-                "devices{use_devicesfile=0 obtain_device_list_from_udev=0} "
-                "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}",
-                NULL
-        };
-        static const char *const usual[] = { "--config", "activation{monitoring=0}", NULL };
+        static char text[CONFIGURATION_SIZE];
+        static const char *const extra[] = { "--config", text, NULL };
+        const bool alone = access("/run/udev/control", F_OK) != 0;
 
-        return access("/run/udev/control", F_OK) == 0 ? usual : alone;
+        (void)snprintf(text, sizeof text, "devices{%s%s} activation{monitoring=0%s}", lvm_filter(volumes),
+                       alone ? " use_devicesfile=0 obtain_device_list_from_udev=0" : "",
+                       alone ? " udev_sync=0 udev_rules=0 verify_udev_operations=0" : "");
+        volumes[0] = '\0';
+        return extra;
 }
 
 static const char *const known[] = { "lvs",      "fullreport", "vgs",      "pvs",      "lvcreate",
@@ -37,6 +41,7 @@ static const char *const known[] = { "lvs",      "fullreport", "vgs",      "pvs"
 
 #define NEEDS "needs:" /* no argument of lvm begins so, nor as the next */
 #define RESUMES "resumes:"
+#define VOLUMES "volumes:"
 
 static bool take_needs(const char *word)
 {
@@ -44,6 +49,8 @@ static bool take_needs(const char *word)
                 lvm_targets_load(word + strlen(NEEDS));
         else if (text_starts(word, RESUMES))
                 lvm_targets_resume(word + strlen(RESUMES));
+        else if (text_starts(word, VOLUMES))
+                (void)text_copy(volumes, sizeof volumes, word + strlen(VOLUMES));
         else
                 return false;
         return true;
@@ -105,9 +112,20 @@ void lvm_release(void)
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
+        static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES; /* static, for its size */
+        const char *all[WORDS_MAX + 1];
+        size_t count = 0;
+        int r = lvm_filter_list(list + strlen(VOLUMES), error);
+
+        if (r < 0)
+                return r;
+        for (; count < WORDS_MAX - 1 && words[count] != NULL; count++)
+                all[count] = words[count];
+        all[count++] = list;
+        all[count] = NULL;
         if (ret_report == NULL) /* it changes something, perhaps also where it fails */
                 lvm_outdate();
-        return exec_json_run(&helper, &program, words, ret_report, error);
+        return exec_json_run(&helper, &program, all, ret_report, error);
 }
 
 bool lvm_name_is_valid(const char *name)

@@ -18,7 +18,7 @@
 
 struct order {
         bool reports;
-        char words[4096]; /* each terminated by NUL; an empty word is last */
+        char words[16384]; /* each terminated by NUL; an empty word is last */
 };
 
 /* ---- in the exec helper */
@@ -34,7 +34,7 @@ static void carry_out(const struct exec_json *program, const struct order *order
                                       .timeout_seconds = TIMEOUT_SECONDS,
                                       .privileged = true,
                                       .report_fd = report_fd };
-        const char *const *extra = program->extra != NULL ? program->extra() : NULL;
+        const char *const *extra;
         const char *word = order->words;
         int count = 1;
 
@@ -47,11 +47,11 @@ static void carry_out(const struct exec_json *program, const struct order *order
                 return;
         }
         arguments[count++] = word;
-        while (extra != NULL && *extra != NULL)
-                arguments[count++] = *extra++;
-        for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX - 1; word += strlen(word) + 1)
+        for (word += strlen(word) + 1; *word != '\0' && count < WORDS_MAX - 4; word += strlen(word) + 1)
                 if (program->take == NULL || !program->take(word))
                         arguments[count++] = word;
+        for (extra = program->extra != NULL ? program->extra() : NULL; extra != NULL && *extra != NULL;)
+                arguments[count++] = *extra++;
         exec_run(&command, ret_end);
 }
 

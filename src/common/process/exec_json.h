@@ -17,7 +17,7 @@ struct exec_json {
         const char *name;                  /* the program */
         bool own;                          /* a program of flexgraft (program_find_sibling()) */
         const char *const *known;          /* subcommands that may be run; NULL ends the list */
-        const char *const *(*extra)(void); /* arguments after the subcommand, ended by NULL; NULL: none */
+        const char *const *(*extra)(void); /* two arguments more, after take(), ended by NULL; NULL: none */
         bool (*take)(const char *word); /* whether an argument is for the helper itself, which does what it says before;
                                               NULL: none is */
 };

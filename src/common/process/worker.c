@@ -26,6 +26,7 @@
 
 struct job {
         int parent_pid;
+        bool bare; /* it has no descriptors of its parent's */
         worker_function *function;
         void *argument;
         struct error *error;
@@ -45,6 +46,8 @@ static int child_main(void *argument)
         struct job *job = argument;
 
         worker_dies_with_parent(job->parent_pid);
+        if (job->bare && close_range(0, ~0U, 0) < 0)
+                return 1;
         job->result = job->function(job->argument, job->error);
         job->finished = true;
         return 0; /* glibc's clone() exits with it */
@@ -131,9 +134,9 @@ static void close_given(void)
         (void)close(WORKER_GIVEN_FD); /* whatever it is: this process ends */
 }
 
-int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
+static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
-        struct job job = { .parent_pid = getpid(), .function = function, .argument = argument, .error = error };
+        const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->bare ? 0 : CLONE_FILES);
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool in_time;
@@ -142,8 +145,7 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
         stay_on_this_cpu();
-        if (clone(child_main, stack + STACK_SIZE_BYTES, CLONE_VM | CLONE_FILES | CLONE_PIDFD | SIGCHLD, &job, &pidfd) <
-            0) {
+        if (clone(child_main, stack + STACK_SIZE_BYTES, flags, job, &pidfd) < 0) {
                 give_stack(stack);
                 return fail(error, errno, "clone", "a worker");
         }
@@ -152,7 +154,8 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!wait_until(pidfd, clock_now_ms() + GRACE_MS)) {
-                        (void)atexit(close_given); /* there is room for it */
+                        if (!job->bare)
+                                (void)atexit(close_given); /* there is room for it */
                         return fail(error, ETIMEDOUT, "wait",
                                     "a hanging system call"); /* the child and its stack stay */
                 }
@@ -162,7 +165,23 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         if (!in_time)
                 return fail(error, ETIMEDOUT, "wait", "a hanging system call");
         give_stack(stack);
-        return conclude(&job, &end, error);
+        return conclude(job, &end, error);
+}
+
+int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
+{
+        struct job job = { .parent_pid = getpid(), .function = function, .argument = argument, .error = error };
+
+        return run(&job, deadline_ms, error);
+}
+
+int worker_run_bare(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
+{
+        struct job job = {
+                .parent_pid = getpid(), .bare = true, .function = function, .argument = argument, .error = error
+        };
+
+        return run(&job, deadline_ms, error);
 }
 
 int worker_run_apart(worker_function *function, worker_attendant *attendant, void *argument, struct error *error)

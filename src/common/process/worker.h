@@ -43,6 +43,12 @@ void worker_dies_with_parent(int parent_pid);
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
 /*
+ * worker_run_bare() - the same in a child without any descriptor of this process. Closing one can hang, too, as that of a
+ * block device that does not answer: what the child has opened, only the child ever closes.
+ */
+int worker_run_bare(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
+
+/*
  * worker_run_apart() - run function(argument) in one more child like a worker's, for a step that needs namespaces or
  * ids that this process may not have afterwards: namespaces of its own, or a container's mount namespace. It shares
  * memory, so a fork's copies of page tables (most of the cost of process/sealed_child) are not made; therefore it is

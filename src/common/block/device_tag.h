@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_tag.h - a block device by what stands on it: UUID=, LABEL=, PARTUUID=, PARTLABEL=.
+ *
+ * All block devices are read, not udev's links: tags are data on the disks, and a link hides a second device with the
+ * same tag.
+ */
+#ifndef FLEXGRAFT_BLOCK_DEVICE_TAG_H
+#define FLEXGRAFT_BLOCK_DEVICE_TAG_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* device_tag_split() - whether a source is a tag; ret_value: what follows the "=", which may be nothing. */
+bool device_tag_split(const char *source, const char **ret_tag, const char **ret_value);
+
+/*
+ * device_tag_find() - the device with a tag. A btrfs of several devices has the same UUID on all of them: any of them
+ * will do. Devices that do not answer for two seconds are passed over; and so are those that a container or a pod may
+ * write to, where the node has another one: they can be given the tag of any.
+ *
+ * Gives:  ret_path, PATH_MAX bytes.
+ * Errors: ENOENT there is none; ENOTUNIQ there are several.
+ */
+int device_tag_find(const char *tag, const char *value, char *ret_path, struct error *error);
+
+#endif

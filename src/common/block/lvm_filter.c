@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "block/lvm_filter.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "block/loop.h"
+#include "block/loop_guard.h"
+
+#define KEY "global_filter"
+#define FILTER_SIZE 65536
+#define CONFIGURATION_SIZE (512 * 1024) /* the one that is installed has 120 KB, of comments */
+
+/* ---- in the program */
+
+struct volumes {
+        char *text;
+        size_t length;
+        bool too_many;
+};
+
+static int add_volume(const struct loop_device *device, void *argument, struct error *error)
+{
+        struct volumes *volumes = argument;
+        int n;
+
+        (void)error;
+        if (!loop_device_is_volume(device->tag))
+                return 0;
+        n = snprintf(volumes->text + volumes->length, LVM_FILTER_VOLUMES_SIZE - volumes->length, "%s,",
+                     device->path + strlen("/dev/loop"));
+        volumes->length += (size_t)n;
+        volumes->too_many = volumes->length >= LVM_FILTER_VOLUMES_SIZE;
+        return volumes->too_many;
+}
+
+int lvm_filter_list(char *ret_volumes, struct error *error)
+{
+        struct volumes volumes = { .text = ret_volumes };
+        int r;
+
+        ret_volumes[0] = '\0';
+        r = loop_device_each(add_volume, &volumes, error);
+        if (volumes.too_many)
+                (void)text_copy(ret_volumes, LVM_FILTER_VOLUMES_SIZE, "*");
+        return r < 0 ? r : 0;
+}
+
+/* ---- in the exec helper */
+
+struct filter {
+        char text[FILTER_SIZE];
+        size_t length;
+};
+
+static void add(struct filter *filter, const char *text)
+{
+        size_t length = strlen(text);
+
+        if (length >= sizeof filter->text - filter->length)
+                return;
+        (void)memcpy(filter->text + filter->length, text, length + 1);
+        filter->length += length;
+}
+
+/* Whatever could end the text, or mean more in a pattern, stands for any character. */
+static void reject_path(struct filter *filter, const char *path)
+{
+        char pattern[PATH_MAX];
+        size_t length = 0;
+
+        for (; *path != '\0' && length < sizeof pattern - 1; path++)
+                pattern[length++] = (char)(isalnum((unsigned char)*path) || strchr("/_-", *path) != NULL ? *path : '.');
+        pattern[length] = '\0';
+        add(filter, "\"r|^");
+        add(filter, pattern);
+        add(filter, "$|\",");
+}
+
+static void reject_behind_guards(struct filter *filter)
+{
+        DIR *list = opendir("/sys/block");
+        const struct dirent *entry;
+        char path[PATH_MAX];
+
+        while (list != NULL && (entry = readdir(list)) != NULL)
+                if (loop_guard_writes(entry->d_name, path))
+                        reject_path(filter, path);
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+}
+
+static void reject_volumes(struct filter *filter, const char *volumes)
+{
+        for (const char *at = volumes; isdigit((unsigned char)*at); at += strcspn(at, ",") + 1) {
+                char path[32];
+
+                (void)snprintf(path, sizeof path, "/dev/loop%lu", strtoul(at, NULL, 10));
+                reject_path(filter, path);
+                if (at[strcspn(at, ",")] == '\0')
+                        break;
+        }
+        if (volumes[0] == '*')
+                add(filter, "\"r|/loop[0-9]+$|\",");
+}
+
+/* The value of a line "global_filter = ...", which may go on below it; false: there is none. */
+static bool add_own_of(struct filter *filter, const char *path)
+{
+        static char text[CONFIGURATION_SIZE]; /* static, for its size */
+        bool quoted = false;
+        char *line = text;
+
+        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
+                return false;
+        for (; line != NULL; line = strchr(line, '\n')) {
+                line += strspn(line, " \t\n");
+                if (text_starts(line, "devices/"))
+                        line += strlen("devices/");
+                if (text_starts(line, KEY) && strchr(" \t=", line[strlen(KEY)]) != NULL)
+                        break;
+        }
+        if (line == NULL || (line = strchr(line, '=')) == NULL)
+                return false;
+        line += 1 + strspn(line + 1, " \t");
+        char *begin = line + (*line == '[');
+        char *end = begin;
+
+        for (; *end != '\0' && (quoted || (*end != ']' && *end != '\n') || (*end == '\n' && *line == '[')); end++)
+                quoted = quoted != (*end == '"');
+        *end = '\0';
+        add(filter, begin);
+        return true;
+}
+
+const char *lvm_filter(const char *volumes)
+{
+        static struct filter filter; /* static, for its size */
+
+        filter.length = 0;
+        add(&filter, KEY "=[\"r|/loop409[6-9]$|\",\"r|/loop4[1-9][0-9][0-9]$|\",\"r|/loop[5-9][0-9][0-9][0-9]$|\","
+                         "\"r|/loop[0-9][0-9][0-9][0-9][0-9]+$|\",");
+        reject_behind_guards(&filter);
+        reject_volumes(&filter, volumes);
+        if (!add_own_of(&filter, "/etc/lvm/lvmlocal.conf") && !add_own_of(&filter, "/etc/lvm/lvm.conf"))
+                add(&filter, "\"a|.*|\"");
+        add(&filter, "]");
+        return filter.text;
+}
