@@ -26,7 +26,7 @@
 
 struct job {
         int parent_pid;
-        bool bare; /* it has no descriptors of its parent's */
+        bool without_fds; /* of its parent's */
         worker_function *function;
         void *argument;
         struct error *error;
@@ -46,7 +46,7 @@ static int child_main(void *argument)
         struct job *job = argument;
 
         worker_dies_with_parent(job->parent_pid);
-        if (job->bare && close_range(0, ~0U, 0) < 0)
+        if (job->without_fds && close_range(0, ~0U, 0) < 0)
                 return 1;
         job->result = job->function(job->argument, job->error);
         job->finished = true;
@@ -136,7 +136,7 @@ static void close_given(void)
 
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
-        const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->bare ? 0 : CLONE_FILES);
+        const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool in_time;
@@ -154,7 +154,7 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!wait_until(pidfd, clock_now_ms() + GRACE_MS)) {
-                        if (!job->bare)
+                        if (!job->without_fds)
                                 (void)atexit(close_given); /* there is room for it */
                         return fail(error, ETIMEDOUT, "wait",
                                     "a hanging system call"); /* the child and its stack stay */
@@ -175,10 +175,10 @@ int worker_run(worker_function *function, void *argument, int64_t deadline_ms, s
         return run(&job, deadline_ms, error);
 }
 
-int worker_run_bare(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
+int worker_run_without_fds(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
 {
         struct job job = {
-                .parent_pid = getpid(), .bare = true, .function = function, .argument = argument, .error = error
+                .parent_pid = getpid(), .without_fds = true, .function = function, .argument = argument, .error = error
         };
 
         return run(&job, deadline_ms, error);

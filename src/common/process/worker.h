@@ -43,10 +43,10 @@ void worker_dies_with_parent(int parent_pid);
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
 /*
- * worker_run_bare() - the same in a child without any descriptor of this process. Closing one can hang, too, as that of a
+ * worker_run_without_fds() - the same in a child without any descriptor of this process. Closing one can hang, too, as that of a
  * block device that does not answer: what the child has opened, only the child ever closes.
  */
-int worker_run_bare(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
+int worker_run_without_fds(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
 /*
  * worker_run_apart() - run function(argument) in one more child like a worker's, for a step that needs namespaces or

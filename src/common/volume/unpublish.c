@@ -11,30 +11,31 @@
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 
-/* What was made for this directory alone; without a record the directory tells. */
-static int unmake(const struct volume_call *call, const char *dir, struct error *error)
+/* What was made for a directory alone, which no record has: the directory tells of which kind it is. */
+static int unmake_unrecorded(const struct volume_call *call, const char *dir, struct error *error)
 {
         int r = 0;
 
         for (size_t i = 0; r == 0 && volume_kinds[i] != NULL; i++)
-                if (volume_kinds[i]->unmake != NULL &&
-                    (!call->recorded || strcmp(call->record.kind, volume_kinds[i]->word) == 0))
+                if (volume_kinds[i]->unmake != NULL)
                         r = volume_kinds[i]->unmake(call, dir, error);
         return r;
 }
 
 /*
- * The same without the lock: what was made for this directory is not the volume of other pods, though it has the name of
+ * What was made for a directory alone, without the lock: it is not the volume of other pods, though it has the name of
  * theirs, and none waits while it is overwritten. The record names the directory until then. Returns 1: a call has made
  * another for the directory meanwhile, which stays.
  */
-static int unmake_alone(struct volume_call *call, const char *dir, struct error *error)
+static int unmake(struct volume_call *call, const char *dir, struct error *error)
 {
         const struct volume_kind *kind = call->recorded ? volume_kind_find(call->record.kind) : NULL;
         int r;
 
+        if (!call->recorded)
+                return unmake_unrecorded(call, dir, error);
         if (kind == NULL || kind->unmake == NULL)
-                return unmake(call, dir, error);
+                return 0;
         state_release(&call->state);
         if ((r = kind->unmake(call, dir, error)) < 0)
                 return r; /* still in the record, for the next call */
@@ -69,7 +70,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
                                "%.300s was busy or did not answer within %u s, and was detached lazily", dir,
                                call->config.unmount_seconds);
         }
-        if (call->request->verb == VERB_UNMOUNT && (r = unmake_alone(call, dir, error)) != 0)
+        if (call->request->verb == VERB_UNMOUNT && (r = unmake(call, dir, error)) != 0)
                 return r < 0 ? r : 0;
         if (removes_dir(call))
                 mount_dir_unmake(dir, 1);
