@@ -173,15 +173,18 @@ static int ask(struct search *search, const char *device, struct error *error)
         if (loop_guard_is_part(path)) /* another view of a device that has the tag; or what a container put there */
                 return 0;
         *one = (struct look){ .path = path, .name = one->name, .value = one->value };
-        r = worker_run_bare(look, one, clock_now_ms() + PATIENCE_MS, error);
+        r = worker_run_without_fds(look, one, clock_now_ms() + PATIENCE_MS, error);
         if (r == -ETIMEDOUT) {
                 log_say("%s does not answer, and is passed over", path);
                 search->silent++;
                 return 0;
         }
-        if (r == 0 && one->has && !is_divided(device))
-                take(loop_guard_writes_to(path) ? &search->theirs : &search->mine, path, one->part);
-        return r;
+        if (r < 0 || !one->has || is_divided(device))
+                return r;
+        if ((r = loop_guard_writes_to(path, error)) < 0)
+                return r;
+        take(r > 0 ? &search->theirs : &search->mine, path, one->part);
+        return 0;
 }
 
 static int choose(const struct search *search, const char *source, char *ret_path, struct error *error)

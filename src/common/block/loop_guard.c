@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block/loop_guard.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -333,18 +332,6 @@ int loop_guard_show_whole(int fd, struct error *error)
                             strerrordesc_np(errno));
 }
 
-/* The path behind a loop device, as sysfs has it, which asks nobody. */
-static bool read_backing(unsigned index, char ret_path[PATH_MAX])
-{
-        char path[64];
-
-        (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", index);
-        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
-                return false;
-        ret_path[strcspn(ret_path, "\n")] = '\0';
-        return true;
-}
-
 /*
  * Of a guard without its keeper. losetup(8), which takes any number when those below are in use, may have put a file
  * behind a number that an earlier call gave back and was killed before it could forget it.
@@ -353,7 +340,7 @@ static int of_nobody_else(unsigned index)
 {
         char path[PATH_MAX];
 
-        return !read_backing(index, path) || text_starts(path, "/dev/") ? 0 : -ENXIO;
+        return !loop_guard_read_backing(index, path) || text_starts(path, "/dev/") ? 0 : -ENXIO;
 }
 
 /* Detaches the keeper: 0; or -ENXIO this is no guard with this key. */
@@ -420,76 +407,6 @@ int loop_guard_release(uint64_t number, uint64_t key, struct error *error)
                 clock_pause_ms(WAIT_MS);
         }
         return fail(error, -r, "guard device", path);
-}
-
-/* By its name in /sys/block. Gives: ret_device, PATH_MAX bytes, the path behind it. */
-static bool is_outer(const char *name, char *ret_device)
-{
-        uint64_t index;
-
-        return text_starts(name, "loop") && text_number(name + strlen("loop"), LOOP_GUARD_END, &index) &&
-               loop_guard_reserves((unsigned)index) && index % 2 == 0 && read_backing((unsigned)index, ret_device);
-}
-
-/* Gives: ret_number, of an outer loop device on this device, by its name in /sys/block. */
-static bool is_outer_on(const char *name, const char *device, uint64_t *ret_number)
-{
-        unsigned long major_number;
-        char *minor_text;
-        char path[NAME_MAX + 32];
-        char text[PATH_MAX];
-
-        if (!is_outer(name, text) || strcmp(text, device) != 0)
-                return false;
-        (void)snprintf(path, sizeof path, "/sys/block/%s/dev", name);
-        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
-                return false;
-        major_number = strtoul(text, &minor_text, 10);
-        if (*minor_text != ':')
-                return false;
-        *ret_number = makedev((unsigned)major_number, (unsigned)strtoul(minor_text + 1, NULL, 10));
-        return true;
-}
-
-int loop_guard_release_on(const char *device, uint64_t key, struct error *error)
-{
-        const struct dirent *entry;
-        int r = 0;
-        DIR *list = opendir("/sys/block");
-
-        if (list == NULL)
-                return fail(error, errno, "open", "/sys/block");
-        while (r == 0 && (entry = readdir(list)) != NULL) {
-                uint64_t number;
-
-                if (is_outer_on(entry->d_name, device, &number))
-                        r = loop_guard_release(number, key, error);
-        }
-        (void)closedir(list); /* only read from */
-        return r;
-}
-
-bool loop_guard_writes(const char *name, char *ret_device)
-{
-        char path[NAME_MAX + 32];
-        char text[8];
-
-        (void)snprintf(path, sizeof path, "/sys/block/%s/ro", name);
-        return is_outer(name, ret_device) && file_read(AT_FDCWD, path, text, sizeof text) > 0 && text[0] == '0';
-}
-
-bool loop_guard_writes_to(const char *device)
-{
-        const struct dirent *entry;
-        DIR *list = opendir("/sys/block");
-        char path[PATH_MAX];
-        bool found = false;
-
-        while (list != NULL && !found && (entry = readdir(list)) != NULL)
-                found = loop_guard_writes(entry->d_name, path) && strcmp(path, device) == 0;
-        if (list != NULL)
-                (void)closedir(list); /* only read from */
-        return found;
 }
 
 bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE])

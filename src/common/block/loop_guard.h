@@ -10,6 +10,7 @@
 #ifndef FLEXGRAFT_BLOCK_LOOP_GUARD_H
 #define FLEXGRAFT_BLOCK_LOOP_GUARD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,14 +75,21 @@ int loop_guard_release_on(const char *device, uint64_t key, struct error *error)
  */
 int loop_guard_tidy(struct error *error);
 
-/*
- * loop_guard_writes() - whether a name in /sys/block is that of an outer loop device by which a container or a pod may
- * write. Gives: ret_device, PATH_MAX bytes, the path of the device behind it.
- */
-bool loop_guard_writes(const char *name, char *ret_device);
+struct loop_guard {
+        uint64_t number;       /* makedev() of the outer loop device */
+        bool writes;           /* a container or a pod may write by it */
+        char device[PATH_MAX]; /* the path of what is behind it, "/dev/loop3" */
+};
 
-/* loop_guard_writes_to() - whether there is one on this device ("/dev/loop3"). */
-bool loop_guard_writes_to(const char *device);
+/*
+ * loop_guard_each() - call function() for each guard of the node, as sysfs has it, until it returns other than 0, which
+ * is the result. Looks at every block device of the node.
+ */
+typedef int loop_guard_function(const struct loop_guard *guard, void *argument, struct error *error);
+int loop_guard_each(loop_guard_function *function, void *argument, struct error *error);
+
+/* loop_guard_writes_to() - whether a container or a pod may write to this device ("/dev/loop3") by a guard: 1, or 0. */
+int loop_guard_writes_to(const char *device, struct error *error);
 
 /* loop_guard_path() - the path of its outer loop device; false: there is none of this number. */
 #define LOOP_GUARD_PATH_SIZE 32
@@ -95,6 +103,12 @@ bool loop_guard_reserves(unsigned index);
 
 /* loop_guard_is_part() - whether a path is that of a guard's loop device, or of a partition of one. */
 bool loop_guard_is_part(const char *path);
+
+/*
+ * loop_guard_read_backing() - the path behind a loop device, PATH_MAX bytes, as sysfs has it; false: there is nothing. The
+ * kernel cuts a long one, and says "(deleted)".
+ */
+bool loop_guard_read_backing(unsigned index, char *ret_path);
 
 /*
  * loop_guard_is_bound() - whether a loop device is attached to anything, as sysfs has it: LOOP_GET_STATUS64 asks the file

@@ -91,6 +91,7 @@ static struct {
         unsigned holders;
         char group[LVM_NAME_MAX];
         json_t *report; /* owned; NULL: nothing */
+        bool listed;    /* the loop devices that lvm does not look at, of which the node may have many */
 } known_group;
 
 void lvm_outdate(void)
@@ -106,8 +107,10 @@ void lvm_hold(void)
 
 void lvm_release(void)
 {
-        if (known_group.holders > 0 && --known_group.holders == 0)
-                lvm_outdate();
+        if (known_group.holders == 0 || --known_group.holders > 0)
+                return;
+        lvm_outdate();
+        known_group.listed = false;
 }
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
@@ -115,10 +118,14 @@ static int run(const char *const *words, json_t **ret_report, struct error *erro
         static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES; /* static, for its size */
         const char *all[WORDS_MAX + 1];
         size_t count = 0;
-        int r = lvm_filter_list(list + strlen(VOLUMES), error);
 
-        if (r < 0)
-                return r;
+        if (!known_group.listed) {
+                int r = lvm_filter_list(list + strlen(VOLUMES), error);
+
+                if (r < 0)
+                        return r;
+                known_group.listed = known_group.holders > 0;
+        }
         for (; count < WORDS_MAX - 1 && words[count] != NULL; count++)
                 all[count] = words[count];
         all[count++] = list;

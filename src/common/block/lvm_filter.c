@@ -2,7 +2,6 @@
 #include "block/lvm_filter.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,17 +83,35 @@ static void reject_path(struct filter *filter, const char *path)
         add(filter, "$|\",");
 }
 
-static void reject_behind_guards(struct filter *filter)
+/* Numbers from LOOP_GUARD_FIRST, digit by digit: those that begin like the last one before, with a greater digit then. */
+static void reject_guards(struct filter *filter)
 {
-        DIR *list = opendir("/sys/block");
-        const struct dirent *entry;
-        char path[PATH_MAX];
+        char last[16];
+        const int length = snprintf(last, sizeof last, "%d", LOOP_GUARD_FIRST - 1);
 
-        while (list != NULL && (entry = readdir(list)) != NULL)
-                if (loop_guard_writes(entry->d_name, path))
-                        reject_path(filter, path);
-        if (list != NULL)
-                (void)closedir(list); /* only read from */
+        for (int i = 0; i < length; i++) {
+                char pattern[64];
+
+                if (last[i] == '9')
+                        continue;
+                (void)snprintf(pattern, sizeof pattern, "\"r|/loop%.*s[%c-9]", i, last, last[i] + 1);
+                add(filter, pattern);
+                for (int j = i + 1; j < length; j++)
+                        add(filter, "[0-9]");
+                add(filter, "$|\",");
+        }
+        add(filter, "\"r|/loop");
+        for (int i = 0; i <= length; i++)
+                add(filter, "[0-9]");
+        add(filter, "+$|\",");
+}
+
+static int reject_behind(const struct loop_guard *guard, void *argument, struct error *error)
+{
+        (void)error;
+        if (guard->writes)
+                reject_path(argument, guard->device);
+        return 0;
 }
 
 static void reject_volumes(struct filter *filter, const char *volumes)
@@ -111,15 +128,13 @@ static void reject_volumes(struct filter *filter, const char *volumes)
                 add(filter, "\"r|/loop[0-9]+$|\",");
 }
 
-/* The value of a line "global_filter = ...", which may go on below it; false: there is none. */
-static bool add_own_of(struct filter *filter, const char *path)
+char *lvm_filter_value(char *text)
 {
-        static char text[CONFIGURATION_SIZE]; /* static, for its size */
         bool quoted = false;
         char *line = text;
+        char *end;
+        bool is_list;
 
-        if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
-                return false;
         for (; line != NULL; line = strchr(line, '\n')) {
                 line += strspn(line, " \t\n");
                 if (text_starts(line, "devices/"))
@@ -128,26 +143,39 @@ static bool add_own_of(struct filter *filter, const char *path)
                         break;
         }
         if (line == NULL || (line = strchr(line, '=')) == NULL)
-                return false;
+                return NULL;
         line += 1 + strspn(line + 1, " \t");
-        char *begin = line + (*line == '[');
-        char *end = begin;
-
-        for (; *end != '\0' && (quoted || (*end != ']' && *end != '\n') || (*end == '\n' && *line == '[')); end++)
+        is_list = *line == '[';
+        line += is_list;
+        for (end = line; *end != '\0' && (quoted || *end != (is_list ? ']' : '#')); end++) {
+                if (!quoted && !is_list && *end == '\n')
+                        break;
                 quoted = quoted != (*end == '"');
+        }
         *end = '\0';
-        add(filter, begin);
-        return true;
+        return line;
+}
+
+/* What cannot be read is left to lvm, which cannot read it either. */
+static bool add_own_of(struct filter *filter, const char *path)
+{
+        static char text[CONFIGURATION_SIZE]; /* static, for its size */
+        const char *value = file_read(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : lvm_filter_value(text);
+
+        if (value != NULL)
+                add(filter, value);
+        return value != NULL;
 }
 
 const char *lvm_filter(const char *volumes)
 {
         static struct filter filter; /* static, for its size */
+        struct error error;
 
         filter.length = 0;
-        add(&filter, KEY "=[\"r|/loop409[6-9]$|\",\"r|/loop4[1-9][0-9][0-9]$|\",\"r|/loop[5-9][0-9][0-9][0-9]$|\","
-                         "\"r|/loop[0-9][0-9][0-9][0-9][0-9]+$|\",");
-        reject_behind_guards(&filter);
+        add(&filter, KEY "=[");
+        reject_guards(&filter);
+        (void)loop_guard_each(reject_behind, &filter, &error); /* without sysfs there is no lvm either */
         reject_volumes(&filter, volumes);
         if (!add_own_of(&filter, "/etc/lvm/lvmlocal.conf") && !add_own_of(&filter, "/etc/lvm/lvm.conf"))
                 add(&filter, "\"a|.*|\"");
