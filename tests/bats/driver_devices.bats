@@ -35,7 +35,7 @@ make_fuse_loop() {
         truncate -s 1M "$BATS_TEST_TMPDIR/behind/$1"
         background bindfs -f -o attr_timeout=0 -o entry_timeout=0 "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"
         wait_until 10 mountpoint -q "$BATS_TEST_TMPDIR/fuse"
-        fuse_loop=$(losetup --find --show "$BATS_TEST_TMPDIR/fuse/$1")
+        fuse_loop=$(loop_over "$BATS_TEST_TMPDIR/fuse/$1")
 }
 
 end_fuse_loop() {
@@ -57,9 +57,9 @@ lives_without_record() {
         local disk
         truncate -s 16M "$BATS_TEST_TMPDIR/disk.img"
         mkfs.ext4 -qF "$BATS_TEST_TMPDIR/disk.img"
-        disk=$(losetup --find --show "$BATS_TEST_TMPDIR/disk.img")
+        disk=$(loop_over "$BATS_TEST_TMPDIR/disk.img")
         bed_loops+=("$disk")
-        make_fuse_loop other.img
+        make_fuse_loop "other-$RUN_ID.img" # another test's image of its name would be refused meanwhile
         kill -STOP "$BACKGROUND_PID"
         kubelet_attach disk type=block "source=UUID=$(signature_of "$BATS_TEST_TMPDIR/disk.img" UUID)"
         is "${DEVICES[disk]}" "$disk"
@@ -71,7 +71,7 @@ lives_without_record() {
 }
 
 @test "a loop device whose file's FUSE program has ended keeps no other volume from being attached and detached" {
-        make_fuse_loop other.img
+        make_fuse_loop "other-$RUN_ID.img"
         end_process "$BACKGROUND_PID"
         lives_without_record data
         end_fuse_loop
@@ -79,24 +79,35 @@ lives_without_record() {
 }
 
 @test "a loop device whose file's FUSE program does not answer keeps no other volume from being attached and detached" {
-        make_fuse_loop other.img
+        make_fuse_loop "other-$RUN_ID.img"
         kill -STOP "$BACKGROUND_PID"
         lives_without_record data
         end_fuse_loop
         assert_nothing_left
 }
 
-@test "an image is not attached while a loop device over a file of its name does not answer, if other programs have the image open" {
-        kubelet_attach data type=loop size=8Mi
-        kubelet_detach data
-        make_fuse_loop data.img
+@test "detach of a volume whose record is lost fails while a loop device over a file of its image's name does not answer" {
+        local name=silent-$RUN_ID
+        make_fuse_loop "$name.img"
         kill -STOP "$BACKGROUND_PID"
-        exec 7<"$(image_of data)"
-        call attach "$(spec data type=loop size=8Mi)" "$NODE"
+        call detach "$name" "$NODE"
+        assert_refused "which $fuse_loop is attached to, does not answer"
+        end_fuse_loop
+        kubelet_detach "$name"
+}
+
+@test "an image is not attached while a loop device over a file of its name does not answer, if other programs have the image open" {
+        local name=silent-$RUN_ID
+        kubelet_attach "$name" type=loop size=8Mi
+        kubelet_detach "$name"
+        make_fuse_loop "$name.img"
+        kill -STOP "$BACKGROUND_PID"
+        exec 7<"$(image_of "$name")"
+        call attach "$(spec "$name" type=loop size=8Mi)" "$NODE"
         assert_refused "which $fuse_loop is attached to, does not answer"
         exec 7<&-
-        kubelet_attach data type=loop size=8Mi
-        kubelet_detach data
+        kubelet_attach "$name" type=loop size=8Mi
+        kubelet_detach "$name"
         end_fuse_loop
         assert_nothing_left
 }
@@ -204,7 +215,7 @@ lives_without_record() {
         kubelet_detach data
         call attach "$(loop_spec other image=shared.img)" "$NODE"
         assert_refused shared.img '"data"'
-        is "$(loops_of_test)" ""
+        wait_until 5 no_loops_of_test
         assert_nothing_left
 }
 

@@ -66,6 +66,12 @@ typedef int loop_device_function(const struct loop_device *device, void *argumen
 int loop_device_each(loop_device_function *function, void *argument, struct error *error);
 
 /*
+ * loop_device_each_named() - loop_device_each() for a caller that looks for a device whose file should have this name,
+ * without a "/". Errors: also that of a device that does not answer whose file has it.
+ */
+int loop_device_each_named(const char *name, loop_device_function *function, void *argument, struct error *error);
+
+/*
  * loop_device_each_over() - loop_device_each() for a caller that only wants the devices over one file, which costs the
  * same however many the node has where the kernel tells that the file is nobody else's (file_is_open_once()); else
  * function() is called for all, as there. Errors: also that of a device that does not answer whose file has the same name.

@@ -30,10 +30,10 @@ struct list {
         struct loop_device devices[AT_ONCE]; /* of one that was not asked: its path */
         int results[AT_ONCE];                /* negative errno; positive: it could not be opened */
         unsigned count;
-        volatile int fd;         /* of the one that is asked; -EBADF */
         volatile unsigned asked; /* the one that a worker asked when it was killed */
         char silent[PATH_MAX];   /* the directory of the last file whose filesystem did not answer; or "" */
         int sought_fd;           /* of the only file that matters, or -EBADF */
+        const char *sought_name; /* of its last component, where there is no descriptor; or NULL */
 };
 
 static bool is_attached(const char *device)
@@ -71,19 +71,16 @@ static bool is_beside_silent(const struct list *list, const char *device)
 }
 
 /* Each is open only while it is asked: others detach it meanwhile. */
-static int ask_one(struct list *list, const char *path, struct loop_device *ret_device, struct error *error)
+static int ask_one(const struct list *list, const char *path, struct loop_device *ret_device, struct error *error)
 {
-        int r;
+        cleanup_close int fd = -EBADF;
 
         if (is_beside_silent(list, path))
                 return -ETIMEDOUT;
-        list->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-        if (list->fd < 0)
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
                 return errno == ENXIO ? -ENXIO : errno;
-        r = loop_device_look_at(list->fd, path, ret_device, error);
-        (void)close(list->fd); /* was only read from */
-        list->fd = -EBADF;
-        return r;
+        return loop_device_look_at(fd, path, ret_device, error);
 }
 
 static int ask(void *argument, struct error *error)
@@ -103,9 +100,6 @@ static int ask(void *argument, struct error *error)
 /* With the next worker, after the one that was killed. */
 static void give_up(struct list *list)
 {
-        if (list->fd >= 0)
-                (void)close(list->fd);
-        list->fd = -EBADF;
         list->results[list->asked] = -ETIMEDOUT;
         *read_file_path(list->devices[list->asked].path, list->silent) = '\0';
         list->asked++;
@@ -115,7 +109,7 @@ static int ask_all(struct list *list, struct error *error)
 {
         list->asked = 0;
         while (list->asked < list->count) {
-                int r = worker_run(ask, list, clock_now_ms() + PATIENCE_MS, error);
+                int r = worker_run_without_fds(ask, list, clock_now_ms() + PATIENCE_MS, error);
 
                 if (r < 0 && r != -ETIMEDOUT)
                         return r;
@@ -125,25 +119,36 @@ static int ask_all(struct list *list, struct error *error)
         return 0;
 }
 
+/* The name of the file that is sought. Gives PATH_MAX bytes, which it may lie in; NULL: none is, or it is not known. */
+static const char *sought_name(const struct list *list, char *ret_path)
+{
+        char link[64];
+        const char *slash;
+        ssize_t n;
+
+        if (list->sought_name != NULL || list->sought_fd < 0)
+                return list->sought_name;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", list->sought_fd);
+        n = readlink(link, ret_path, PATH_MAX - 1);
+        ret_path[n < 0 ? 0 : n] = '\0';
+        slash = strrchr(ret_path, '/');
+        return slash == NULL ? NULL : slash + 1;
+}
+
 /*
  * Of a device that did not answer it is unknown whether it is sought. Its file is another one if a file is sought, whose
  * filesystem has just answered its caller; but it may have begun to hang since.
  */
 static int pass_over(const struct list *list, const char *device, int reason, struct error *error)
 {
-        char sought[PATH_MAX] = "";
         char path[PATH_MAX];
-        char link[64];
+        char sought_path[PATH_MAX];
         const char *name = read_file_path(device, path);
-        const char *slash;
+        const char *sought = sought_name(list, sought_path);
 
         log_say("%s, of %s, is passed over: its file's filesystem does not answer (%s)", device, path,
                 strerror(-reason));
-        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", list->sought_fd);
-        if (list->sought_fd < 0 || readlink(link, sought, sizeof sought - 1) < 0)
-                return 0;
-        slash = strrchr(sought, '/');
-        return slash == NULL || strcmp(slash + 1, name) != 0
+        return sought == NULL || strcmp(sought, name) != 0
                        ? 0
                        : fail_because(error, -reason, "look at", device,
                                       "the filesystem of %s, which %s is attached to, does not answer", path, device);
@@ -190,9 +195,10 @@ static bool is_listed(const char *name, char *ret_path)
         return is_attached(ret_path);
 }
 
-static int each(int sought_fd, loop_device_function *function, void *argument, struct error *error)
+static int each(int sought_fd, const char *sought_name, loop_device_function *function, void *argument,
+                struct error *error)
 {
-        struct list list = { .fd = -EBADF, .sought_fd = sought_fd };
+        struct list list = { .sought_fd = sought_fd, .sought_name = sought_name };
         DIR *names = opendir("/sys/block");
         const struct dirent *entry;
         int r = 0;
@@ -211,7 +217,12 @@ static int each(int sought_fd, loop_device_function *function, void *argument, s
 
 int loop_device_each(loop_device_function *function, void *argument, struct error *error)
 {
-        return each(-EBADF, function, argument, error);
+        return each(-EBADF, NULL, function, argument, error);
+}
+
+int loop_device_each_named(const char *name, loop_device_function *function, void *argument, struct error *error)
+{
+        return each(-EBADF, name, function, argument, error);
 }
 
 int loop_device_each_over(int fd, loop_device_function *function, void *argument, struct error *error)
@@ -220,5 +231,5 @@ int loop_device_each_over(int fd, loop_device_function *function, void *argument
 
         if (r < 0)
                 return fail(error, -r, "fcntl", "image");
-        return r > 0 ? 0 : each(fd, function, argument, error);
+        return r > 0 ? 0 : each(fd, NULL, function, argument, error);
 }

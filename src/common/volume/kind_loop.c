@@ -15,6 +15,7 @@
 #include "block/device.h"
 #include "block/loop.h"
 #include "process/log.h"
+#include "provision/pool_count.h"
 #include "volume/call.h"
 #include "volume/image_policy.h"
 #include "volume/kind.h"
@@ -66,17 +67,38 @@ static void remember(struct volume_call *call, const struct loop_device *device)
         call->record.device_number = device->number;
 }
 
+/* The name of the image, of the record or of a volume of this name. Gives NAME_MAX + 1 bytes. */
+static void put_image_name(const struct volume_call *call, char *ret_name)
+{
+        const char *slash = call->recorded ? strrchr(call->record.source, '/') : NULL;
+
+        if (slash != NULL)
+                (void)text_copy(ret_name, NAME_MAX + 1, slash + 1);
+        else
+                (void)snprintf(ret_name, NAME_MAX + 1, "%.200s" POOL_IMAGE_SUFFIX, call->request->name);
+}
+
+/* By its tag, whatever image it is over. */
+static int find_tagged(struct volume_call *call, struct search *ret_search, struct error *error)
+{
+        char name[NAME_MAX + 1];
+
+        *ret_search = (struct search){ .call = call, .attached = true };
+        put_image_name(call, name);
+        return loop_device_each_named(name, match, ret_search, error);
+}
+
 /* 1: the record's device, or another with the volume's tag; 0: there is none. */
 static int look(struct volume_call *call, struct error *error)
 {
-        struct search search = { .call = call, .attached = true };
+        struct search search = {};
         int r;
 
         if (recorded_device(call, &search.found) && !search.found.ending) {
                 remember(call, &search.found);
                 return 1;
         }
-        r = loop_device_each(match, &search, error);
+        r = find_tagged(call, &search, error);
         if (r == 1)
                 remember(call, &search.found);
         return r;
@@ -301,10 +323,10 @@ static int detach_one(struct volume_call *call, const struct loop_device *device
 /* Detach every device of the volume: more than one where a record was lost. */
 static int detach_all(struct volume_call *call, struct error *error)
 {
-        struct search search = { .call = call, .attached = true };
+        struct search search;
         int r;
 
-        while ((r = loop_device_each(match, &search, error)) == 1)
+        while ((r = find_tagged(call, &search, error)) == 1)
                 if ((r = detach_one(call, &search.found, error)) < 0)
                         return r;
         return r;
