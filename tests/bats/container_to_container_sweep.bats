@@ -170,19 +170,18 @@ dies_at_each_call() {
         local rootfs snapshot=$BATS_TEST_TMPDIR/snapshot
         start_two plain plain
         rootfs=${bed_rootfs[$A]}
-        in_a sh -c 'mkdir -p /share && touch /share/of-a'
+        in_a sh -c "mkdir -p /share-$RUN_ID && touch /share-$RUN_ID/of-a"
         # the same path on the node, in the view of the process that gets the pid
-        bed_made+=(/share)
-        [[ ! -e /share ]] || skip "the node has a /share"
-        mkdir /share
+        bed_made+=("/share-$RUN_ID")
+        mkdir "/share-$RUN_ID"
         # before pidfd_open a bare number means whoever has it; the target's comes first, then the program's own, to ask for its namespaces
-        PIDS_FIRST=3 find_calls "$(c2c_request /share /data)"
+        PIDS_FIRST=3 find_calls "$(c2c_request "/share-$RUN_ID" /data)"
         stop_container "$A"
         A=@PID@
         # shellcheck disable=SC2016
         sweep_containers --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' \$PID sleep 1000000" --watch mounts "$B" -- \
                 background PID "$(tool container-init)" --base 100000 "$rootfs" ';' \
-                "${MOUNT_C2C[@]}" "$(c2c_request /share /data '"id": "mine"')" ';' \
+                "${MOUNT_C2C[@]}" "$(c2c_request "/share-$RUN_ID" /data '"id": "mine"')" ';' \
                 sh "$(taken_over "$snapshot")" ';' \
                 on-success sh "[ -e /proc/$B/root/data/of-a ]" ';' \
                 sh 'kill -KILL $PID 2>/dev/null || :' ';' \
@@ -190,5 +189,5 @@ dies_at_each_call() {
                 mounts "$B" /data 0 ';' \
                 end PID ';' \
                 same ';'
-        rmdir /share
+        rmdir "/share-$RUN_ID"
 }

@@ -63,11 +63,16 @@ has_ended() {
         (($(wc -l 2>/dev/null <"$CORE/ended" || echo 0) >= ${1:-1}))
 }
 
+# core_serves: its sockets are there, and it has given up its privileges, which comes last.
+core_serves() {
+        [[ $(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$CSI_PID/status" 2>/dev/null) == 2 ]]
+}
+
 # core_start [ARGUMENT...]: the driver, in CSI_PID.
 core_start() {
         "$CORE/bin/csi-driver" --endpoint "$CSI_SOCKET" --node n1 "$@" >"$CORE/out" 2>"$CORE/err" 3>&- &
         CSI_PID=$!
-        wait_until 10 test -S "$CSI_SOCKET"
+        wait_until 10 core_serves
         [[ " $* " != *" --registry "* ]] || wait_until 10 test -S "$CSI_REGISTRATION"
 }
 

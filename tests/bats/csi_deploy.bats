@@ -17,8 +17,10 @@ setup() {
 }
 
 teardown() {
-        bed_teardown
+        local failed=0
+        bed_teardown || failed=1
         [[ -z ${NODE:-} ]] || rm -rf "$NODE"
+        return "$failed"
 }
 
 # ---- manifests
@@ -275,6 +277,10 @@ calls_are_more() { # than that
         (($(wc -l <"$BATS_TEST_TMPDIR/calls") > $1))
 }
 
+driver_is_not() { # PID
+        [[ $(<"$PIDFILE") != "$1" ]]
+}
+
 @test "no call fails while the driver is upgraded again and again" {
         /usr/bin/python3 -c 'import grpc' 2>/dev/null || skip "no python3-grpcio"
         local round before second=$BATS_TEST_TMPDIR/second pids=()
@@ -293,6 +299,7 @@ calls_are_more() { # than that
                         install_there "$FLEXGRAFT_BIN"
                 fi
                 wait_until 20 process_is_gone "${pids[-1]}"
+                wait_until 20 driver_is_not "${pids[-1]}"
                 wait_until 20 calls_are_more $((before + 5))
         done
         is "$(sort "$BATS_TEST_TMPDIR/calls" | uniq -c | grep -vc ' ok$' || :)" 0 "kinds of failure, of $(wc -l <"$BATS_TEST_TMPDIR/calls") calls" || {

@@ -79,7 +79,8 @@ bounded() {
         wait_until 20 has_begun 12 # the others wait before those that are asked for next
         "$WIRE" "$CSI_SOCKET" many /csi.v1.Controller/ControllerGetVolume 100 different >"$CORE/many.2" &
         waiting+=("$!")
-        wait_until 20 grep -q "192 calls are under way" "$CORE/err"
+        eight_are_refused() { (($(grep -c "192 calls are under way" "$CORE/err") == 8)); }
+        wait_until 20 eight_are_refused
         for i in 1 2 3 4; do
                 "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume "0a02773${i}12062f746573743${i}" >"$CORE/node.$i" &
                 waiting+=("$!")

@@ -67,7 +67,7 @@ csi_connect() {
 
 csi_hang_up() {
         exec {CSI_IN}>&- {CSI_OUT}<&-
-        kill "${CSI_PROCESS_PID:-0}" 2>/dev/null || :
+        [[ -z ${CSI_PROCESS_PID:-} ]] || kill "$CSI_PROCESS_PID" 2>/dev/null || : # bash forgets it when it has ended
         CSI_IN='' CSI_OUT=''
 }
 

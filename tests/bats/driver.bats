@@ -182,7 +182,7 @@ teardown() {
         call unmountdevice "$dir"
         assert_reply '{"status": "Success"}'
         call detach data "$NODE"
-        assert_reply '{"status": "Success"}'
+        assert_detached
         call isattached "$json_text" "$NODE"
         assert_reply '{"status": "Success", "attached": false}'
         rmdir "$pod" "$dir" 2>/dev/null || :

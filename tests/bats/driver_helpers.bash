@@ -196,6 +196,15 @@ assert_reply() {
         is "$(jq -Sc . <<<"$json")" "$(jq -Sc . <<<"$1")" reply
 }
 
+# assert_detached: Success and nothing else, unless another process just looks at the device: then it says so.
+assert_detached() {
+        if [[ $(json_field .message) == *"still in use"* ]]; then
+                succeeded
+        else
+                assert_reply '{"status": "Success"}'
+        fi
+}
+
 # assert_refused [TEXT...]: a Failure, whose message has an id and each TEXT in it (letters of any case).
 assert_refused() {
         local message='' text
@@ -313,6 +322,16 @@ second_pod() {
 # a_life_later NAME [KEY=VALUE...]: the volume was a pod's of the namespace default, was detached, and is attached and staged again.
 a_life_later() {
         lifecycle_up "$@" && lifecycle_down "$1" && kubelet_attach "$@" && kubelet_stage "$1"
+}
+
+# is_of_one_namespace NAME [KEY=VALUE...]: what volume-create has made is of the namespace whose pod is first, also a life later.
+is_of_one_namespace() {
+        a_life_later "$@"
+        second_pod "$1" other "${@:2}"
+        assert_refused "namespace default" "namespace other" "$STATE_DIR/provisioned/$1.json"
+        is "$(node_mounts_at "$(pod_dir "$1" pod-2)")" 0
+        second_pod "$1" default "${@:2}"
+        succeeded
 }
 
 # kubelet_unpublish NAME [POD]: unmount, and kubelet's own rmdir if the directory is still there.

@@ -108,12 +108,11 @@ lifecycle_down_of() {
         attached_loop data
         local image=$POOL/elsewhere.img
         call detach data "$NODE"
-        assert_reply '{"status": "Success"}'
+        assert_detached
         kubelet_attach other type=loop size=8Mi image=elsewhere.img
         is "$(loop_of "$image")" "${DEVICES[other]}"
         call detach other "$NODE"
-        assert_reply '{"status": "Success"}'
-        [[ -z $(loop_of "$image") ]]
+        assert_detached
         assert_nothing_left
 }
 

@@ -19,7 +19,7 @@ teardown() {
 refuses_attach() {
         call attach "$(loop_spec data)" "$NODE"
         assert_refused "$@" || return 1
-        is "$(loops_of_test)" "" "loop devices"
+        wait_until 5 no_loops_of_test
 }
 
 # ---- records
@@ -154,7 +154,7 @@ torn_records() {
                 rm -f "$STATE_DIR"/volumes/data.json*
         done
         is "$(<"$BATS_TEST_TMPDIR/victim")" '{}'
-        is "$(loops_of_test)" ""
+        wait_until 5 no_loops_of_test
         attached_loop data
         kubelet_detach data
         assert_nothing_left
@@ -346,7 +346,7 @@ torn_records() {
         umount "$STATE_DIR"
         take_down data
         is "$(volume_records)" ""
-        is "$(loops_of_test)" ""
+        wait_until 5 no_loops_of_test
         umount "$STATE_DIR"
         assert_nothing_left
 }
@@ -363,7 +363,7 @@ torn_records() {
         dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
         kubelet_detach data
         is "$(volume_records)" ""
-        is "$(loops_of_test)" ""
+        wait_until 5 no_loops_of_test
         umount "$STATE_DIR"
 }
 

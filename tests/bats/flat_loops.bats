@@ -119,7 +119,7 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 print("ready", flush=True)
 signal.sigwait([signal.SIGIO])
-time.sleep(0.01)
+pass
 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 signal.pause()' "$IMAGE"
         "$@" || return 1

@@ -189,7 +189,7 @@ fails_in_time() {
         node_snapshot
         fails_in_time "$(bind_request /tmp/fuse/data '"timeoutSeconds": 2')"
         fails_in_time "$(bind_request /tmp/fuse '"timeoutSeconds": 2')"
-        assert_no_helper_processes
+        wait_until 5 assert_no_helper_processes
         assert_node_unchanged
 }
 

@@ -95,7 +95,7 @@ make_hold() {
 
 release_holder() {
         echo >"$CONTAINER_ROOTFS/hold"
-        wait_until 10 no_holder
+        wait_until 10 no_holder && wait_until 10 process_is_gone "$HOLDER"
 }
 
 no_holder() {
@@ -140,7 +140,7 @@ snapshot() {
         on_data
         local i
         # shellcheck disable=SC2016
-        background in_container sh -c 'n=0; touch /reading; while [ -e /reading ]; do read -r line </data/marker && case $line in db | other) ;; *) false ;; esac || echo "$n: $line" >>/bare; n=$((n + 1)); [ $((n % 100)) != 0 ] || echo "$n" >/rounds; done; echo "$n" >/rounds'
+        background in_container sh -c 'n=0; touch /reading; while [ -e /reading ]; do read -r line </data/marker && case $line in db | other) ;; *) false ;; esac || echo "$n: $line" >>/bare; n=$((n + 1)); [ $((n % 100)) != 0 ] || echo "$n" >/rounds; done; echo "$n" >/rounds; touch /read'
         wait_until 10 test -e "$CONTAINER_ROOTFS/reading"
         for i in 1 2 3 4 5 6 7 8; do
                 switch other /data
@@ -148,7 +148,7 @@ snapshot() {
         done
         wait_until 30 has_read 500
         rm "$CONTAINER_ROOTFS/reading"
-        wait_until 20 test -s "$CONTAINER_ROOTFS/rounds"
+        wait_until 20 test -e "$CONTAINER_ROOTFS/read"
         is "$(head -n 3 "$CONTAINER_ROOTFS/bare" 2>/dev/null)" "" "what the reader missed"
         remove_mount /data
         assert_success

@@ -419,7 +419,7 @@ uses_of() {
 }
 
 @test "two containers get a volume at once, and one gets it while the other's is removed" {
-        local round pids=()
+        local round removing pids=()
         made db
         start_container plain
         pids+=("$CONTAINER_PID")
@@ -434,12 +434,14 @@ uses_of() {
                 is "$(loops_of_test | wc -l)" 1
                 use_container "${pids[0]}"
                 background "$(program mount-remove)" "$(remove_request /data)" >/dev/null
+                removing=$BACKGROUND_PID
                 use_container "${pids[1]}"
                 remove_mount /data
                 assert_success
                 background "$(program mount-volume)" "{\"container\": ${pids[0]}, \"volume\": \"db\", \"target\": \"/again\"}" >/dev/null
                 use_container "${pids[0]}"
                 wait "$BACKGROUND_PID"
+                wait "$removing"
                 in_container sh -c "echo $round >/again/file"
                 remove_mount /again
                 assert_success

@@ -25,8 +25,8 @@ remove_mount() { # TARGET
 
 # is_away NAME: nothing on the node is left of a volume's being used.
 is_away() {
-        is "$(loops_of_test)" ""
-        is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" ""
+        wait_until 5 no_loops_of_test >/dev/null || is "$(loops_of_test)" "" || return 1
+        is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" "" || return 1
         is "$(compgen -G "$STATE_DIR/volumes/$1*.json" || :)" ""
 }
 
@@ -36,7 +36,9 @@ stage_of() { # NAME
 
 # waits_for_volume [COUNT]: whether so many calls wait for the locks of volumes.
 waits_for_volume() {
-        (($(grep -c -- "-> OFDLCK .*:$(stat -c %i "$STATE_DIR/volumes/.lock") " /proc/locks) >= ${1:-1}))
+        local device inode
+        read -r device inode < <(stat -c '%Hd:%Ld %i' "$STATE_DIR/volumes/.lock")
+        (($(grep -c -- "-> OFDLCK .* $(printf '%02x:%02x' "${device%:*}" "${device#*:}"):$inode " /proc/locks) >= ${1:-1}))
 }
 
 # long_unused NAME: as if volume-reconcile had seen an hour ago that nothing uses the volume.

@@ -19,9 +19,13 @@ teardown() {
         driver_teardown
 }
 
+is_let_go() { # NAME
+        ! is_loop_of_test "${DEVICES[$1]}"
+}
+
 # attach_again NAME [KEY=VALUE...]: a loop volume with a size, attached and detached.
 attach_again() {
-        kubelet_attach "$1" type=loop size=8Mi "${@:2}" && kubelet_detach "$1"
+        kubelet_attach "$1" type=loop size=8Mi "${@:2}" && kubelet_detach "$1" && wait_until 5 is_let_go "$1"
 }
 
 # refuses_attach TEXT... -- [KEY=VALUE...]: attach of the loop volume "data" fails, and the message has each TEXT.
@@ -103,7 +107,7 @@ at_pause() {
         is "$status $AT_REACHED" "0 1"
         existed true
         assert_no_volume
-        is "$(loops_of_driver)" ""
+        wait_until 5 no_loops_of_driver
 }
 
 @test "volume-delete does not wait for ever for a process that has the volume's device open" {
@@ -154,7 +158,7 @@ at_pause() {
         [[ -s $POOL/data.img ]]
         stop_container
         kubelet_detach data
-        is "$(loops_of_driver)" ""
+        wait_until 5 no_loops_of_driver
 }
 
 @test "volume-delete refuses a volume that a container has whose recorded process has ended, but not all others" {
@@ -171,7 +175,7 @@ at_pause() {
         [[ -s $POOL/data.img ]]
         stop_container
         kubelet_detach data
-        is "$(loops_of_driver)" ""
+        wait_until 5 no_loops_of_driver
 }
 
 @test "two names never share the image that the driver made for one of them" {

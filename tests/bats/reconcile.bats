@@ -163,7 +163,7 @@ node_of_ours() {
 @test "unused loop devices with the numbers of raw devices go, which a killed call left" {
         local number=$((900000 + $(number_of_run 40000))) image=$BATS_TEST_TMPDIR/image
         truncate -s 1M "$image"
-        losetup "/dev/loop$number" "$image"
+        wait_until 10 losetup "/dev/loop$number" "$image"
         reconcile
         [[ -e /sys/block/loop$number ]] # one that is used stays
         losetup --detach "/dev/loop$number"

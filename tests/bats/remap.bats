@@ -445,7 +445,7 @@ teardown() {
                 sleep 0.3
                 in_container touch /ext4/meanwhile
                 is "$(cat "$BATS_TEST_TMPDIR"/{waiter,killed})" '' "$kind: what those say that wait"
-                kill -KILL "$killed"
+                kill -KILL "$(pgrep -P "$killed")" # nsenter waits for it
                 wait_until 5 process_is_gone "$killed"
                 end_process "$BACKGROUND_PID"
                 wait_until 5 process_is_gone "$waiter"

@@ -253,7 +253,7 @@ capability_names() {
         grep -E '^Vm(RSS|HWM)' "/proc/$daemon/status"
         not_hung in_container /bin/fs-calls append /ext4/other x 100
         not_hung in_container ls /ext4
-        kill -KILL "$waiters"
+        kill -KILL "$(pgrep -P "$waiters")" # nsenter waits for it
         wait_until 20 process_is_gone "$waiters"
         end_process "$BACKGROUND_PID"
         wait_until 20 is_free_on_the_node ofd "$BATS_TEST_TMPDIR/ext4/file"

@@ -205,7 +205,8 @@ teardown() {
         # shellcheck disable=SC2046
         kill -KILL $(remap_processes)
         wait_until 5 no_remap_processes
-        is "$(in_container /bin/fs-calls open /ext4/file r || :)" ENOTCONN
+        is_dead() { [[ $(in_container /bin/fs-calls open /ext4/file r || :) == ENOTCONN ]]; }
+        wait_until 5 is_dead
         helper mount-list '{}'
         assert_success
         assert_field '.mounts[0].remap.running' false

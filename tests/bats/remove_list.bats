@@ -628,7 +628,7 @@ bad_record() {
         start_container plain # its process id is higher
         helper mount-bind "$(bind_request /data)"
         assert_success
-        helper mount-list '{"timeoutSeconds": 4}'
+        helper mount-list '{"timeoutSeconds": 24}'
         assert_success
         assert_field '[.mounts[] | .state] | join(" ")' "unknown unknown unknown unknown unknown unknown present"
 }

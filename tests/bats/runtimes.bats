@@ -19,12 +19,12 @@ setup() {
 }
 
 teardown() {
-        local directory
+        local directory failed=0
         OCI_ROOT=${OCI_ROOT:-}
         for directory in "${LXC_DIRS[@]}"; do
                 lxc-stop --kill --lxcpath "$directory" --name web >/dev/null 2>&1 3>&- || :
         done
-        bed_teardown
+        bed_teardown || failed=1
         for directory in "${GROUPS_MADE[@]}"; do
                 case $directory in
                 *"$RUN_ID"*) [[ ! -e $directory ]] || wait_until 5 rmdir "$directory" || : ;;
@@ -32,6 +32,7 @@ teardown() {
                 esac
         done
         rm -rf "${DIRECTORIES_MADE[@]}"
+        return "$failed"
 }
 
 mount_into() {
