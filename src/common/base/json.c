@@ -197,6 +197,11 @@ int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *erro
         return r;
 }
 
+const char *json_member_text(const json_t *object, const char *key)
+{
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
 json_t *json_strings(const char *const *texts)
 {
         json_t *list = json_array();

@@ -28,6 +28,9 @@ int json_text_parse(const char *text, size_t length, json_t **ret_value, struct 
 /* json_text_parse_stdin() - the same for standard input, which may have at most maximum bytes (whole MiB). */
 int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error);
 
+/* json_member_text() - a member of an object that is a string, borrowed; "": there is none, or no object. */
+const char *json_member_text(const json_t *object, const char *key);
+
 /* json_strings() - an array of these texts; NULL ends the list. The caller owns it; NULL: no memory. */
 json_t *json_strings(const char *const *texts);
 

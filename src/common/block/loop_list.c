@@ -14,14 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "block/loop.h"
 #include "block/loop_guard.h"
+#include "process/ask.h"
 #include "process/log.h"
-#include "process/worker.h"
 
 #define AT_ONCE 16       /* devices that one worker asks */
 #define PATIENCE_MS 2000 /* with one worker */
@@ -30,10 +29,10 @@ struct list {
         struct loop_device devices[AT_ONCE]; /* of one that was not asked: its path */
         int results[AT_ONCE];                /* negative errno; positive: it could not be opened */
         unsigned count;
-        volatile unsigned asked; /* the one that a worker asked when it was killed */
         char silent[PATH_MAX];   /* the directory of the last file whose filesystem did not answer; or "" */
         int sought_fd;           /* of the only file that matters, or -EBADF */
         const char *sought_name; /* of its last component, where there is no descriptor; or NULL */
+        struct error error;      /* other than that one did not answer */
 };
 
 static bool is_attached(const char *device)
@@ -83,40 +82,42 @@ static int ask_one(const struct list *list, const char *path, struct loop_device
         return loop_device_look_at(fd, path, ret_device, error);
 }
 
-static int ask(void *argument, struct error *error)
+static void ask_device(struct ask *ask, size_t index)
 {
-        struct list *list = argument;
+        struct list *list = ask->argument;
+        struct loop_device *device = &list->devices[index];
+        char path[sizeof device->path];
+        struct error ignored;
 
-        for (; list->asked < list->count; list->asked++) {
-                struct loop_device *device = &list->devices[list->asked];
-                char path[sizeof device->path];
-
-                (void)text_copy(path, sizeof path, device->path);
-                list->results[list->asked] = ask_one(list, path, device, error);
-        }
-        return 0;
+        (void)text_copy(path, sizeof path, device->path);
+        list->results[index] = ask_one(list, path, device, &ignored);
 }
 
-/* With the next worker, after the one that was killed. */
-static void give_up(struct list *list)
+static void give_up(struct ask *ask, size_t index, const struct error *error)
 {
-        list->results[list->asked] = -ETIMEDOUT;
-        *read_file_path(list->devices[list->asked].path, list->silent) = '\0';
-        list->asked++;
+        struct list *list = ask->argument;
+
+        if (error->errnum != ETIMEDOUT)
+                list->error = *error; /* there is no worker */
+        list->results[index] = -ETIMEDOUT;
+        *read_file_path(list->devices[index].path, list->silent) = '\0';
 }
 
-static int ask_all(struct list *list, struct error *error)
+static int ask_devices(struct list *list, struct error *error)
 {
-        list->asked = 0;
-        while (list->asked < list->count) {
-                int r = worker_run_without_fds(ask, list, clock_now_ms() + PATIENCE_MS, error);
+        struct ask ask = { .count = list->count,
+                           .argument = list,
+                           .one = ask_device,
+                           .give_up = give_up,
+                           .share_ms = PATIENCE_MS,
+                           .deadline_ms = INT64_MAX,
+                           .without_fds = true };
 
-                if (r < 0 && r != -ETIMEDOUT)
-                        return r;
-                if (list->asked < list->count)
-                        give_up(list);
-        }
-        return 0;
+        (void)ask_all(&ask);
+        if (list->error.errnum == 0)
+                return 0;
+        *error = list->error;
+        return error_negative(error->errnum);
 }
 
 /* The name of the file that is sought. Gives PATH_MAX bytes, which it may lie in; NULL: none is, or it is not known. */
@@ -175,7 +176,7 @@ static int tell(const struct list *list, loop_device_function *function, void *a
 
 static int ask_and_tell(struct list *list, loop_device_function *function, void *argument, struct error *error)
 {
-        int r = ask_all(list, error);
+        int r = ask_devices(list, error);
 
         if (r == 0)
                 r = tell(list, function, argument, error);

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "mount/in_container.h"
 #include "mount/options.h"
+#include "process/ask.h"
 #include "process/proc.h"
-#include "process/worker.h"
 #include "state/config.h"
 #include "state/named_container.h"
 #include "state/record_flat.h"
@@ -22,21 +23,17 @@
 #define SHARE 4
 #define SHARE_LEAST_MS 50
 
-/* What a worker asks the kernel: of one entry after the other, which are in the order of their containers. */
+/* What the kernel is asked: of one entry after the other, which are in the order of their containers. */
 struct questions {
         struct listing *listing;
-        size_t next; /* the entry that it is at */
         const char *boot_id;
-        int64_t until_ms; /* with the next entry another worker begins: each has at least half of the share */
-};
-
-/* The container that the worker asks; of an entry's record. */
-struct asked {
-        struct mount_record *record; /* of an entry of this container */
-        bool any;                    /* there is one yet */
+        /* the container that is asked */
+        struct mount_record record; /* of an entry of this container */
+        bool any;                   /* there is one yet */
         struct container container;
         int r; /* of mount_record_reach() */
         struct error error;
+        const struct listing_entry *hung; /* the last one that did */
 };
 
 static void unpack(const struct listing_entry *entry, struct mount_record *ret_record)
@@ -51,16 +48,15 @@ static bool is_of_same(const struct mount_record *one, const struct mount_record
                strcmp(one->container_id, other->container_id) == 0;
 }
 
-static void reach(struct asked *asked, const struct listing_entry *entry, const struct mount_record *record,
-                  const char *boot_id)
+static void reach(struct questions *questions, const struct listing_entry *entry, const struct mount_record *record)
 {
-        if (asked->any && is_of_same(asked->record, record))
+        if (questions->any && is_of_same(&questions->record, record))
                 return;
-        container_release(&asked->container);
-        asked->container = (struct container)CONTAINER_NONE;
-        unpack(entry, asked->record);
-        asked->any = true;
-        asked->r = mount_record_reach(record, boot_id, &asked->container, &asked->error);
+        container_release(&questions->container);
+        questions->container = (struct container)CONTAINER_NONE;
+        unpack(entry, &questions->record);
+        questions->any = true;
+        questions->r = mount_record_reach(record, questions->boot_id, &questions->container, &questions->error);
 }
 
 static void put_problem(struct listing_entry *entry, const struct error *error)
@@ -69,23 +65,25 @@ static void put_problem(struct listing_entry *entry, const struct error *error)
 }
 
 /* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
-static void ask(struct asked *asked, struct listing_entry *entry, const char *boot_id)
+static void ask_entry(struct ask *ask, size_t index)
 {
         static struct mount_record record; /* static, for its size */
+        struct questions *questions = ask->argument;
+        struct listing_entry *entry = &questions->listing->entries[index];
         struct error error;
         struct statfs fs;
         int r;
 
         unpack(entry, &record);
-        reach(asked, entry, &record, boot_id);
-        if (asked->r == -ESRCH)
+        reach(questions, entry, &record);
+        if (questions->r == -ESRCH)
                 return;
-        if (asked->r < 0) {
-                put_problem(entry, &asked->error);
+        if (questions->r < 0) {
+                put_problem(entry, &questions->error);
                 return;
         }
-        r = in_container_find_statfs(&asked->container, record.mount_point, &record.identity, &entry->placement, &fs,
-                                     &error);
+        r = in_container_find_statfs(&questions->container, record.mount_point, &record.identity, &entry->placement,
+                                     &fs, &error);
         if (r < 0)
                 put_problem(entry, &error);
         if (r < 0 || entry->placement != PLACEMENT_PRESENT)
@@ -93,21 +91,6 @@ static void ask(struct asked *asked, struct listing_entry *entry, const char *bo
         entry->known = true;
         entry->flags = (unsigned long)fs.f_flags;
         fs_usage_of(&fs, &entry->usage);
-}
-
-static int ask_kernel(void *argument, struct error *error)
-{
-        static struct mount_record record; /* static, for its size */
-        struct questions *questions = argument;
-        struct listing *listing = questions->listing;
-        struct asked asked = { .record = &record, .container = CONTAINER_NONE };
-
-        (void)error;
-        do
-                ask(&asked, &listing->entries[questions->next], questions->boot_id);
-        while (++questions->next < listing->count && clock_now_ms() < questions->until_ms);
-        container_release(&asked.container);
-        return 0;
 }
 
 static bool are_of_same(const struct listing_entry *one, const struct listing_entry *other)
@@ -120,33 +103,40 @@ static bool are_of_same(const struct listing_entry *one, const struct listing_en
 }
 
 /*
- * A worker for as many as answer in time: one that hangs loses only its own answer, and the next worker goes on after
- * it; a second one of the same container loses those of all that follow there. Each has half of the time of the one
- * before, so that some is left for the last.
+ * One that hangs loses only its own answer; a second one of the same container those of all that follow there. Each has half
+ * of the time of the one before, so that some is left for the last.
  */
-static void ask_all(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+static void give_up(struct ask *ask, size_t index, const struct error *error)
 {
-        struct questions questions = { .listing = listing, .boot_id = boot_id };
-        const struct listing_entry *hung = NULL; /* the last one that did */
+        struct questions *questions = ask->argument;
+        struct listing_entry *entries = questions->listing->entries;
+        const bool again = questions->hung != NULL && are_of_same(questions->hung, &entries[index]);
 
-        while (questions.next < listing->count) {
-                int64_t now_ms = clock_now_ms();
-                int64_t end_ms = now_ms + share_ms;
-                struct error error = {};
+        questions->hung = &entries[index];
+        questions->container = (struct container)CONTAINER_NONE; /* the worker was at work on it */
+        questions->any = false;
+        put_problem(&entries[index], error);
+        while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
+                put_problem(&entries[++ask->next], error);
+        ask->share_ms = ask->share_ms > SHARE_LEAST_MS * 2 ? ask->share_ms / 2 : SHARE_LEAST_MS;
+}
 
-                questions.until_ms = now_ms + share_ms / 2;
-                if (worker_run(ask_kernel, &questions, end_ms < deadline_ms ? end_ms : deadline_ms, &error) == 0 ||
-                    questions.next >= listing->count)
-                        continue;
-                bool again = hung != NULL && are_of_same(hung, &listing->entries[questions.next]);
+static void ask_kernel(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+{
+        static struct questions questions; /* static, for its size */
+        struct ask ask = { .count = listing->count,
+                           .argument = &questions,
+                           .one = ask_entry,
+                           .give_up = give_up,
+                           .share_ms = share_ms,
+                           .deadline_ms = deadline_ms };
+        struct error late;
 
-                hung = &listing->entries[questions.next];
-                do
-                        put_problem(&listing->entries[questions.next++], &error);
-                while (again && questions.next < listing->count &&
-                       are_of_same(hung, &listing->entries[questions.next]));
-                share_ms = share_ms > SHARE_LEAST_MS * 2 ? share_ms / 2 : SHARE_LEAST_MS;
-        }
+        questions = (struct questions){ .listing = listing, .boot_id = boot_id, .container = CONTAINER_NONE };
+        (void)fail_because(&late, ETIMEDOUT, "wait", "mounts", "there was no time to look at it");
+        for (size_t i = ask_all(&ask); i < listing->count; i++)
+                put_problem(&listing->entries[i], &late);
+        container_release(&questions.container);
 }
 
 static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
@@ -231,15 +221,15 @@ static int add_wish(struct collection *collection, const struct wish_record *wis
         const json_t *request = json_object_get(wish, "request");
         const char *source = json_string_value(json_object_get(request, "volume"))
                                      ?: json_string_value(json_object_get(request, "source"))
-                                     ?: wish_entry_text(request, "type");
-        const char *called = wish_entry_text(wish, "called");
+                                     ?: json_member_text(request, "type");
+        const char *called = json_member_text(wish, "called");
         int r;
 
         record = (struct mount_record){};
-        (void)text_copy(record.id, sizeof record.id, wish_entry_text(wish, "id"));
-        (void)text_copy(record.type, sizeof record.type, wish_entry_text(request, "type"));
+        (void)text_copy(record.id, sizeof record.id, json_member_text(wish, "id"));
+        (void)text_copy(record.type, sizeof record.type, json_member_text(request, "type"));
         (void)text_copy(record.source, sizeof record.source, source);
-        (void)text_copy(record.target, sizeof record.target, wish_entry_text(wish, "target"));
+        (void)text_copy(record.target, sizeof record.target, json_member_text(wish, "target"));
         (void)text_copy(record.container_id, sizeof record.container_id,
                         called[0] != '\0' ? called : wished->container);
         (void)text_copy(record.wanted, sizeof record.wanted, key);
@@ -279,7 +269,7 @@ static int add_wishes(void *read, const char *file, void *argument, struct error
         }
         wish_key(wished->container, key);
         json_array_foreach (wished->mounts, i, wish) {
-                struct listing_entry *entry = find_mount(collection->listing, key, wish_entry_text(wish, "target"));
+                struct listing_entry *entry = find_mount(collection->listing, key, json_member_text(wish, "target"));
 
                 if (entry != NULL)
                         entry->wanted = true;
@@ -353,7 +343,7 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         if (r < 0)
                 return r;
         sort(ret_listing);
-        ask_all(ret_listing, boot_id, deadline_ms, share_ms);
+        ask_kernel(ret_listing, boot_id, deadline_ms, share_ms);
         r = compare_wishes(&collection, state_dir, error);
         sort(ret_listing);
         return r;

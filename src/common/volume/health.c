@@ -16,6 +16,7 @@
 #include "base/reply.h"
 #include "block/device.h"
 #include "mount/fs_usage.h"
+#include "process/ask.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "provision/schema.h"
@@ -41,7 +42,6 @@ struct patient {
 struct patients {
         struct patient *items;
         size_t count;
-        size_t next; /* the one that the worker looks at */
         struct config config;
         char boot_id[PROC_BOOT_ID_SIZE];
 };
@@ -179,32 +179,32 @@ static void look(const struct patients *patients, struct patient *patient)
                      "a restore of it was interrupted; repeat that, or run volume-reconcile");
 }
 
-static int look_at_some(void *argument, struct error *error)
+static void look_at(struct ask *ask, size_t index)
 {
-        struct patients *patients = argument;
-        int64_t until_ms = clock_now_ms() + SHARE_MS / 2;
+        struct patients *patients = ask->argument;
 
-        (void)error;
-        do
-                look(patients, &patients->items[patients->next]);
-        while (++patients->next < patients->count && clock_now_ms() < until_ms);
-        return 0;
+        look(patients, &patients->items[index]);
 }
 
-/* A worker for as many as answer in time; one that hangs is killed. */
+static void give_up(struct ask *ask, size_t index, const struct error *error)
+{
+        struct patients *patients = ask->argument;
+
+        (void)error;
+        find(&patients->items[index], HEALTH_UNKNOWN, "it does not answer");
+}
+
 static void look_at_all(struct patients *patients)
 {
-        const int64_t deadline_ms = clock_now_ms() + TIME_MS;
+        struct ask ask = { .count = patients->count,
+                           .argument = patients,
+                           .one = look_at,
+                           .give_up = give_up,
+                           .share_ms = SHARE_MS,
+                           .deadline_ms = clock_now_ms() + TIME_MS };
 
-        while (patients->next < patients->count && clock_now_ms() < deadline_ms) {
-                struct error ignored;
-
-                if (worker_run(look_at_some, patients, clock_now_ms() + SHARE_MS, &ignored) < 0 &&
-                    patients->next < patients->count)
-                        find(&patients->items[patients->next++], HEALTH_UNKNOWN, "it does not answer");
-        }
-        for (; patients->next < patients->count; patients->next++)
-                find(&patients->items[patients->next], HEALTH_UNKNOWN, "there was no time to ask it");
+        for (size_t i = ask_all(&ask); i < patients->count; i++)
+                find(&patients->items[i], HEALTH_UNKNOWN, "there was no time to ask it");
 }
 
 static void add(json_t *volume, const struct patient *patient)

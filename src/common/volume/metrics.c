@@ -8,10 +8,11 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/metrics_text.h"
 #include "base/reply.h"
 #include "mount/fs_usage.h"
-#include "process/worker.h"
+#include "process/ask.h"
 #include "state/call_counts.h"
 #include "state/config.h"
 #include "state/volume_record.h"
@@ -42,8 +43,6 @@ struct places {
         size_t volumes; /* of the driver */
         size_t broken;  /* records */
         char boot_id[PROC_BOOT_ID_SIZE];
-        size_t next;             /* the one that the worker asks */
-        int64_t until_ms;        /* with the next one another worker begins */
         uint64_t lost[LOST_MAX]; /* devices of filesystems that did not answer */
         size_t lost_count;
 };
@@ -91,8 +90,10 @@ static bool is_lost(const struct places *places, const struct place *place)
         return false;
 }
 
-static void ask(const struct places *places, struct place *place)
+static void ask_place(struct ask *ask, size_t index)
 {
+        const struct places *places = ask->argument;
+        struct place *place = &((struct places *)ask->argument)->items[index];
         cleanup_close int fd = -EBADF;
         struct mount_seen seen;
         struct statfs fs;
@@ -112,54 +113,40 @@ static void ask(const struct places *places, struct place *place)
         place->state = PLACE_PRESENT;
 }
 
-static int ask_some(void *argument, struct error *error)
+/* What else is on the filesystem of one that did not answer is not asked. */
+static void lose(struct ask *ask, size_t index, const struct error *error)
 {
-        struct places *places = argument;
+        struct places *places = ask->argument;
 
         (void)error;
-        do
-                ask(places, &places->items[places->next]);
-        while (++places->next < places->count && clock_now_ms() < places->until_ms);
-        return 0;
+        if (places->lost_count < LOST_MAX)
+                places->lost[places->lost_count++] = places->items[index].identity.device;
 }
 
-/*
- * A worker for as many as answer in time. One that hangs is killed, and what else is on that filesystem is not asked.
- */
-static void ask_all(struct places *places)
+static void ask_places(struct places *places)
 {
-        int64_t deadline_ms = clock_now_ms() + TIME_MS;
+        struct ask ask = { .count = places->count,
+                           .argument = places,
+                           .one = ask_place,
+                           .give_up = lose,
+                           .share_ms = SHARE_MS,
+                           .deadline_ms = clock_now_ms() + TIME_MS };
 
-        while (places->next < places->count && clock_now_ms() < deadline_ms) {
-                struct error error = {};
-
-                places->until_ms = clock_now_ms() + SHARE_MS / 2;
-                if (worker_run(ask_some, places, clock_now_ms() + SHARE_MS, &error) < 0 &&
-                    places->next < places->count) {
-                        if (places->lost_count < LOST_MAX)
-                                places->lost[places->lost_count++] = places->items[places->next].identity.device;
-                        places->next++;
-                }
-        }
+        (void)ask_all(&ask);
 }
 
 /* ---- as metrics */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-        return json_string_value(json_object_get(object, key)) ?: "";
-}
-
 static void put_volume(struct metrics_text *text, const char *metric, const json_t *volume)
 {
         metrics_sample(text, metric);
-        metrics_label(text, "volume", text_of(volume, "name"));
-        metrics_label(text, "pool", text_of(volume, "pool"));
+        metrics_label(text, "volume", json_member_text(volume, "name"));
+        metrics_label(text, "pool", json_member_text(volume, "pool"));
 }
 
 static const char *state_of(const json_t *volume)
 {
-        return json_object_get(volume, "missing") != NULL ? "missing" : text_of(volume, "state");
+        return json_object_get(volume, "missing") != NULL ? "missing" : json_member_text(volume, "state");
 }
 
 /* The volumes of pools. */
@@ -342,7 +329,7 @@ int volume_metrics_say(const json_t *reply, struct error *error)
                 return r;
         if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &places, error)) < 0)
                 return r;
-        ask_all(&places);
+        ask_places(&places);
         put_volumes(&text, json_object_get(reply, "volumes"));
         put_places(&text, &places);
         put_calls(&text, config.state_dir);
