@@ -49,8 +49,6 @@ bool controller_failed(struct call *call, const struct outcome *outcome);
 
 /* ---- controller_reply.c: what the volume tools say of a volume, as CSI's messages */
 
-/* The string of a member; "": there is none. Borrowed. */
-const char *reply_text(const json_t *object, const char *key);
 int64_t reply_bytes(const json_t *object, const char *key);
 
 /* controller_find() - in a reply of volume-list, the volume (or the snapshot) of an id; NULL: there is none. Borrowed. */

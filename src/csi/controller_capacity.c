@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "capability.h"
 
 static const Csi__V1__GetCapacityRequest *request_of(const struct call *call)
@@ -32,13 +33,14 @@ static void answer(struct call *call, int64_t available_bytes, int64_t maximum_b
 
 static bool is_directory(const json_t *pool)
 {
-        return strcmp(reply_text(pool, "type"), "directory") == 0 || strcmp(reply_text(pool, "type"), "nfs") == 0;
+        return strcmp(json_member_text(pool, "type"), "directory") == 0 ||
+               strcmp(json_member_text(pool, "type"), "nfs") == 0;
 }
 
 /* Whether volumes of a pool can be used as the request wants them. */
 static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
 {
-        bool shared = strcmp(reply_text(pool, "type"), "nfs") == 0;
+        bool shared = strcmp(json_member_text(pool, "type"), "nfs") == 0;
 
         for (size_t i = 0; i < request->n_volume_capabilities; i++) {
                 const Csi__V1__VolumeCapability *capability = request->volume_capabilities[i];
@@ -97,7 +99,7 @@ static void measured(struct call *call, const struct outcome *outcome)
                 if (profile == NULL)
                         add(&sum, pool);
                 json_array_foreach (json_object_get(pool, "profiles"), j, entry)
-                        if (profile != NULL && strcmp(reply_text(entry, "profile"), profile) == 0)
+                        if (profile != NULL && strcmp(json_member_text(entry, "profile"), profile) == 0)
                                 add(&sum, entry);
         }
         answer(call, sum.unknown ? INT64_MAX : sum.available_bytes, sum.unknown ? -1 : sum.largest_bytes);

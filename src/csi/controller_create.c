@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "capability.h"
 #include "names.h"
 #include "share.h"
@@ -164,11 +165,11 @@ static const char *difference(const Csi__V1__CreateVolumeRequest *request, const
 
         if (id != NULL)
                 csi_id_name(id, source);
-        if (reply_text(volume, "snapshotOf")[0] != '\0')
+        if (json_member_text(volume, "snapshotOf")[0] != '\0')
                 return "something else has the name: a snapshot";
-        if (strcmp(reply_text(volume, "copyOf"), source) != 0)
+        if (strcmp(json_member_text(volume, "copyOf"), source) != 0)
                 return "a volume of this name exists, with another content source";
-        if (strcmp(reply_text(volume, "targetType"), is_block(request) ? "block" : "mount") != 0)
+        if (strcmp(json_member_text(volume, "targetType"), is_block(request) ? "block" : "mount") != 0)
                 return "a volume of this name exists, of another access type";
         if (request->capacity_range != NULL && request->capacity_range->limit_bytes != 0 &&
             reply_bytes(volume, "size") > request->capacity_range->limit_bytes)
@@ -234,7 +235,7 @@ static void source_listed(struct call *call, const struct outcome *outcome)
         if (source == NULL)
                 call_fail(call, GRPC_NOT_FOUND, "there is no %s \"%.128s\" on this node",
                           source_is_snapshot(request) ? "snapshot" : "volume", id);
-        else if ((strcmp(reply_text(source, "targetType"), "block") == 0) != is_block(request))
+        else if ((strcmp(json_member_text(source, "targetType"), "block") == 0) != is_block(request))
                 call_fail(call, GRPC_INVALID_ARGUMENT, "its content source \"%.128s\" is %s", id,
                           is_block(request) ? "no block volume" : "a block volume");
         else

@@ -4,19 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "names.h"
 #include "share.h"
 
 #define PAGE_MAX 4096                        /* entries */
 #define PAGE_BYTES ((size_t)3 * 1024 * 1024) /* clients take messages of 4 MiB; one entry is far below the rest */
 #define ENTRY_FRAME 8                        /* its field's number and length, at most */
-
-const char *reply_text(const json_t *object, const char *key)
-{
-        const char *text = json_string_value(json_object_get(object, key));
-
-        return text != NULL ? text : "";
-}
 
 int64_t reply_bytes(const json_t *object, const char *key)
 {
@@ -41,8 +35,8 @@ const json_t *controller_find(const struct outcome *outcome, const char *id, boo
 
         csi_id_name(id, name);
         json_array_foreach (json_object_get(outcome->reply, "volumes"), i, volume)
-                if (strcmp(reply_text(volume, "name"), name) == 0)
-                        return (reply_text(volume, "snapshotOf")[0] != '\0') == snapshot &&
+                if (strcmp(json_member_text(volume, "name"), name) == 0)
+                        return (json_member_text(volume, "snapshotOf")[0] != '\0') == snapshot &&
                                                (!shared || is_on_share(volume, &share))
                                        ? volume
                                        : NULL;
@@ -51,7 +45,7 @@ const json_t *controller_find(const struct outcome *outcome, const char *id, boo
 
 bool controller_is_shared(const json_t *volume)
 {
-        return strcmp(reply_text(volume, "type"), "nfs") == 0;
+        return strcmp(json_member_text(volume, "type"), "nfs") == 0;
 }
 
 /* ---- where it is */
@@ -121,10 +115,10 @@ static void add_context(struct call *call, Csi__V1__Volume *volume, const char *
  */
 static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *volume)
 {
-        const char *path = reply_text(reply, "path");
+        const char *path = json_member_text(reply, "path");
         const char *colon = strstr(path, ":/");
-        size_t directory = strlen(reply_text(reply, "id"));
-        const char *mode = reply_text(json_object_get(reply, "parameters"), "mountPermissions");
+        size_t directory = strlen(json_member_text(reply, "id"));
+        const char *mode = json_member_text(json_object_get(reply, "parameters"), "mountPermissions");
         char *share;
 
         if (colon == NULL || strlen(colon) < directory + 2)
@@ -137,7 +131,7 @@ static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *v
         if (strlen(share) > 1)
                 share[strlen(share) - 1] = '\0'; /* the slash between them */
         add_context(call, volume, "share", share);
-        add_context(call, volume, "subDir", reply_text(reply, "id"));
+        add_context(call, volume, "subDir", json_member_text(reply, "id"));
         if (mode[0] != '\0')
                 add_context(call, volume, "mountPermissions", mode);
 }
@@ -148,7 +142,7 @@ static char *id_of(struct call *call, const json_t *reply)
         char id[CSI_SHARE_ID_SIZE];
 
         if (!csi_share_of(reply, &share))
-                return csi_text(call, reply_text(reply, "name"));
+                return csi_text(call, json_member_text(reply, "name"));
         csi_share_id(&share, id);
         return csi_text(call, id);
 }
@@ -161,7 +155,7 @@ Csi__V1__Volume *controller_volume(struct call *call, const json_t *reply)
         volume->volume_id = id_of(call, reply);
         volume->capacity_bytes = reply_bytes(reply, "size");
         volume->volume_context = call_memory(call, 8 * sizeof(void *));
-        add_context(call, volume, "type", reply_text(reply, "type"));
+        add_context(call, volume, "type", json_member_text(reply, "type"));
         if (controller_is_shared(reply))
                 put_share(call, reply, volume);
         if (!controller_is_shared(reply))
@@ -172,8 +166,8 @@ Csi__V1__Volume *controller_volume(struct call *call, const json_t *reply)
 Csi__V1__VolumeCondition *controller_condition(struct call *call, const json_t *volume)
 {
         Csi__V1__VolumeCondition *condition = call_memory(call, sizeof *condition);
-        const char *health = reply_text(volume, "health");
-        const char *problem = reply_text(volume, "problem");
+        const char *health = json_member_text(volume, "health");
+        const char *problem = json_member_text(volume, "problem");
 
         csi__v1__volume_condition__init(condition);
         condition->abnormal = strcmp(health, "ok") != 0;
@@ -189,11 +183,11 @@ Csi__V1__Snapshot *controller_snapshot(struct call *call, const json_t *reply)
         csi__v1__timestamp__init(taken);
         taken->seconds = reply_bytes(reply, "taken");
         csi__v1__snapshot__init(snapshot);
-        snapshot->snapshot_id = csi_text(call, reply_text(reply, "name"));
-        snapshot->source_volume_id = csi_text(call, reply_text(reply, "snapshotOf"));
+        snapshot->snapshot_id = csi_text(call, json_member_text(reply, "name"));
+        snapshot->source_volume_id = csi_text(call, json_member_text(reply, "snapshotOf"));
         snapshot->size_bytes = reply_bytes(reply, "size");
         snapshot->creation_time = taken;
-        snapshot->ready_to_use = strcmp(reply_text(reply, "state"), "created") == 0;
+        snapshot->ready_to_use = strcmp(json_member_text(reply, "state"), "created") == 0;
         return snapshot;
 }
 
@@ -243,7 +237,7 @@ bool controller_fill(struct call *call, const struct outcome *outcome, int32_t m
         *ret_next_token = call_memory(call, CSI_TOKEN_SIZE);
         entries = call_memory(call, (json_array_size(volumes) + 1) * sizeof *entries);
         json_array_foreach (volumes, i, volume) {
-                const char *name = reply_text(volume, "name");
+                const char *name = json_member_text(volume, "name");
                 ProtobufCMessage *made;
 
                 if (strcmp(name, page.after) <= 0 || (made = entry(call, call_request(call), volume)) == NULL)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "names.h"
 #include "share.h"
@@ -116,8 +117,8 @@ void controller_delete_snapshot(struct call *call)
 
 static bool is_asked_for(const Csi__V1__ListSnapshotsRequest *request, const json_t *snapshot)
 {
-        const char *const filters[][2] = { { request->source_volume_id, reply_text(snapshot, "snapshotOf") },
-                                           { request->snapshot_id, reply_text(snapshot, "name") } };
+        const char *const filters[][2] = { { request->source_volume_id, json_member_text(snapshot, "snapshotOf") },
+                                           { request->snapshot_id, json_member_text(snapshot, "name") } };
         char name[CSI_VOLUME_NAME_SIZE];
 
         for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
@@ -127,7 +128,8 @@ static bool is_asked_for(const Csi__V1__ListSnapshotsRequest *request, const jso
                 if (strcmp(name, filters[i][1]) != 0)
                         return false;
         }
-        return reply_text(snapshot, "snapshotOf")[0] != '\0' && strcmp(reply_text(snapshot, "state"), "created") == 0;
+        return json_member_text(snapshot, "snapshotOf")[0] != '\0' &&
+               strcmp(json_member_text(snapshot, "state"), "created") == 0;
 }
 
 static ProtobufCMessage *snapshot_entry(struct call *call, const ProtobufCMessage *request, const json_t *snapshot)
@@ -171,7 +173,7 @@ static void snapshot_got(struct call *call, const struct outcome *outcome)
         if (controller_failed(call, outcome))
                 return;
         snapshot = controller_find(outcome, request->snapshot_id, /* snapshot= */ true);
-        if (snapshot == NULL || strcmp(reply_text(snapshot, "state"), "created") != 0) {
+        if (snapshot == NULL || strcmp(json_member_text(snapshot, "state"), "created") != 0) {
                 call_fail(call, GRPC_NOT_FOUND, "there is no snapshot \"%.128s\" on this node", request->snapshot_id);
                 return;
         }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "capability.h"
 #include "names.h"
 #include "share.h"
@@ -116,9 +117,9 @@ void controller_delete_volume(struct call *call)
 /* Why a volume cannot be used so; NULL: it can. */
 static const char *mismatch(const json_t *volume, const Csi__V1__VolumeCapability *capability)
 {
-        bool block = strcmp(reply_text(volume, "targetType"), "block") == 0;
+        bool block = strcmp(json_member_text(volume, "targetType"), "block") == 0;
         const char *fs_type = csi_capability_fs_type(capability);
-        const char *has = reply_text(volume, "fsType");
+        const char *has = json_member_text(volume, "fsType");
         const char *why = csi_capability_impossible(capability, controller_is_shared(volume));
 
         if (why != NULL)
@@ -175,7 +176,8 @@ void controller_validate(struct call *call)
 /* What nobody was told of yet is no volume. */
 static bool is_listed(const json_t *volume)
 {
-        return reply_text(volume, "snapshotOf")[0] == '\0' && strcmp(reply_text(volume, "state"), "creating") != 0;
+        return json_member_text(volume, "snapshotOf")[0] == '\0' &&
+               strcmp(json_member_text(volume, "state"), "creating") != 0;
 }
 
 static ProtobufCMessage *volume_entry(struct call *call, const ProtobufCMessage *request, const json_t *volume)

@@ -148,7 +148,7 @@ json_t *node_options(const struct node_use *use, const char **ret_problem)
         }
         add_pod(use, options);
         add_capability(use, options);
-        if (node_is_inline(use) && !text_among(json_string_value(json_object_get(options, "type")) ?: "", plain_types))
+        if (node_is_inline(use) && !text_among(json_member_text(options, "type"), plain_types))
                 set(options, "ephemeral", "true");
         if (problem != NULL || options == NULL) {
                 json_decref(options);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "capability.h"
 #include "controller.h"
 #include "node.h"
@@ -27,7 +28,7 @@ static void publish_undone(struct call *call, const struct outcome *outcome)
 static void look_answered(struct call *call, const struct outcome *outcome)
 {
         static const Csi__V1__NodePublishVolumeResponse response = CSI__V1__NODE_PUBLISH_VOLUME_RESPONSE__INIT;
-        const char *health = reply_text(json_object_get(outcome->reply, "mounted"), "health");
+        const char *health = json_member_text(json_object_get(outcome->reply, "mounted"), "health");
 
         if (node_done(outcome) && strcmp(health, "unknown") != 0)
                 call_answer(call, &response.base); /* it is there: an earlier call has published it for this pod */

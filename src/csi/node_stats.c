@@ -46,7 +46,7 @@ static void answer_stats(struct call *call, const json_t *mounted)
         Csi__V1__VolumeCondition condition = CSI__V1__VOLUME_CONDITION__INIT;
         Csi__V1__VolumeUsage usages[2];
         Csi__V1__VolumeUsage *list[2] = { &usages[0], &usages[1] };
-        const char *health = reply_text(mounted, "health");
+        const char *health = json_member_text(mounted, "health");
         int64_t inodes = reply_bytes(mounted, "inodes");
 
         response.usage = list;
@@ -57,7 +57,8 @@ static void answer_stats(struct call *call, const json_t *mounted)
                 fill(&usages[response.n_usage++], CSI__V1__VOLUME_USAGE__UNIT__INODES, inodes,
                      inodes - reply_bytes(mounted, "inodesFree"), reply_bytes(mounted, "inodesFree"));
         condition.abnormal = strcmp(health, "ok") != 0;
-        condition.message = csi_text(call, condition.abnormal ? reply_text(mounted, "problem") : "the volume is well");
+        condition.message =
+                csi_text(call, condition.abnormal ? json_member_text(mounted, "problem") : "the volume is well");
         response.volume_condition = &condition;
         call_answer(call, &response.base);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 /* The rows of a report: {"report":[{KIND:[...]}]}. */
@@ -12,14 +13,9 @@ static const json_t *rows_of(const json_t *report, const char *kind)
         return json_object_get(json_array_get(json_object_get(report, "report"), 0), kind);
 }
 
-static const char *text_of(const json_t *row, const char *field)
-{
-        return json_string_value(json_object_get(row, field)) ?: "";
-}
-
 static uint64_t number_of(const json_t *row, const char *field)
 {
-        return strtoull(text_of(row, field), NULL, 10);
+        return strtoull(json_member_text(row, field), NULL, 10);
 }
 
 static bool is_ours(const char *tags)
@@ -56,13 +52,13 @@ bool lvm_report_group(const json_t *report, struct lvm_group *ret_group)
         *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
                                          .free_bytes = number_of(row, "vg_free"),
                                          .extent_bytes = number_of(row, "vg_extent_size"),
-                                         .ours = is_ours(text_of(row, "vg_tags")) };
+                                         .ours = is_ours(json_member_text(row, "vg_tags")) };
         return row != NULL;
 }
 
 void lvm_report_disk_group(const json_t *report, char *ret_group)
 {
-        (void)text_copy(ret_group, LVM_NAME_MAX, text_of(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
+        (void)text_copy(ret_group, LVM_NAME_MAX, json_member_text(json_array_get(rows_of(report, "pv"), 0), "vg_name"));
 }
 
 int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count)
@@ -78,27 +74,28 @@ int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count)
 
 static void take_row(const json_t *row, struct lvm_volume *ret_volume)
 {
-        const char *role = text_of(row, "lv_role");
+        const char *role = json_member_text(row, "lv_role");
 
-        *ret_volume = (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
-                                           .ours = is_ours(text_of(row, "lv_tags")),
-                                           .active = strcmp(text_of(row, "lv_active"), "active") == 0,
-                                           .open = strcmp(text_of(row, "lv_device_open"), "open") == 0,
-                                           .public = strstr(role, "public") != NULL,
-                                           .has_snapshots = strstr(role, "thickorigin") != NULL,
-                                           .is_snapshot = strstr(role, "thicksnapshot") != NULL,
-                                           .invalid = text_starts(text_of(row, "lv_snapshot_invalid"), "snapshot"),
-                                           .origin_bytes = number_of(row, "origin_size"),
-                                           .stripes = (unsigned)number_of(row, "stripes"),
-                                           .data_stripes = (unsigned)number_of(row, "data_stripes"),
-                                           .copies = (unsigned)number_of(row, "data_copies"),
-                                           .zeroes = strcmp(text_of(row, "zero"), "zero") == 0 };
-        (void)text_copy(ret_volume->name, sizeof ret_volume->name, text_of(row, "lv_name"));
-        (void)text_copy(ret_volume->origin, sizeof ret_volume->origin, text_of(row, "origin"));
-        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, text_of(row, "lv_uuid"));
-        (void)text_copy(ret_volume->type, sizeof ret_volume->type, text_of(row, "segtype"));
-        (void)text_copy(ret_volume->modules, sizeof ret_volume->modules, text_of(row, "lv_modules"));
-        (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, text_of(row, "pool_lv"));
+        *ret_volume =
+                (struct lvm_volume){ .size_bytes = number_of(row, "lv_size"),
+                                     .ours = is_ours(json_member_text(row, "lv_tags")),
+                                     .active = strcmp(json_member_text(row, "lv_active"), "active") == 0,
+                                     .open = strcmp(json_member_text(row, "lv_device_open"), "open") == 0,
+                                     .public = strstr(role, "public") != NULL,
+                                     .has_snapshots = strstr(role, "thickorigin") != NULL,
+                                     .is_snapshot = strstr(role, "thicksnapshot") != NULL,
+                                     .invalid = text_starts(json_member_text(row, "lv_snapshot_invalid"), "snapshot"),
+                                     .origin_bytes = number_of(row, "origin_size"),
+                                     .stripes = (unsigned)number_of(row, "stripes"),
+                                     .data_stripes = (unsigned)number_of(row, "data_stripes"),
+                                     .copies = (unsigned)number_of(row, "data_copies"),
+                                     .zeroes = strcmp(json_member_text(row, "zero"), "zero") == 0 };
+        (void)text_copy(ret_volume->name, sizeof ret_volume->name, json_member_text(row, "lv_name"));
+        (void)text_copy(ret_volume->origin, sizeof ret_volume->origin, json_member_text(row, "origin"));
+        (void)text_copy(ret_volume->uuid, sizeof ret_volume->uuid, json_member_text(row, "lv_uuid"));
+        (void)text_copy(ret_volume->type, sizeof ret_volume->type, json_member_text(row, "segtype"));
+        (void)text_copy(ret_volume->modules, sizeof ret_volume->modules, json_member_text(row, "lv_modules"));
+        (void)text_copy(ret_volume->thin_pool, sizeof ret_volume->thin_pool, json_member_text(row, "pool_lv"));
 }
 
 int lvm_report_each(const json_t *report, lvm_function *function, void *argument, struct error *error)
@@ -111,9 +108,9 @@ int lvm_report_each(const json_t *report, lvm_function *function, void *argument
                 struct lvm_volume volume;
                 int r;
 
-                if (strcmp(text_of(row, "lv_name"), last) == 0)
+                if (strcmp(json_member_text(row, "lv_name"), last) == 0)
                         continue; /* a volume has a row for each of its segments, all with its whole size */
-                last = text_of(row, "lv_name");
+                last = json_member_text(row, "lv_name");
                 take_row(row, &volume);
                 if ((r = function(&volume, argument, error)) != 0)
                         return r;

@@ -51,11 +51,6 @@ static uint64_t number_of(const json_t *object, const char *key)
         return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-        return json_string_value(json_object_get(object, key)) ?: "";
-}
-
 /* ret_report owns ret_region. */
 static int find(const char *name, json_t **ret_report, const json_t **ret_region, struct error *error)
 {
@@ -68,7 +63,7 @@ static int find(const char *name, json_t **ret_report, const json_t **ret_region
         if (r < 0)
                 return r;
         json_array_foreach (json_object_get(*ret_report, "regions"), i, region)
-                if (strcmp(text_of(region, key), name) == 0) {
+                if (strcmp(json_member_text(region, key), name) == 0) {
                         *ret_region = region;
                         return 0;
                 }
@@ -88,7 +83,8 @@ static int take_region(const json_t *found, const char *name, struct pmem_region
                                             .available_bytes = number_of(found, "available"),
                                             .largest_bytes = number_of(found, "largest"),
                                             .align_bytes = number_of(found, "align") };
-        (void)text_copy(ret_region->identity, sizeof ret_region->identity, text_of(found, "identity")); /* shorter */
+        (void)text_copy(ret_region->identity, sizeof ret_region->identity,
+                        json_member_text(found, "identity")); /* shorter */
         json_array_foreach (json_object_get(found, "extents"), i, extent)
                 if (ret_region->extents_count < PMEM_EXTENTS_MAX)
                         ret_region->extents[ret_region->extents_count++] = (uint64_t)json_integer_value(extent);
@@ -111,11 +107,12 @@ int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function 
                 struct pmem_namespace namespace = { .size_bytes = number_of(item, "size") };
 
                 /* a name that is cut is not one of flexgraft's */
-                (void)text_copy(namespace.device_name, sizeof namespace.device_name, text_of(item, "namespace"));
-                (void)text_copy(namespace.name, sizeof namespace.name, text_of(item, "name"));
-                (void)text_copy(namespace.mode, sizeof namespace.mode, text_of(item, "mode"));
-                (void)text_copy(namespace.uuid, sizeof namespace.uuid, text_of(item, "uuid"));
-                (void)text_copy(namespace.device, sizeof namespace.device, text_of(item, "device"));
+                (void)text_copy(namespace.device_name, sizeof namespace.device_name,
+                                json_member_text(item, "namespace"));
+                (void)text_copy(namespace.name, sizeof namespace.name, json_member_text(item, "name"));
+                (void)text_copy(namespace.mode, sizeof namespace.mode, json_member_text(item, "mode"));
+                (void)text_copy(namespace.uuid, sizeof namespace.uuid, json_member_text(item, "uuid"));
+                (void)text_copy(namespace.device, sizeof namespace.device, json_member_text(item, "device"));
                 if ((r = function(&namespace, argument, error)) != 0)
                         return r;
         }

@@ -113,8 +113,8 @@ struct search {
 static void take_note(struct removal *removal, const char *identity, const json_t *entry)
 {
         (void)text_copy(removal->wanted_in, sizeof removal->wanted_in, identity);
-        (void)text_copy(removal->wanted_at, sizeof removal->wanted_at, wish_entry_text(entry, "target"));
-        (void)text_copy(removal->wanted_id, sizeof removal->wanted_id, wish_entry_text(entry, "id"));
+        (void)text_copy(removal->wanted_at, sizeof removal->wanted_at, json_member_text(entry, "target"));
+        (void)text_copy(removal->wanted_id, sizeof removal->wanted_id, json_member_text(entry, "id"));
 }
 
 /* By id, or by target in a container that is called so. */
@@ -123,10 +123,10 @@ static bool is_meant(const struct search *search, const struct wish_record *want
         const struct request *request = search->removal->request;
 
         if (request->id != NULL)
-                return strcmp(wish_entry_text(entry, "id"), request->id) == 0;
-        return strcmp(wish_entry_text(entry, "target"), request->target) == 0 &&
+                return strcmp(json_member_text(entry, "id"), request->id) == 0;
+        return strcmp(json_member_text(entry, "target"), request->target) == 0 &&
                (container_identity_called(wanted->container, search->name) ||
-                strcmp(wish_entry_text(entry, "called"), search->name) == 0);
+                strcmp(json_member_text(entry, "called"), search->name) == 0);
 }
 
 static int look_in(void *record, const char *file, void *argument, struct error *error)
@@ -214,7 +214,7 @@ static int find_in_container(struct removal *removal, struct state *state, struc
         if (r == 0 &&
             (removal->container.identity[0] == '\0' || strcmp(wanted.container, removal->container.identity) == 0))
                 json_array_foreach (wanted.mounts, i, entry)
-                        if (strcmp(wish_entry_text(entry, "target"), target) == 0)
+                        if (strcmp(json_member_text(entry, "target"), target) == 0)
                                 take_note(removal, wanted.container, entry);
         if (removal->reachable || removal->wanted_in[0] == '\0')
                 return r;
@@ -276,7 +276,7 @@ int want_add(struct request *request, const struct wish_record *wanted, const st
                 entry->container = *known;
                 entry->has_container = true;
                 entry->wanted = true;
-                entry->wanted_source = wish_entry_text(json_array_get(wanted->mounts, i - first), "source");
+                entry->wanted_source = json_member_text(json_array_get(wanted->mounts, i - first), "source");
                 entry->persist = false; /* as it is: nothing is written down again */
         }
         return r;

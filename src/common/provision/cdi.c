@@ -100,8 +100,7 @@ static int read_caller(const struct config *config, int dir_fd, struct caller *r
                                 "hooks"),
                 0);
         ret_caller->environment = json_incref(json_object_get(hook, "env"));
-        if (!text_copy(ret_caller->path, sizeof ret_caller->path,
-                       json_string_value(json_object_get(hook, "path")) ?: "") ||
+        if (!text_copy(ret_caller->path, sizeof ret_caller->path, json_member_text(hook, "path")) ||
             ret_caller->path[0] != '/')
                 return fail_because(error, EBADMSG, OPERATION, STORAGE, "it has no hook; run mount-hook --cdi again");
         return json_equal(json_array_get(ret_caller->environment, 0), own);

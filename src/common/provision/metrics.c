@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision/metrics.h"
 
+#include "base/json.h"
 #include "base/metrics_text.h"
 
 /* A number that each pool's object has under a key, if it has no problem. */
@@ -21,11 +22,6 @@ static const struct pool_number {
 };
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
-static const char *text_of(const json_t *object, const char *key)
-{
-        return json_string_value(json_object_get(object, key)) ?: "";
-}
-
 static void put_number(struct metrics_text *text, const struct pool_number *number, const json_t *pool,
                        const json_t *profile)
 {
@@ -34,11 +30,11 @@ static void put_number(struct metrics_text *text, const struct pool_number *numb
         if (value == NULL)
                 return; /* it has a problem */
         metrics_sample(text, number->metric);
-        metrics_label(text, "pool", text_of(pool, "name"));
+        metrics_label(text, "pool", json_member_text(pool, "name"));
         if (profile != NULL)
-                metrics_label(text, "profile", text_of(profile, "profile"));
+                metrics_label(text, "profile", json_member_text(profile, "profile"));
         else
-                metrics_label(text, "type", text_of(pool, "type"));
+                metrics_label(text, "type", json_member_text(pool, "type"));
         metrics_value(text, (uint64_t)json_integer_value(value));
 }
 
@@ -77,7 +73,7 @@ static void put_problems(struct metrics_text *text, const json_t *reply)
         metrics_family(text, "flexgraft_pool_problem", "gauge", "Whether a pool cannot be used.");
         json_array_foreach (json_object_get(reply, "pools"), i, pool) {
                 metrics_sample(text, "flexgraft_pool_problem");
-                metrics_label(text, "pool", text_of(pool, "name"));
+                metrics_label(text, "pool", json_member_text(pool, "name"));
                 metrics_value(text, json_object_get(pool, "problem") != NULL);
         }
         metrics_gauge(text, "flexgraft_profiles_rejected", "Whether the file of profiles was rejected.",

@@ -72,7 +72,7 @@ int pool_identity_recall(const struct config *config, const char *pool_name, con
                 return r == -ENOENT ? 0 : r;
         known_value = json_string_value(json_object_get(object, key));
         if (known_value != NULL && strcmp(known_value, value) == 0)
-                (void)text_copy(ret_id, PROVISION_IDENTITY_MAX, json_string_value(json_object_get(object, "id")) ?: "");
+                (void)text_copy(ret_id, PROVISION_IDENTITY_MAX, json_member_text(object, "id"));
         return 0;
 }
 

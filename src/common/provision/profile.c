@@ -30,7 +30,7 @@ const char *profile_fs_type(const json_t *profile)
 {
         const json_t *mount = json_object_get(capabilities_of(profile), "mount");
 
-        return json_string_value(json_object_get(mount, "fs_type")) ?: "";
+        return json_member_text(mount, "fs_type");
 }
 
 const json_t *profile_mount_flags(const json_t *profile)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define FILE_SIZE (WISH_KEY_SIZE + sizeof RECORD_SUFFIX)
@@ -19,13 +20,6 @@ static const struct record_field fields[] = {
         {},
 };
 
-const char *wish_entry_text(const json_t *entry, const char *key)
-{
-        const char *text = json_string_value(json_object_get(entry, key));
-
-        return text != NULL ? text : "";
-}
-
 static bool is_sound(const void *read_record)
 {
         const struct wish_record *record = read_record;
@@ -33,7 +27,7 @@ static bool is_sound(const void *read_record)
         size_t i;
 
         json_array_foreach (record->mounts, i, entry)
-                if (wish_entry_text(entry, "target")[0] != '/' || wish_entry_text(entry, "id")[0] == '\0' ||
+                if (json_member_text(entry, "target")[0] != '/' || json_member_text(entry, "id")[0] == '\0' ||
                     !json_is_object(json_object_get(entry, "request")))
                         return false;
         return record->container[0] != '\0';
@@ -126,7 +120,7 @@ static size_t find_target(const json_t *mounts, const char *target)
         size_t i;
 
         json_array_foreach (mounts, i, entry)
-                if (strcmp(wish_entry_text(entry, "target"), target) == 0)
+                if (strcmp(json_member_text(entry, "target"), target) == 0)
                         return i;
         return json_array_size(mounts);
 }

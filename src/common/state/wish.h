@@ -40,8 +40,6 @@ void wish_id(const char *identity, const char *target, char ret_id[WISH_ID_SIZE]
  */
 json_t *wish_entry(const char *id, const char *called, const char *target, const char *source, const json_t *request);
 
-const char *wish_entry_text(const json_t *entry, const char *key); /* a member; "" none */
-
 /* wish_open() - as state_open(). */
 int wish_open(const char *state_dir, bool create, struct state *ret_state, struct error *error);
 
