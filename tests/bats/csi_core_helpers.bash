@@ -11,7 +11,7 @@ VOLUME_V=0a0176 # a request whose field 1 is "v"
 # core_setup: directories, and programs that answer at once.
 core_setup() {
         needs csi-driver
-        /usr/bin/python3 -c 'import grpc' 2>/dev/null || skip "no python3-grpcio"
+        has_python_modules grpc || skip "no python3-grpcio"
         # a socket's path has at most 107 bytes, wherever the tests run
         CORE=$(mktemp -d /tmp/csi.XXXXXX) && chmod 0755 "$CORE"
         export CORE FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
@@ -38,7 +38,7 @@ make_program() {
 #!/bin/sh
 echo "$1 \$*" >>"$CORE/began"
 cat >>"$CORE/input"
-while [ ! -e "$CORE/go" ]; do sleep 0.02; done
+[ ! -p "$CORE/gate" ] || read -r _ 2>/dev/null <"$CORE/gate"
 cat "$CORE/$1.reply"
 echo "$1" >>"$CORE/ended"
 exit ${3:-0}
@@ -46,12 +46,18 @@ END
         chmod 0755 "$CORE/bin/$1"
 }
 
-let_go() {
-        : >"$CORE/go"
+# hold: programs that are begun from now on wait, until let_go. Who has the FIFO open for reading by then is at its end when its only writer is
+# gone; who comes later finds none.
+hold() {
+        [[ -p $CORE/gate ]] || mkfifo "$CORE/gate"
 }
 
-hold() {
-        rm -f "$CORE/go"
+let_go() {
+        local writer
+        [[ -p $CORE/gate ]] || return 0
+        exec {writer}<>"$CORE/gate"
+        rm "$CORE/gate"
+        exec {writer}>&-
 }
 
 # has_begun [COUNT], has_ended [COUNT]: programs, since the test began.

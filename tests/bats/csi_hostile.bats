@@ -73,7 +73,7 @@ bounded() {
         make_program unmount '{"status": "Success"}'
         mv "$CORE/bin/unmount" "$CORE/bin/verbs"
         hold
-        local i waiting=()
+        local waiting=()
         "$WIRE" "$CSI_SOCKET" many "$DELETE" 100 different >"$CORE/many.1" &
         waiting+=("$!")
         wait_until 20 has_begun 12 # the others wait before those that are asked for next
@@ -81,10 +81,8 @@ bounded() {
         waiting+=("$!")
         eight_are_refused() { (($(grep -c "192 calls are under way" "$CORE/err") == 8)); }
         wait_until 20 eight_are_refused
-        for i in 1 2 3 4; do
-                "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume "0a02773${i}12062f746573743${i}" >"$CORE/node.$i" &
-                waiting+=("$!")
-        done
+        "$WIRE" "$CSI_SOCKET" each /csi.v1.Node/NodeUnpublishVolume 0a02773{1..4}12062f7465737431 >"$CORE/node" &
+        waiting+=("$!")
         wait_until 20 has_begun 20
         is "$(grep -c '^unmount' "$CORE/began")" 4 "programs of the node"
         is "$(grep -c '^volume-delete' "$CORE/began")" 12 "programs that delete"
@@ -92,7 +90,7 @@ bounded() {
         let_go
         wait "${waiting[@]}"
         is "$(cat "$CORE"/many.* | grep -c '^UNAVAILABLE 192 calls are under way')" 8 "calls that were refused"
-        is "$(cat "$CORE"/node.*)" $'OK\nOK\nOK\nOK'
+        is "$(cat "$CORE/node")" $'OK\nOK\nOK\nOK'
         bounded 65536
 }
 
@@ -100,21 +98,21 @@ bounded() {
         make_program unmount '{"status": "Success"}'
         mv "$CORE/bin/unmount" "$CORE/bin/verbs"
         hold
-        local i id waiting=()
+        local i id slow=() waiting=()
         for i in {100..126}; do
                 id=csi-$(printf '%064d' "$i")
                 ((i < 120)) || id="192.0.2.1#exports#$i##"
-                id=$(printf %s "$id" | od -An -v -tx1 | tr -d ' \n')
-                "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume "0a$(printf %02x $((${#id} / 2)))${id}12062f7465737431" >"$CORE/slow.$i" &
-                waiting+=("$!")
+                slow+=("$(printf '0a%02x%s12062f7465737431' "${#id}" "$(printf %s "$id" | od -An -v -tx1 | tr -d ' \n')")")
         done
+        "$WIRE" "$CSI_SOCKET" each /csi.v1.Node/NodeUnpublishVolume "${slow[@]}" >"$CORE/slow" &
+        waiting+=("$!")
         wait_until 20 has_begun 24
         "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume 0a02773112062f7465737431 >"$CORE/other" &
         waiting+=("$!")
         wait_until 20 has_begun 25
         let_go
         wait "${waiting[@]}"
-        is "$(cat "$CORE"/slow.* "$CORE/other" | sort -u)" OK
+        is "$(sort "$CORE/slow" "$CORE/other" | uniq -c | tr -s ' ')" " 28 OK"
         bounded 65536
 }
 

@@ -28,7 +28,7 @@ csi_end() {
 # csi_setup: a driver, in CSI_PID, at CSI_SOCKET; skips without the client's library.
 csi_setup() {
         needs csi-driver
-        /usr/bin/python3 -c 'import grpc, grpc_tools' 2>/dev/null || skip "no python3-grpcio and python3-grpc-tools"
+        has_python_modules grpc grpc_tools || skip "no python3-grpcio and python3-grpc-tools"
         CSI_SOCKET=$BATS_TEST_TMPDIR/csi.sock CSI_PID='' CSI_IN='' CSI_OUT='' CSI_CLIENT_OPTIONS=()
         export CSI_DESCRIPTORS=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/csi.descriptors
         csi_start
@@ -44,7 +44,10 @@ csi_start() {
 
 # csi_listens: it has bound its socket, and listens.
 csi_listens() {
-        awk -v path="$CSI_SOCKET" '$8 == path && $4 == "00010000" { found = 1 } END { exit !found }' /proc/net/unix
+        local sockets
+        mapfile -t sockets </proc/net/unix
+        printf -v sockets '%s\n' "${sockets[@]}"
+        [[ $sockets =~ " 00010000 "[^$'\n']*" $CSI_SOCKET"$'\n' ]]
 }
 
 csi_teardown() {

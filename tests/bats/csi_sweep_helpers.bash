@@ -120,7 +120,7 @@ driver_traced() {
                 --node "$NODE_ID" ${CSI_REGISTRY:+--registry "$CSI_REGISTRY"} >"$BATS_TEST_TMPDIR/csi.out" 2>"$BATS_TEST_TMPDIR/csi.err" 3>&- &
         CSI_PID=$! TRACER_PID=$CSI_PID
         until csi_listens || ! kill -0 "$CSI_PID" 2>/dev/null; do
-                sleep 0.005
+                sleep 0.02
         done
 }
 

@@ -104,6 +104,14 @@ tool() {
         echo "$FLEXGRAFT_TOOLS/$1"
 }
 
+# has_python_modules NAME...: Debian's, which take long to load.
+has_python_modules() {
+        local name
+        for name; do
+                [[ -d /usr/lib/python3/dist-packages/$name ]] || return
+        done
+}
+
 # shows TEXT...: each is in the last reply as it stands there.
 shows() {
         local text
@@ -118,7 +126,7 @@ shows() {
 # wait_until SECONDS COMMAND...: until COMMAND succeeds; fails when it has not within SECONDS times FLEXGRAFT_PATIENCE, which a machine with
 # other work needs; on a quiet one it comes much sooner.
 wait_until() {
-        local seconds=$(($1 * ${FLEXGRAFT_PATIENCE:-6})) begin=$SECONDS
+        local seconds=$(($1 * ${FLEXGRAFT_PATIENCE:-6})) begin=$SECONDS tries=0
         ((seconds < 100)) || seconds=100        # before the limit of a test, so that it can say what it waited for
         shift
         until "$@"; do
@@ -126,7 +134,7 @@ wait_until() {
                         echo "waited in vain for: $*"
                         return 1
                 fi
-                sleep 0.01
+                sleep "$((++tries < 10 ? 1 : 5))e-2"
         done
 }
 
@@ -580,7 +588,7 @@ assert_no_helper_processes() {
         local link left=''
         while read -r link; do
                 grep -qzF "FLEXGRAFT_CONFIG=$BATS_RUN_TMPDIR" "${link%/exe}/environ" 2>/dev/null && left+="${link%/exe} "
-        done < <(find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -lname "$FLEXGRAFT_BIN/*" 2>/dev/null)
+        done < <(find /proc/[0-9]*/exe -maxdepth 0 -lname "$FLEXGRAFT_BIN/*" 2>/dev/null)
         [[ -z $left ]] && return 0
         echo "processes are left: $left"
         return 1

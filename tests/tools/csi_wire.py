@@ -72,6 +72,12 @@ def many(caller, method, count='100', different=''):
         caller.tell(future)
 
 
+def each(caller, method, *bodies):
+    """A call with each body, as hexadecimal digits, all at one time on one connection."""
+    for future in [caller.start(method, bytes.fromhex(body)) for body in bodies]:
+        caller.tell(future)
+
+
 def size(caller, more='0'):
     """A message of 4 MiB and some bytes more: an unknown volume id, in a field that nobody knows."""
     body = text(1, b'v')
