@@ -19,13 +19,14 @@ setup() {
 }
 
 teardown() {
-        local directory failed=0
+        local directory groups failed=0
         OCI_ROOT=${OCI_ROOT:-}
         for directory in "${LXC_DIRS[@]}"; do
                 lxc-stop --kill --lxcpath "$directory" --name web >/dev/null 2>&1 3>&- || :
         done
         bed_teardown || failed=1
-        for directory in "${GROUPS_MADE[@]}"; do
+        mapfile -t groups < <(printf '%s\n' "${GROUPS_MADE[@]}" | sort -ru)    # what is in a group before the group
+        for directory in "${groups[@]}"; do
                 case $directory in
                 *"$RUN_ID"*) [[ ! -e $directory ]] || wait_until 5 rmdir "$directory" || : ;;
                 *) rmdir "$directory" 2>/dev/null || : ;;       # another run, or systemd, may use it
