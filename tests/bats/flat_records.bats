@@ -17,13 +17,14 @@ teardown() {
 
 # other_records N: N records more, each of a mount in another container, as if mounts had written them before there was an index.
 other_records() {
-        local template i
-        template=$(jq -c . "$STATE_DIR/mounts/first.json")
-        [[ -n $template ]] || return 1
+        local template text i
+        template=$(jq -c . "$STATE_DIR/mounts/first.json" | sed -e 's/"id":"first"/"id":"otherOTHER"/' -e 's/"mountNamespace":[0-9]*/"mountNamespace":NAMESPACE/' \
+                -e 's/"pid":[0-9]*/"pid":PID/')
+        [[ $template == *:\"otherOTHER\"* && $template == *:NAMESPACE* && $template == *:PID* ]] || return 1
         for ((i = 0; i < $1; i++)); do
                 OTHERS=$((${OTHERS:-0} + 1))
-                sed -e "s/\"id\":\"first\"/\"id\":\"other$OTHERS\"/" -e "s/\"mountNamespace\":[0-9]*/\"mountNamespace\":$((1000 + OTHERS))/" \
-                        -e "s/\"pid\":[0-9]*/\"pid\":$((5000000 + OTHERS))/" <<<"$template" >"$STATE_DIR/mounts/other$OTHERS.json"
+                text=${template/otherOTHER/"other$OTHERS"} text=${text/:NAMESPACE/:$((1000 + OTHERS))}
+                printf '%s\n' "${text/:PID/:$((5000000 + OTHERS))}" >"$STATE_DIR/mounts/other$OTHERS.json"
         done
         rm -rf "$STATE_DIR/uses"
         helper mount-bind "$(bind_request /again)" && assert_success || return 1

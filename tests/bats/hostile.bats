@@ -300,7 +300,7 @@ patiently() {
 # watched REQUEST PROGRAM: at every call of PROGRAM the container looks at the caller. It must see nothing.
 watched() {
         at_syscall --run-output "$BATS_TEST_TMPDIR/seen" \
-                --each "nsenter --target $CONTAINER_PID --mount --user --net --ipc --uts -- /bin/peek-at \$AT_PID | sed \"s/^/\$AT_SYSCALL \$AT_NAME \$AT_PID main \$AT_MAIN_PID: /\"" \
+                --each "exec nsenter --target $CONTAINER_PID --mount --user --net --ipc --uts -- /bin/peek-at \$AT_PID \"\$AT_SYSCALL \$AT_NAME \$AT_PID main \$AT_MAIN_PID: \"" \
                 "$FLEXGRAFT_BIN/$2" "$(patiently "$1")"
         assert_success
         # Until it has begun, it is any program of root's.

@@ -3,9 +3,9 @@
 # What tests of hostile containers share. Load after helpers.
 
 # swap_under_injections KIND LINK TARGET [ROUNDS]: in the container, /p/a is a directory that takes turns with a symlink to LINK, while mounts are
-# put on TARGET and taken away again, 1,200 times, and until one of them succeeded.
+# put on TARGET and taken away again, 200 times, and until one of them succeeded.
 swap_under_injections() {
-        local kind=$1 link=$2 target=$3 times=${4:-1200} rounds=0 succeeded=0 odd=0 before outside=$BATS_TEST_TMPDIR/outside
+        local kind=$1 link=$2 target=$3 times=${4:-200} rounds=0 succeeded=0 odd=0 before outside=$BATS_TEST_TMPDIR/outside
         mkdir -p "$outside"
         touch "$outside/here"
         start_container "$kind"

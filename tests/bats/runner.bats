@@ -52,6 +52,7 @@ no_sleep() { # SECONDS
 }
 
 @test "a process that is left is named and gone" {
+        export ISOLATED_PATIENCE=2
         script isolated sh -c 'sleep 7654321 &'
         is "$status" 120
         [[ $stderr == *"sleep 7654321"* ]] || { show_last; false; }
@@ -59,12 +60,14 @@ no_sleep() { # SECONDS
 }
 
 @test "a mount that is left is named and gone" {
+        export ISOLATED_PATIENCE=2
         script isolated sh -c 'mkdir "$TMPDIR/here" && mount -t tmpfs left "$TMPDIR/here"'
         is "$status" 120
         [[ $stderr == *"> / $TMPDIR/isolated."*"/here "*" tmpfs left "* ]] || { show_last; false; }
 }
 
 @test "a loop device that is left is named and gone" {
+        export ISOLATED_PATIENCE=2
         script isolated sh -c 'truncate -s 1M "$TMPDIR/image" && losetup --find "$TMPDIR/image"'
         is "$status" 120
         [[ $stderr == *"has left: loop device /dev/loop"*" over image"* ]] || { show_last; false; }
@@ -177,6 +180,7 @@ END_OF_FILE
 }
 
 @test "with --again, a file that left something is tried once more, and all of it" {
+        export ISOLATED_PATIENCE=2
         test_file leaves <<END_OF_FILE
 test "first" { mkdir "$BATS_TEST_TMPDIR/once" || return 0; sleep 7654321 3>&- & }
 test "second" { true; }
@@ -196,6 +200,7 @@ END_OF_FILE
 }
 
 @test "what a file has left is a failure beside that of a test" {
+        export ISOLATED_PATIENCE=2
         test_file leaves <<'END_OF_FILE'
 test "first" { false; }
 test "second" { mount -t tmpfs left /mnt; }
@@ -226,6 +231,7 @@ END_OF_FILE
 }
 
 @test "a file that ends before its last test is a failure, and so is one that cannot be read or has left something" {
+        export ISOLATED_PATIENCE=2
         test_file dies <<'END_OF_FILE'
 test "first" { true; }
 test "second" { kill -KILL "$BATS_ROOT_PID" "$PPID" $$; }

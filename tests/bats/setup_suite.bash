@@ -3,7 +3,7 @@
 # What all test files share, made once per run: the tools, and a root directory that containers are copied from.
 
 setup_suite() {
-        local repo source name
+        local repo source name tools=()
 
         repo=$(cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.." && pwd)
         export FLEXGRAFT_REPO=$repo
@@ -31,8 +31,9 @@ setup_suite() {
                         echo "$FLEXGRAFT_TOOLS/$name is missing or older than its source: run make tools" >&2
                         return 1
                 fi
-                cp "$FLEXGRAFT_TOOLS/$name" "$BATS_SUITE_TMPDIR/tools/$name"
+                tools+=("$FLEXGRAFT_TOOLS/$name")
         done
+        cp "${tools[@]}" "$BATS_SUITE_TMPDIR/tools"
         export FLEXGRAFT_TOOLS=$BATS_SUITE_TMPDIR/tools
 
         make_rootfs_template "$BATS_SUITE_TMPDIR/template"
@@ -49,18 +50,15 @@ teardown_suite() {
 }
 
 make_rootfs_template() {
-        local root=$1 applet busybox
+        local root=$1 busybox
 
         busybox=$(command -v busybox)
         mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tmp,usr,var,mnt,home}
         cp "$busybox" "$root/bin/busybox"
-        for applet in sh ash ls cat id mount umount mountpoint stat sleep touch mkdir rmdir rm mv cp ln readlink chown chmod echo printf test \
-                head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od; do
-                ln -s busybox "$root/bin/$applet"
-        done
-        for applet in container-init silent-fuse swap-loop peek-at unix-hello; do
-                cp "$FLEXGRAFT_TOOLS/$applet" "$root/bin/"
-        done
+        (cd "$root/bin" && ./busybox sh -c 'for applet; do ./busybox ln -s busybox "$applet"; done' sh \
+                sh ash ls cat id mount umount mountpoint stat sleep touch mkdir rmdir rm mv cp ln readlink chown chmod echo printf test \
+                head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od)
+        cp "$FLEXGRAFT_TOOLS"/{container-init,silent-fuse,swap-loop,peek-at,unix-hello} "$root/bin/"
         mkdir "$root/.devices"
         mknod --mode 0666 "$root/.devices/fuse" c 10 229
         printf 'root:x:0:0:root:/:/bin/sh\n' >"$root/etc/passwd"
