@@ -213,6 +213,31 @@ refused_as_shared() {
         [[ $output == *"the seed of another"* ]]
 }
 
+# bats test_tags=kernel
+@test "a btrfs whose id another device has, as another part, is not mounted where the kernel would take both for one" {
+        local other copy
+        make_image btrfs
+        truncate -s 128M "$BATS_TEST_TMPDIR/other.img"
+        mkfs.btrfs -q -U "$(blkid -p -o value -s UUID "$IMAGE")" "$BATS_TEST_TMPDIR/other.img"
+        cp "$IMAGE" "$BATS_TEST_TMPDIR/copy.img"
+        copy=$(loop_over "$BATS_TEST_TMPDIR/copy.img")
+        bed_loops+=("$copy")
+        start_container plain
+        mount_image # a copy is the same part
+        assert_success
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        other=$(loop_over "$BATS_TEST_TMPDIR/other.img")
+        bed_loops+=("$other")
+        mount_image
+        if [[ -e /sys/fs/btrfs/features/temp_fsid ]]; then
+                assert_success
+                return
+        fi
+        assert_failure ENOTUNIQ
+        [[ $output == *"$other has a btrfs of the same id"* ]] || { show_last; false; }
+}
+
 @test "btrfs in an image is found and mounted" {
         check_filesystem btrfs
 }

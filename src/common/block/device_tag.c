@@ -2,7 +2,6 @@
 #include "block/device_tag.h"
 
 #include <blkid/blkid.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,14 +11,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "block/device_each.h"
 #include "block/loop_guard.h"
 #include "process/log.h"
 #include "process/worker.h"
 
 #define PATIENCE_MS 2000 /* with one device */
-#define ALL "/sys/class/block"
 
 /* The tags, and what libblkid's probes call them. */
 static const struct {
@@ -83,61 +81,6 @@ static int look(void *argument, struct error *error)
         return 0;
 }
 
-static ssize_t read_attribute(const char *device, const char *name, char *ret_text, size_t size)
-{
-        char path[NAME_MAX + 64];
-        ssize_t n;
-
-        (void)snprintf(path, sizeof path, ALL "/%s/%s", device, name);
-        n = file_read(AT_FDCWD, path, ret_text, size);
-        if (n > 0)
-                ret_text[strcspn(ret_text, "\n")] = '\0';
-        return n;
-}
-
-/* One that lvm has for itself has a suffix to its UUID. */
-static bool is_private(const char *device)
-{
-        char uuid[256];
-
-        return read_attribute(device, "dm/uuid", uuid, sizeof uuid) > 0 && text_starts(uuid, "LVM-") &&
-               strchr(uuid + strlen("LVM-"), '-') != NULL;
-}
-
-/* In sysfs "!" stands for the "/" of a name. */
-static void put_path(const char *device, char *ret_path)
-{
-        char name[NAME_MAX];
-
-        if (read_attribute(device, "dm/name", name, sizeof name) > 0)
-                (void)snprintf(ret_path, PATH_MAX, "/dev/mapper/%s", name);
-        else
-                (void)snprintf(ret_path, PATH_MAX, "/dev/%s", device);
-        for (char *at = ret_path; (at = strchr(at, '!')) != NULL;)
-                *at = '/';
-}
-
-/* Whether it is a disk with partitions: what stands at its beginning is of no use. */
-static bool is_divided(const char *device)
-{
-        char path[NAME_MAX + 64];
-        DIR *list;
-        const struct dirent *entry;
-        bool found = false;
-
-        (void)snprintf(path, sizeof path, ALL "/%s", device);
-        list = opendir(path);
-        while (list != NULL && !found && (entry = readdir(list)) != NULL) {
-                char partition[NAME_MAX + 16];
-
-                (void)snprintf(partition, sizeof partition, "%s/partition", entry->d_name);
-                found = text_starts(entry->d_name, device) && faccessat(dirfd(list), partition, F_OK, 0) == 0;
-        }
-        if (list != NULL)
-                (void)closedir(list); /* only read from */
-        return found;
-}
-
 /* ---- all devices */
 
 struct found {
@@ -160,18 +103,12 @@ static void take(struct found *found, const char *path, bool part)
                 (void)text_copy(found->path, sizeof found->path, path);
 }
 
-static int ask(struct search *search, const char *device, struct error *error)
+static int ask(const char *name, const char *path, void *argument, struct error *error)
 {
+        struct search *search = argument;
         struct look *one = &search->look;
-        char path[PATH_MAX];
-        char size[32];
         int r;
 
-        if (read_attribute(device, "size", size, sizeof size) <= 0 || strcmp(size, "0") == 0 || is_private(device))
-                return 0;
-        put_path(device, path);
-        if (loop_guard_is_part(path)) /* another view of a device that has the tag; or what a container put there */
-                return 0;
         *one = (struct look){ .path = path, .name = one->name, .value = one->value };
         r = worker_run_without_fds(look, one, clock_now_ms() + PATIENCE_MS, error);
         if (r == -ETIMEDOUT) {
@@ -179,7 +116,7 @@ static int ask(struct search *search, const char *device, struct error *error)
                 search->silent++;
                 return 0;
         }
-        if (r < 0 || !one->has || is_divided(device))
+        if (r < 0 || !one->has || device_each_is_divided(name))
                 return r;
         if ((r = loop_guard_writes_to(path, error)) < 0)
                 return r;
@@ -207,9 +144,7 @@ int device_tag_find(const char *tag, const char *value, char *ret_path, struct e
 {
         struct search search = { .look = { .value = value } };
         char source[256];
-        DIR *list;
-        const struct dirent *entry;
-        int r = 0;
+        int r;
 
         (void)snprintf(source, sizeof source, "%s=%s", tag, value);
         if (value[0] == '\0')
@@ -217,11 +152,6 @@ int device_tag_find(const char *tag, const char *value, char *ret_path, struct e
         for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++)
                 if (strcmp(tags[i].tag, tag) == 0)
                         search.look.name = tags[i].name;
-        if ((list = opendir(ALL)) == NULL)
-                return fail(error, errno, "find device", ALL);
-        while (r == 0 && (entry = readdir(list)) != NULL)
-                if (entry->d_name[0] != '.')
-                        r = ask(&search, entry->d_name, error);
-        (void)closedir(list); /* only read from */
+        r = device_each(ask, &search, error);
         return r < 0 ? r : choose(&search, source, ret_path, error);
 }

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "block/filesystem_alone.h"
 #include "inject/raw_grant.h"
 #include "mount/identity.h"
 #include "mount/superblock.h"
@@ -50,7 +51,8 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
         if ((injection->request->fs_type != NULL || injection->part.size_bytes != 0) &&
             (r = check_type(injection->fs_type, error)) < 0)
                 return r;
-        if ((r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
+        if ((r = filesystem_check_alone(injection->fs_type, injection->device.path, error)) < 0 ||
+            (r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
                                       &injection->request->options, read_only, error)) < 0)
                 return r;
         fd = superblock_mount(context_fd, injection->device.path, 0, error);

@@ -131,96 +131,11 @@ int superblock_create(int context_fd, const char *source, struct error *error)
         return 0;
 }
 
-/* Of a btrfs on several devices the kernel takes those that it has seen with the same id, whoever may use them. */
-#define BTRFS_SUPERBLOCK_AT 65536
-#define BTRFS_MAGIC_AT 64
-#define BTRFS_MAGIC "_BHRfS_M"
-#define BTRFS_FLAGS_AT 56
-#define BTRFS_FLAG_SEEDING (1ULL << 32) /* it is for the devices of another filesystem */
-#define BTRFS_DEVICES_AT 136
-/* Of an ext3 or ext4 whose journal is not a file of its own, the kernel opens the device of the number that it says. */
-#define EXT_SUPERBLOCK_AT 1024
-#define EXT_MAGIC_AT 56
-#define EXT_MAGIC 0xef53
-#define EXT_COMPATIBLE_AT 92
-#define EXT_HAS_JOURNAL 4
-#define EXT_JOURNAL_INODE_AT 224
-#define EXT_JOURNAL_DEVICE_AT 228
-
-/* Of this many bytes, the least significant first. */
-static uint64_t number_at(const unsigned char *bytes, size_t count)
-{
-        uint64_t number = 0;
-
-        for (size_t i = 0; i < count; i++)
-                number |= (uint64_t)bytes[i] << (8 * i);
-        return number;
-}
-
-static int check_btrfs(const unsigned char *superblock, const char *device, struct error *error)
-{
-        uint64_t devices = number_at(superblock + BTRFS_DEVICES_AT, 8);
-
-        if (memcmp(superblock + BTRFS_MAGIC_AT, BTRFS_MAGIC, strlen(BTRFS_MAGIC)) != 0)
-                return 0;
-        if ((number_at(superblock + BTRFS_FLAGS_AT, 8) & BTRFS_FLAG_SEEDING) != 0)
-                return fail_because(error, EOPNOTSUPP, "find filesystem", device,
-                                    "its btrfs is the seed of another; only one on a single device is mounted");
-        return devices == 1 ? 0
-                            : fail_because(error, EOPNOTSUPP, "find filesystem", device,
-                                           "its btrfs is on %llu devices; only one on a single device is mounted",
-                                           (unsigned long long)devices);
-}
-
-static int check_ext(const unsigned char *superblock, const char *device, struct error *error)
-{
-        uint64_t journal = number_at(superblock + EXT_JOURNAL_DEVICE_AT, 4);
-
-        if (number_at(superblock + EXT_MAGIC_AT, 2) != EXT_MAGIC ||
-            (number_at(superblock + EXT_COMPATIBLE_AT, 4) & EXT_HAS_JOURNAL) == 0 ||
-            (journal == 0 && number_at(superblock + EXT_JOURNAL_INODE_AT, 4) != 0))
-                return 0;
-        return fail_because(error, EOPNOTSUPP, "find filesystem", device,
-                            "its journal is on another device; only a filesystem on a single device is mounted");
-}
-
-static const struct {
-        const char *fs_type; /* what it begins with */
-        off_t at;
-        int (*check)(const unsigned char *superblock, const char *device, struct error *error);
-} checks[] = { { "btrfs", BTRFS_SUPERBLOCK_AT, check_btrfs }, { "ext", EXT_SUPERBLOCK_AT, check_ext } };
-
-/*
- * Whether the filesystem is on this device alone. Source: the kernel's open_fs_devices() in fs/btrfs/volumes.c and
- * ext4_get_journal_blkdev() in fs/ext4/super.c.
- */
-static int check_alone(const char *fs_type, const char *device, struct error *error)
-{
-        unsigned char bytes[512];
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < sizeof checks / sizeof checks[0]; i++) {
-                cleanup_close int fd = -EBADF;
-
-                if (!text_starts(fs_type, checks[i].fs_type))
-                        continue;
-                fd = open(device, O_RDONLY | O_CLOEXEC);
-                /* what cannot be read cannot be mounted either, and the kernel says why */
-                if (fd >= 0 && lseek(fd, checks[i].at, SEEK_SET) >= 0 &&
-                    read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes)
-                        r = checks[i].check(bytes, device, error);
-        }
-        return r;
-}
-
 int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
                          bool read_only, struct error *error)
 {
         bool errors_said = false;
-        int r = check_alone(fs_type, device, error);
-
-        if (r < 0)
-                return r;
+        int r;
 
         for (size_t i = 0; i < options->fs_count; i++)
                 errors_said = errors_said || text_starts(options->fs_options[i], "errors=");

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/filesystem.h"
+#include "block/filesystem_alone.h"
 #include "mount/superblock.h"
 #include "process/log.h"
 #include "volume/provisioned.h"
@@ -123,8 +124,8 @@ int device_filesystem_reach(const struct volume_call *call, const struct block_d
                 return r;
         if (strcmp(type, "xfs") == 0 && is_copy(call) && (r = superblock_set(context_fd, "nouuid", NULL, error)) < 0)
                 return r;
-        r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error);
-        if (r < 0)
+        if ((r = filesystem_check_alone(type, device->path, error)) < 0 ||
+            (r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error)) < 0)
                 return r;
         return superblock_mount(context_fd, device->path, (unsigned)(options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY),
                                 error);
