@@ -110,16 +110,15 @@ refused_with() {
         end_process "$reader"
 }
 
-# with_lease COMMAND...: COMMAND while another process has a lease of the image, which gives it up a moment after it is asked to.
+# with_lease COMMAND...: COMMAND while another process has a lease of the image, which gives it up when it is asked to.
 with_lease() {
         background_ready python3 -c '
-import fcntl, os, signal, sys, time
+import fcntl, os, signal, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 print("ready", flush=True)
 signal.sigwait([signal.SIGIO])
-pass
 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 signal.pause()' "$IMAGE"
         "$@" || return 1

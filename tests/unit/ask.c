@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -78,6 +79,53 @@ static void who_gives_up_may_pass_over_others(void **state)
                 assert_int_equal(asked[i], i < 7 || i > 9);
 }
 
+static void who_is_asked_at_the_deadline_is_not_called_silent(void **state)
+{
+        bool hangs[COUNT] = { [5] = true };
+        struct ask ask = { .count = COUNT,
+                           .argument = hangs,
+                           .one = one,
+                           .give_up = give_up,
+                           .share_ms = 60000,
+                           .deadline_ms = clock_now_ms() + 2000 };
+
+        (void)state;
+        reset();
+        assert_int_equal(ask_all(&ask), 5);
+        assert_int_equal(asked[4], 1);
+        assert_int_equal(given_up[5], 0);
+}
+
+static void kill_worker(struct ask *ask, size_t index)
+{
+        (void)ask;
+        if (index == 3)
+                (void)kill(getpid(), SIGKILL);
+        asked[index]++;
+}
+
+static void note_killed(struct ask *ask, size_t index, const struct error *error)
+{
+        (void)ask;
+        assert_int_equal(error->errnum, ECANCELED);
+        given_up[index]++;
+}
+
+static void a_worker_that_is_killed_costs_one_answer(void **state)
+{
+        struct ask ask = {
+                .count = COUNT, .one = kill_worker, .give_up = note_killed, .share_ms = 60000, .deadline_ms = INT64_MAX
+        };
+
+        (void)state;
+        reset();
+        assert_int_equal(ask_all(&ask), COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+                assert_int_equal(asked[i], i != 3);
+                assert_int_equal(given_up[i], i == 3);
+        }
+}
+
 static void after_the_deadline_none_is_asked(void **state)
 {
         bool hangs[COUNT] = {};
@@ -96,6 +144,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_does_not_answer_costs_only_its_own_answer),
                 cmocka_unit_test(who_gives_up_may_pass_over_others),
+                cmocka_unit_test(who_is_asked_at_the_deadline_is_not_called_silent),
+                cmocka_unit_test(a_worker_that_is_killed_costs_one_answer),
                 cmocka_unit_test(after_the_deadline_none_is_asked),
         };
 

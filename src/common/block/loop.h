@@ -67,7 +67,7 @@ int loop_device_each(loop_device_function *function, void *argument, struct erro
 
 /*
  * loop_device_each_named() - loop_device_each() for a caller that looks for a device whose file should have this name,
- * without a "/". Errors: also that of a device that does not answer whose file has it.
+ * without a "/". Errors: also ETIMEDOUT, where the file of a device that does not answer has it.
  */
 int loop_device_each_named(const char *name, loop_device_function *function, void *argument, struct error *error);
 

@@ -113,7 +113,8 @@ static int ask_devices(struct list *list, struct error *error)
                            .deadline_ms = INT64_MAX,
                            .without_fds = true };
 
-        (void)ask_all(&ask);
+        if (ask_all(&ask) < list->count) /* one of this process's descriptors does not let itself be closed */
+                return fail(error, ETIMEDOUT, "look at", "loop devices");
         if (list->error.errnum == 0)
                 return 0;
         *error = list->error;
@@ -149,6 +150,8 @@ static int pass_over(const struct list *list, const char *device, int reason, st
 
         log_say("%s, of %s, is passed over: its file's filesystem does not answer (%s)", device, path,
                 strerror(-reason));
+        if (list->sought_name != NULL && (reason == -ENOTCONN || reason == -ESTALE)) /* nothing will answer any more */
+                return 0;
         return sought == NULL || strcmp(sought, name) != 0
                        ? 0
                        : fail_because(error, -reason, "look at", device,

@@ -119,7 +119,7 @@ static int run(const char *const *words, json_t **ret_report, struct error *erro
         const char *all[WORDS_MAX + 1];
         size_t count = 0;
 
-        if (!known_group.listed) {
+        if (!known_group.listed || ret_report == NULL) { /* others attach some meanwhile: before each change anew */
                 int r = lvm_filter_list(list + strlen(VOLUMES), error);
 
                 if (r < 0)

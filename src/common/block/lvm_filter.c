@@ -128,32 +128,61 @@ static void reject_volumes(struct filter *filter, const char *volumes)
                 add(filter, "\"r|/loop[0-9]+$|\",");
 }
 
-char *lvm_filter_value(char *text)
+/* Where the value of the key begins; NULL: it is not set. */
+static char *find_value(char *text)
 {
-        bool quoted = false;
-        char *line = text;
-        char *end;
-        bool is_list;
+        for (char *line = text; line != NULL; line = strchr(line, '\n')) {
+                char *at;
 
-        for (; line != NULL; line = strchr(line, '\n')) {
                 line += strspn(line, " \t\n");
                 if (text_starts(line, "devices/"))
                         line += strlen("devices/");
-                if (text_starts(line, KEY) && strchr(" \t=", line[strlen(KEY)]) != NULL)
-                        break;
+                if (!text_starts(line, KEY))
+                        continue;
+                at = line + strlen(KEY);
+                at += strspn(at, " \t");
+                if (*at == '=')
+                        return at + 1 + strspn(at + 1, " \t");
         }
-        if (line == NULL || (line = strchr(line, '=')) == NULL)
+        return NULL;
+}
+
+/* Past the string that begins here; to the end of the text if it does not end. */
+static const char *skip_string(const char *at)
+{
+        const char quote = *at++;
+
+        while (*at != '\0' && *at != quote)
+                at += quote == '"' && *at == '\\' && at[1] != '\0' ? 2 : 1;
+        return at + (*at != '\0');
+}
+
+char *lvm_filter_value(char *text)
+{
+        char *value = find_value(text);
+        const char *at = value;
+        char *end = value;
+        bool is_list;
+
+        if (value == NULL)
                 return NULL;
-        line += 1 + strspn(line + 1, " \t");
-        is_list = *line == '[';
-        line += is_list;
-        for (end = line; *end != '\0' && (quoted || *end != (is_list ? ']' : '#')); end++) {
-                if (!quoted && !is_list && *end == '\n')
-                        break;
-                quoted = quoted != (*end == '"');
+        is_list = *at == '[';
+        at += is_list;
+        while (*at != '\0' && *at != (is_list ? ']' : '\n')) {
+                const char *next = at + 1;
+
+                if (*at == '#') { /* left out */
+                        at += strcspn(at, "\n");
+                        continue;
+                }
+                if (*at == '"' || *at == '\'')
+                        next = skip_string(at);
+                (void)memmove(end, at, (size_t)(next - at));
+                end += next - at;
+                at = next;
         }
         *end = '\0';
-        return line;
+        return value;
 }
 
 /* What cannot be read is left to lvm, which cannot read it either. */
@@ -167,18 +196,30 @@ static bool add_own_of(struct filter *filter, const char *path)
         return value != NULL;
 }
 
-const char *lvm_filter(const char *volumes)
+static struct filter *begin(const char *volumes)
 {
         static struct filter filter; /* static, for its size */
-        struct error error;
 
         filter.length = 0;
         add(&filter, KEY "=[");
         reject_guards(&filter);
-        (void)loop_guard_each(reject_behind, &filter, &error); /* without sysfs there is no lvm either */
         reject_volumes(&filter, volumes);
-        if (!add_own_of(&filter, "/etc/lvm/lvmlocal.conf") && !add_own_of(&filter, "/etc/lvm/lvm.conf"))
-                add(&filter, "\"a|.*|\"");
-        add(&filter, "]");
-        return filter.text;
+        return &filter;
+}
+
+const char *lvm_filter_begin(const char *volumes)
+{
+        return begin(volumes)->text;
+}
+
+const char *lvm_filter(const char *volumes)
+{
+        struct filter *filter = begin(volumes);
+        struct error error;
+
+        (void)loop_guard_each(reject_behind, filter, &error); /* without sysfs there is no lvm either */
+        if (!add_own_of(filter, "/etc/lvm/lvmlocal.conf") && !add_own_of(filter, "/etc/lvm/lvm.conf"))
+                add(filter, "\"a|.*|\"");
+        add(filter, "]");
+        return filter->text;
 }

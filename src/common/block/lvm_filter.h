@@ -22,9 +22,12 @@ int lvm_filter_list(char *ret_volumes, struct error *error);
  */
 const char *lvm_filter(const char *volumes);
 
+/* lvm_filter_begin() - as much of it as depends on nothing else than these volumes. Static, like it. */
+const char *lvm_filter_begin(const char *volumes);
+
 /*
  * lvm_filter_value() - what "global_filter" is in the text of lvm's configuration (lvm.conf(5)), without the brackets of a
- * list; NULL: it is not set. In the text, which is cut there.
+ * list and without comments; NULL: it is not set. In the text, which is cut there.
  */
 char *lvm_filter_value(char *text);
 

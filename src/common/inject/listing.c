@@ -113,7 +113,8 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
         const bool again = questions->hung != NULL && are_of_same(questions->hung, &entries[index]);
 
         questions->hung = &entries[index];
-        questions->container = (struct container)CONTAINER_NONE; /* the worker was at work on it */
+        questions->container =
+                (struct container)CONTAINER_NONE; /* a worker that was killed may have been at work on it */
         questions->any = false;
         put_problem(&entries[index], error);
         while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
@@ -136,7 +137,7 @@ static void ask_kernel(struct listing *listing, const char *boot_id, int64_t dea
         (void)fail_because(&late, ETIMEDOUT, "wait", "mounts", "there was no time to look at it");
         for (size_t i = ask_all(&ask); i < listing->count; i++)
                 put_problem(&listing->entries[i], &late);
-        container_release(&questions.container);
+        /* the last container stays open: with it its mounts can go, and the close of one that does not answer hangs */
 }
 
 static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)

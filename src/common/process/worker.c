@@ -164,7 +164,8 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
                 ;
         if (!in_time)
                 return fail(error, ETIMEDOUT, "wait", "a hanging system call");
-        give_stack(stack);
+        if (job->finished)
+                give_stack(stack);
         return conclude(job, &end, error);
 }
 
