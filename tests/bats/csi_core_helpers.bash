@@ -46,8 +46,8 @@ END
         chmod 0755 "$CORE/bin/$1"
 }
 
-# hold: programs that are begun from now on wait, until let_go. Who has the FIFO open for reading by then is at its end when its only writer is
-# gone; who comes later finds none.
+# hold: programs that are begun from now on wait for a line of the FIFO, until let_go, which has one for each. One that was about to open it when
+# it was removed finds a writer, too: that stays.
 hold() {
         [[ -p $CORE/gate ]] || mkfifo "$CORE/gate"
 }
@@ -56,8 +56,8 @@ let_go() {
         local writer
         [[ -p $CORE/gate ]] || return 0
         exec {writer}<>"$CORE/gate"
+        printf '\n%.0s' {1..1000} >&"$writer"
         rm "$CORE/gate"
-        exec {writer}>&-
 }
 
 # has_begun [COUNT], has_ended [COUNT]: programs, since the test began.
@@ -71,7 +71,7 @@ has_ended() {
 
 # core_serves: its sockets are there, and it has given up its privileges, which comes last.
 core_serves() {
-        [[ $(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$CSI_PID/status" 2>/dev/null) == 2 ]]
+        [[ -S $CSI_SOCKET && $(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$CSI_PID/status" 2>/dev/null) == 2 ]]
 }
 
 # core_start [ARGUMENT...]: the driver, in CSI_PID.

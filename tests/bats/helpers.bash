@@ -104,11 +104,11 @@ tool() {
         echo "$FLEXGRAFT_TOOLS/$1"
 }
 
-# has_python_modules NAME...: Debian's, which take long to load.
+# has_python_modules NAME...: of the node's Python; those that are asked for take long to load.
 has_python_modules() {
         local name
         for name; do
-                [[ -d /usr/lib/python3/dist-packages/$name ]] || return
+                compgen -G "/usr/lib/python3/dist-packages/$name" >/dev/null || compgen -G "/usr/local/lib/python3*/dist-packages/$name" >/dev/null || return
         done
 }
 

@@ -36,8 +36,9 @@ stage_of() { # NAME
 
 # waits_for_volume [COUNT]: whether so many calls wait for the locks of volumes.
 waits_for_volume() {
-        local device inode
-        read -r device inode < <(stat -c '%Hd:%Ld %i' "$STATE_DIR/volumes/.lock")
+        local device inode      # the kernel names the filesystem's device, which is not that of stat(2) on a btrfs
+        device=$(findmnt --noheadings --output MAJ:MIN --target "$STATE_DIR/volumes/.lock") device=${device// /}
+        inode=$(stat -c %i "$STATE_DIR/volumes/.lock")
         (($(grep -c -- "-> OFDLCK .* $(printf '%02x:%02x' "${device%:*}" "${device#*:}"):$inode " /proc/locks) >= ${1:-1}))
 }
 

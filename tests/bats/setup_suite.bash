@@ -55,7 +55,7 @@ make_rootfs_template() {
         busybox=$(command -v busybox)
         mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tmp,usr,var,mnt,home}
         cp "$busybox" "$root/bin/busybox"
-        (cd "$root/bin" && ./busybox sh -c 'for applet; do ./busybox ln -s busybox "$applet"; done' sh \
+        (cd "$root/bin" && ./busybox sh -c 'for applet; do ./busybox ln -s busybox "$applet" || exit; done' sh \
                 sh ash ls cat id mount umount mountpoint stat sleep touch mkdir rmdir rm mv cp ln readlink chown chmod echo printf test \
                 head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od)
         cp "$FLEXGRAFT_TOOLS"/{container-init,silent-fuse,swap-loop,peek-at,unix-hello} "$root/bin/"
