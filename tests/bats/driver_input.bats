@@ -290,3 +290,17 @@ odd_names() {
         kubelet_detach data
         assert_nothing_left
 }
+
+@test "the name of a part of a volume is no volume's" {
+        local name
+        for name in kata-0123456789abcdef ephemeral-0123456789abcdef none-0123456789abcdef; do
+                call attach "$(spec "$name" type=loop size=8Mi)" "$NODE"
+                assert_refused "kept for a part of another volume"
+        done
+        for name in kata-0123456789abcde ephemeral-0123456789abcdefg; do
+                call attach "$(spec "$name" type=loop size=8Mi)" "$NODE"
+                succeeded
+                call detach "$name" "$NODE"
+                succeeded
+        done
+}

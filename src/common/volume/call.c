@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "process/log.h"
 #include "process/proc.h"
@@ -204,7 +205,10 @@ static int match_dir(struct volume_record *record, const char *file, void *argum
         return 1;
 }
 
-/* The volume of a directory: kubelet names its last component after it; where a record names the directory, that wins. */
+/*
+ * The volume of a directory: where a record names the directory, that one; else kubelet names the last component after a
+ * FlexVolume volume. For CSI that is "mount", which may be another's name: then none is meant.
+ */
 static int find_name(struct volume_call *call, char *ret_name, struct error *error)
 {
         const char *dir = call->request->dir;
@@ -220,6 +224,9 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
                 return r;
         (void)uses_complete(call->config.state_dir, &call->state, error); /* if it fails, all records are read */
         r = volume_record_each_on(&call->state, dir, match_dir, &search, error);
+        if (r == 0 && call->driver[0] == '\0')
+                (void)snprintf(ret_name, VOLUME_NAME_MAX, VOLUME_INNER_NONE "%016llx",
+                               (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
         return r < 0 ? r : 0;
 }
 

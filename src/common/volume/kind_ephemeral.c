@@ -26,7 +26,7 @@
 
 static void put_name(const char *dir, char *ret_name)
 {
-        (void)snprintf(ret_name, NAME_SIZE, "ephemeral-%016llx",
+        (void)snprintf(ret_name, NAME_SIZE, VOLUME_INNER_EPHEMERAL "%016llx",
                        (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
 }
 

@@ -65,7 +65,8 @@ static int put_dir(const struct volume_call *call, const char *name, char *ret_d
 static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
 {
         volume_inner_begin(inner, call);
-        (void)snprintf(inner->request.name, sizeof inner->request.name, "kata-%.64s", strrchr(dir, '/') + 1);
+        (void)snprintf(inner->request.name, sizeof inner->request.name, VOLUME_INNER_KATA "%.64s",
+                       strrchr(dir, '/') + 1);
         inner->request.read_only = call->request->read_only;
         inner->request.mount_options = call->request->mount_options;
         (void)text_copy(inner->request.fs_type, sizeof inner->request.fs_type, call->request->fs_type);

@@ -99,13 +99,26 @@ static int spell_values(json_t *options, struct error *error)
         return 0;
 }
 
+bool volume_name_is_inner(const char *name)
+{
+        static const char *const prefixes[] = { VOLUME_INNER_KATA, VOLUME_INNER_EPHEMERAL, VOLUME_INNER_NONE };
+
+        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+                if (text_starts(name, prefixes[i]) &&
+                    strspn(name + strlen(prefixes[i]), "0123456789abcdef") == VOLUME_INNER_DIGITS &&
+                    name[strlen(prefixes[i]) + VOLUME_INNER_DIGITS] == '\0')
+                        return true;
+        return false;
+}
+
 static int take_name(void *object, const char *name, const json_t *value, struct error *error)
 {
         struct volume_request *request = object;
+        const char *text = json_string_value(value);
 
-        return text_copy(request->name, sizeof request->name, json_string_value(value))
-                       ? 0
-                       : json_value_refuse(error, name, "is too long");
+        if (volume_name_is_inner(text))
+                return json_value_refuse(error, name, "is kept for a part of another volume");
+        return text_copy(request->name, sizeof request->name, text) ? 0 : json_value_refuse(error, name, "is too long");
 }
 
 static int take_fs_type(void *object, const char *name, const json_t *value, struct error *error)

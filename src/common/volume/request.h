@@ -63,6 +63,16 @@ int volume_request_flag(const struct volume_request *request, const char *key, b
 int volume_request_size(const struct volume_request *request, const char *key, uint64_t *ret_bytes,
                         struct error *error);
 
+/*
+ * Names of parts of volumes, which have records of their own: one of these words and as many hexadecimal digits. Others
+ * could work them out, so no request of a verb may name one. VOLUME_INNER_NONE: of no volume at all.
+ */
+#define VOLUME_INNER_KATA "kata-"
+#define VOLUME_INNER_EPHEMERAL "ephemeral-"
+#define VOLUME_INNER_NONE "none-"
+#define VOLUME_INNER_DIGITS 16
+bool volume_name_is_inner(const char *name);
+
 void volume_request_release(struct volume_request *request);
 
 #endif
