@@ -185,6 +185,63 @@ a_does_at() {
         [[ $output == *unbindable* ]]
 }
 
+# nodes_directory_below_share: /share is a filesystem of A's own, and on /share/given is a directory of the node, which is
+# nobody's in A. Where ids that A's filesystem has become those of B, the node's root would become B's.
+nodes_directory_below_share() {
+        kernel_can map-tmpfs || skip "this kernel cannot id-map tmpfs: nothing is given then"
+        start_two plain plain
+        in_a sh -c 'mkdir /share && /bin/mount -t tmpfs tmpfs /share && mkdir -p /share/dir/given'
+        use_container "$A"
+        helper mount-bind "$(bind_request /share/dir/given '"ids": "host"')"
+        use_container "$B"
+        assert_success
+        is "$(owners a /share/dir/given)" 65534:65534
+}
+
+@test "a mount below the source whose owners no mapping shows as they are is refused" {
+        nodes_directory_below_share
+        fails_without_a_trace EXDEV /share /data '"recursive": true'
+}
+
+@test "a mount below the source is looked at, too, where its container covers it" {
+        nodes_directory_below_share
+        in_a /bin/mount -t tmpfs tmpfs /share/dir/given
+        fails_without_a_trace EXDEV /share /data '"recursive": true'
+        in_a sh -c 'umount /share/dir/given && /bin/mount -t tmpfs tmpfs /share/dir'
+        fails_without_a_trace EXDEV /share /data '"recursive": true'
+}
+
+@test "a mount below the source is looked at, too, where its path is longer than a path may be" {
+        nodes_directory_below_share
+        in_a sh -c 'name=$(printf "%0250d" 0) && cd /share && for i in $(seq 17); do mkdir $name && cd -P $name || exit; done && mv /share/dir .'
+        is "$(grep -c /share/0 "/proc/$A/mountinfo")" 1
+        fails_without_a_trace EXDEV /share /data '"recursive": true'
+}
+
+@test "a mount below the source that its container unmounts meanwhile is looked at, or does not come" {
+        local k refused=0
+        nodes_directory_below_share
+        for k in {1..40}; do
+                at_syscall --at "mount_setattr:$k" --run "nsenter --target $A --mount --user --pid -- /bin/umount -l /share/dir/given" \
+                        "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share /data '"recursive": true')"
+                ((AT_REACHED > 0)) || break
+                assert_one_json_line
+                assert_mounts_at /data/dir/given 0
+                if [[ $status == 0 ]]; then
+                        helper mount-remove "$(remove_request /data)"
+                        assert_success
+                else
+                        assert_failure EXDEV
+                        refused=$((refused + 1))
+                fi
+                use_container "$A"
+                helper mount-bind "$(bind_request /share/dir/given '"ids": "host"')"
+                use_container "$B"
+                assert_success
+        done
+        ((k > 2 && k < 40 && refused > 0))
+}
+
 @test "a container that sees the helper's pid cannot look into it" {
         start_two plain-hostpid plain-hostpid
         in_a mkdir /share

@@ -6,9 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
-#include "base/syscalls.h"
-#include "mount/mountinfo.h"
 #include "process/id_ranges.h"
 
 #define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
@@ -156,36 +153,15 @@ bool container_owners_same(const struct injection *injection)
         return true;
 }
 
-/* The mounts below the source, which may be of other filesystems. */
-static int check_below(const struct injection *injection, const struct maps *maps, int clone_fd, bool strict)
+static int fail_owners(const struct injection *injection, struct error *error)
 {
-        cleanup_mount_table struct mountinfo table = {};
-        const char *path = injection->source.path;
-        size_t length = strcmp(path, "/") == 0 ? 0 : strlen(path);
-        int r = mountinfo_open(&table, injection->from->proc_fd);
-
-        while (r == 0 && mountinfo_next(&table)) {
-                cleanup_close int theirs = -EBADF;
-                cleanup_close int ours = -EBADF;
-                struct stat a;
-                struct stat b;
-
-                if (strncmp(table.mount_point, path, length) != 0 || table.mount_point[length] != '/' ||
-                    table.mount_point[length + 1] == '\0')
-                        continue;
-                theirs = sys_openat2(injection->from->root_fd, table.mount_point + 1, O_PATH | O_NOFOLLOW, 0,
-                                     RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-                ours = sys_openat2(clone_fd, table.mount_point + length + 1, O_PATH | O_NOFOLLOW, 0,
-                                   RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-                if (theirs < 0 || ours < 0 || fstat(theirs, &a) < 0 || fstat(ours, &b) < 0)
-                        continue; /* covered or unmounted: not visible */
-                if (!same_owner(maps, &a, &b, strict))
-                        return -EXDEV;
-        }
-        return r;
+        return fail_because(error, EXDEV, "map owners", injection->request->source,
+                            "no id mapping shows its owners, or those of the mounts below it, as they are in "
+                            "container %s",
+                            injection->from->name);
 }
 
-int container_owners_check(const struct injection *injection, int clone_fd, bool strict, struct error *error)
+int container_owners_check(const struct injection *injection, int clone_fd, struct error *error)
 {
         const struct maps *maps;
         struct stat a;
@@ -196,14 +172,25 @@ int container_owners_check(const struct injection *injection, int clone_fd, bool
                 return r;
         if (fstat(injection->source.fd, &a) < 0 || fstat(clone_fd, &b) < 0)
                 return container_fail(injection->from, errno, "fstat", injection->source.path, error);
-        if (!same_owner(maps, &a, &b, /* strict= */ false))
-                r = -EXDEV;
-        else if (injection->request->recursive)
-                r = check_below(injection, maps, clone_fd, strict);
-        if (r == -EXDEV)
-                return fail_because(error, EXDEV, "map owners", injection->request->source,
-                                    "no id mapping shows its owners, or those of the mounts below it, as they are in "
-                                    "container %s",
-                                    injection->from->name);
-        return r < 0 ? container_fail(injection->from, -r, "read", "mountinfo", error) : 0;
+        return same_owner(maps, &a, &b, /* strict= */ false) ? 0 : fail_owners(injection, error);
+}
+
+int container_owners_check_tree(const struct injection *injection, const struct tree_roots *theirs,
+                                const struct tree_roots *ours, bool strict, struct error *error)
+{
+        const struct maps *maps;
+        int r = read_maps(injection, &maps, error);
+
+        if (r < 0)
+                return r;
+        if (theirs->count != ours->count)
+                return fail_owners(injection, error);
+        for (size_t i = 0; i < theirs->count; i++) {
+                const struct stat *a = &theirs->roots[i].stat;
+                const struct stat *b = &ours->roots[i].stat;
+
+                if (a->st_dev != b->st_dev || a->st_ino != b->st_ino || !same_owner(maps, a, b, strict && i > 0))
+                        return fail_owners(injection, error);
+        }
+        return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "inject/injection.h"
 #include "mount/idmap.h"
+#include "mount/tree_roots.h"
 
 /*
  * The ids that a filesystem stores. An id mapping says how each is shown, so it depends on them
@@ -29,11 +30,15 @@ int container_owners_map(const struct injection *injection, enum owner_ids ids, 
                          struct error *error);
 
 /*
- * container_owners_check() - whether a clone shows the same owners to its container as the source does to its own: for
- * the source's root, and for the mounts below it. An owner that neither container maps counts as the same for the root;
- * for the mounts below only if strict is false. Errors: EXDEV.
+ * container_owners_check() - whether a clone shows the same owner to its container as the source does to its own. One
+ * that neither container maps counts as the same. Errors: EXDEV.
+ *
+ * container_owners_check_tree() - likewise for each mount of a tree: theirs is an unmapped clone of the source, ours a
+ * mapped clone of that. With strict an owner that neither container maps counts as the same for the tree's own root only.
  */
-int container_owners_check(const struct injection *injection, int clone_fd, bool strict, struct error *error);
+int container_owners_check(const struct injection *injection, int clone_fd, struct error *error);
+int container_owners_check_tree(const struct injection *injection, const struct tree_roots *theirs,
+                                const struct tree_roots *ours, bool strict, struct error *error);
 
 /* container_owners_same() - whether the maps of the two containers are equal: then nothing has to be mapped. */
 bool container_owners_same(const struct injection *injection);

@@ -20,7 +20,9 @@
 #include "mount/options.h"
 #include "mount/scratch_namespace.h"
 #include "mount/superblock.h"
+#include "mount/tree_roots.h"
 #include "process/sealed_child.h"
+#include "process/worker.h"
 
 static int fail_type(const struct injection *injection, mode_t mode, struct error *error)
 {
@@ -90,10 +92,8 @@ static int open_source(struct injection *injection, struct error *error)
 
 static int clone_and_map(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
-        const struct request *request = injection->request;
-
-        return detached_mount_clone_mapped(injection->source.fd, injection->from, request->source, request->recursive,
-                                           mapping, error);
+        return detached_mount_clone_mapped(injection->source.fd, injection->from, injection->request->source,
+                                           /* recursive= */ false, mapping, error);
 }
 
 /* Since Linux 6.15 a clone of an id-mapped mount can have another mapping. */
@@ -104,7 +104,7 @@ static int clone_mapped(struct injection *injection, const struct idmap *mapping
         return user_ns_fd < 0
                        ? user_ns_fd
                        : detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
-                                                     injection->request->recursive, user_ns_fd, error);
+                                                     /* recursive= */ false, user_ns_fd, error);
 }
 
 /*
@@ -218,16 +218,99 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
         return r < 0 ? r : fd_take(&fd);
 }
 
+/* With the mounts below the source: a clone of them all is mapped where its container cannot change it any more. */
+struct tree_job {
+        const struct injection *injection;
+        int theirs_fd; /* an unmapped clone */
+        int user_ns_fd;
+        bool anew; /* with a mapping also where the source has one */
+        bool strict;
+};
+
+static int set_private(int mount_fd, const char *source, struct error *error)
+{
+        const struct mount_attributes private = { .propagation = MS_PRIVATE, .recursive = true };
+
+        return detached_mount_set(mount_fd, source, &private, /* user_ns_fd= */ -1, error);
+}
+
+static int map_attached(const struct tree_job *job, struct error *error)
+{
+        const char *source = job->injection->request->source;
+        cleanup_close int fd = -EBADF;
+        int r;
+
+        if (job->anew)
+                return detached_mount_clone_anew(job->theirs_fd, source, /* recursive= */ true, job->user_ns_fd, error);
+        fd = detached_mount_clone(job->theirs_fd, source, /* recursive= */ true, error);
+        r = fd < 0 ? fd : detached_mount_map(fd, source, /* recursive= */ true, job->user_ns_fd, error);
+        return r < 0 ? r : fd_take(&fd);
+}
+
+/* In a worker. Returns a clone that is as what was looked at, which is taken apart. */
+static int map_tree_apart(void *argument, struct error *error)
+{
+        const struct tree_job *job = argument;
+        const char *source = job->injection->request->source;
+        const bool directory = job->injection->directory;
+        cleanup_tree_roots struct tree_roots theirs = {};
+        cleanup_tree_roots struct tree_roots ours = {};
+        cleanup_close int ours_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        int r = scratch_namespace_enter(error);
+
+        if (r < 0 || (r = scratch_namespace_attach(job->theirs_fd, "theirs", directory, error)) < 0)
+                return r;
+        ours_fd = map_attached(job, error);
+        if (ours_fd < 0 || (r = scratch_namespace_attach(ours_fd, "ours", directory, error)) < 0)
+                return ours_fd < 0 ? ours_fd : r;
+        fd = detached_mount_clone(ours_fd, source, /* recursive= */ true, error);
+        if (fd < 0)
+                return fd;
+        /* else what is unmounted here would be in the container, too */
+        if ((r = set_private(job->theirs_fd, source, error)) < 0 || (r = set_private(ours_fd, source, error)) < 0 ||
+            (r = tree_roots_read(job->theirs_fd, &theirs, error)) < 0 ||
+            (r = tree_roots_read(ours_fd, &ours, error)) < 0 ||
+            (r = container_owners_check_tree(job->injection, &theirs, &ours, job->strict, error)) < 0)
+                return r;
+        return fd_take(&fd);
+}
+
+static int clone_tree(struct injection *injection, const struct idmap *mapping, bool anew, bool strict,
+                      struct error *error)
+{
+        const struct request *request = injection->request;
+        cleanup_close int user_ns_fd = idmap_open(mapping, error);
+        cleanup_close int theirs_fd =
+                user_ns_fd < 0 ? -EBADF
+                               : detached_mount_clone_inside(injection->source.fd, injection->from, request->source,
+                                                             /* recursive= */ true,
+                                                             /* user_ns_fd= */ -1, error);
+        struct tree_job job = {
+                .injection = injection, .theirs_fd = theirs_fd, .user_ns_fd = user_ns_fd, .anew = anew, .strict = strict
+        };
+        int r = user_ns_fd < 0 ? user_ns_fd : theirs_fd;
+
+        /* before it is looked at; with another propagation later mounts come unmapped anyway */
+        if (r >= 0 && request->options.propagation == MS_PRIVATE)
+                r = set_private(theirs_fd, request->source, error);
+        return r < 0 ? r : worker_run_apart(map_tree_apart, NULL, &job, error);
+}
+
 /* Tries one way with one kind of ids. 0 and mount_fd; -EXDEV if the owners are wrong; or the error. */
 static int try_way(struct injection *injection,
                    int (*way)(struct injection *injection, const struct idmap *mapping, struct error *error),
                    enum owner_ids ids, struct error *error)
 {
+        const bool tree = injection->request->recursive && way != clone_origin;
+        const bool strict = way != clone_and_map || ids != FROM_NODE;
         const struct idmap *mapping = NULL;
         int r = container_owners_map(injection, ids, &mapping, error);
-        cleanup_close int fd = r < 0 ? r : way(injection, mapping, error);
+        cleanup_close int fd = r < 0  ? r
+                               : tree ? clone_tree(injection, mapping, way == clone_mapped, strict, error)
+                                      : way(injection, mapping, error);
 
-        r = fd < 0 ? fd : container_owners_check(injection, fd, way != clone_and_map || ids != FROM_NODE, error);
+        r = fd < 0 ? fd : tree ? 0 : container_owners_check(injection, fd, error);
         if (r == 0)
                 injection->mount_fd = fd_take(&fd);
         return r;

@@ -15,7 +15,7 @@
  *      LOOK                openat2, statx                       -
  *      CHECK_SERVER        -                                    -
  *      MOUNT_EXPORT        setns, connect, fsopen, fsmount      closing
- *      CLONE               open_tree                            closing
+ *      CLONE               open_tree; unshare, move_mount       closing
  *      STAGE_VOLUME        ioctl, fsmount, open_tree            umount2, ioctl
  *      CREATE_SUPERBLOCK   ioctl; fsopen, fsconfig, fsmount     closing
  *      MAKE_NODE           unshare, mknodat, open_tree          closing

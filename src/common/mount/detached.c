@@ -56,6 +56,21 @@ int detached_mount_clone(int source_fd, const char *source, bool recursive, stru
                                          : -error->errnum;
 }
 
+static int clone_with(int source_fd, bool recursive, int user_ns_fd)
+{
+        unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0);
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_ns_fd };
+
+        return sys_open_tree_attr(source_fd, "", flags, &attr, sizeof attr);
+}
+
+int detached_mount_clone_anew(int source_fd, const char *source, bool recursive, int user_ns_fd, struct error *error)
+{
+        int fd = clone_with(source_fd, recursive, user_ns_fd);
+
+        return fd < 0 ? fail(error, errno, "open_tree_attr", source) : fd;
+}
+
 int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
                        struct error *error)
 {
@@ -103,14 +118,13 @@ static int clone_apart(void *argument, struct error *error)
 {
         const struct clone_job *job = argument;
         unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (job->recursive ? AT_RECURSIVE : 0);
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)job->user_ns_fd };
         int r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error);
         int fd;
 
         if (r < 0)
                 return r;
         fd = job->user_ns_fd < 0 ? open_tree(job->source_fd, "", flags)
-                                 : sys_open_tree_attr(job->source_fd, "", flags, &attr, sizeof attr);
+                                 : clone_with(job->source_fd, job->recursive, job->user_ns_fd);
         return fd < 0 ? container_fail(job->container, errno, job->user_ns_fd < 0 ? "open_tree" : "open_tree_attr",
                                        job->source, error)
                       : fd;

@@ -31,6 +31,13 @@ struct mount_attributes {
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error);
 
 /*
+ * detached_mount_clone_anew() - the same with an id mapping of its own, also where the source has another.
+ *
+ * Errors:  ENOSYS before Linux 6.15 (open_tree_attr); EINVAL the filesystem, or a mount below it, cannot be id-mapped.
+ */
+int detached_mount_clone_anew(int source_fd, const char *source, bool recursive, int user_ns_fd, struct error *error);
+
+/*
  * detached_mount_set() - set attributes and propagation, and with user_ns_fd >= 0 the id mapping: an owner 0..n on the
  * filesystem is shown as the id that this user namespace maps 0..n to on the node. All or nothing, in one system call.
  *

@@ -72,8 +72,10 @@ bool mountinfo_next(struct mountinfo *table)
         uint64_t device = 0;
         char *field;
 
-        if (getline(&table->line, &table->size, table->file) < 0)
+        if (getline(&table->line, &table->size, table->file) < 0) {
+                table->failed = !feof(table->file);
                 return false;
+        }
         table->id = strtoull(table->line, NULL, 10);
         field = table->line;
         for (int i = 0; i < 4; i++) { /* the mount point is the fifth field */
@@ -81,6 +83,8 @@ bool mountinfo_next(struct mountinfo *table)
                 if (field == NULL)
                         return false;
                 field++;
+                if (i == 0)
+                        table->parent = strtoull(field, NULL, 10);
                 if (i == 1) { /* the third: major:minor */
                         char *minor;
                         unsigned long major = strtoul(field, &minor, 10);

@@ -17,7 +17,9 @@ struct mountinfo {
         FILE *file;
         char *line;
         size_t size;
+        bool failed;     /* the end came before the last line */
         uint64_t id;     /* of this line: the reusable id, not the unique one */
+        uint64_t parent; /* likewise, of the mount that this one is on */
         uint64_t device; /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
         bool unbindable;
         const char *mount_point; /* of this line, in the container's words, not escaped */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,4 +60,12 @@ int scratch_namespace_attach_first(int mount_fd, bool directory, const char **re
                 return enter_with(mount_fd, error);
         r = scratch_namespace_enter(error);
         return r < 0 ? r : scratch_namespace_attach(mount_fd, *ret_path, directory, error);
+}
+
+void scratch_namespace_uncover(int fd)
+{
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        (void)umount2(path, MNT_DETACH); /* EINVAL: it is locked */
 }

@@ -28,4 +28,7 @@ int scratch_namespace_attach(int mount_fd, const char *name, bool directory, str
  */
 int scratch_namespace_attach_first(int mount_fd, bool directory, const char **ret_path, struct error *error);
 
+/* scratch_namespace_uncover() - unmount the mount whose root fd is, unless it is locked. It must be nobody's peer. */
+void scratch_namespace_uncover(int fd);
+
 #endif
