@@ -115,6 +115,7 @@ static json_t *begin_request(const Csi__V1__CreateVolumeRequest *request)
 
         csi_new_name(request->name, name);
         set(wanted, "name", name);
+        set(wanted, "namespace", "-"); /* no pod gets it by its name */
         set(wanted, "pool", parameter(request, "pool"));
         set(wanted, "reclaimPolicy",
             csi_map_find(CSI_MAP(request, mutable_parameters), "reclaimPolicy", /* any_case= */ false)

@@ -250,7 +250,7 @@ static const struct privilege_row privilege_table[] = {
         { "mountdevice",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
           { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT,
-            GROUP_ORDER, "recvmsg", "pwrite64", "fremovexattr" } },
+            GROUP_ORDER, "recvmsg", "pwrite64", "fgetxattr", "fsetxattr", "fremovexattr" } },
         { "unmountdevice",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },

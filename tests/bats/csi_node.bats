@@ -938,3 +938,142 @@ strace_end() {
         kill -INT "$STRACE"
         wait "$STRACE" || :
 }
+
+# ---- beside a FlexVolume driver, whose volumes kubelet knows by their names alone
+
+# no_pod_gets_it MORE...: a pod of another namespace names a FlexVolume volume like the volume; MORE are its options.
+no_pod_gets_it() {
+        local driver
+        for driver in flexgraft~tmpfs flexgraft~flexgraft; do
+                install_driver "$driver"
+                second_pod "$ID" other
+                assert_refused "the CSI driver's" || return 1
+        done
+        second_pod "$ID" other "$@"
+        assert_refused "the CSI driver's" || return 1
+        is "$(node_mounts_at "$(pod_dir "$ID" pod-2)")" 0
+}
+
+# it_is_not_had: while it is not staged, by what kubelet calls of a FlexVolume volume first, which names no pod; in whatever words.
+it_is_not_had() {
+        local dir options
+        dir=$(global_dir "$ID")
+        install_driver flexgraft~flexgraft
+        for options in type=loop "type=loop image=$ID.img" "type=loop pool=default image=$ID.img" type=tmpfs; do
+                # shellcheck disable=SC2086 # the words of the options
+                call attach "$(spec "$ID" $options)" "$NODE"
+                assert_refused "the CSI driver's" || return 1
+                make_dir "$dir"
+                # shellcheck disable=SC2086
+                call mountdevice "$dir" /dev/loop0 "$(spec "$ID" $options)"
+                assert_refused "the CSI driver's" || return 1
+        done
+        install_driver flexgraft~tmpfs
+        second_pod "$ID" other
+        assert_refused "the CSI driver's" || return 1
+        is "$(loops_of_test)" ""
+}
+
+@test "a volume that CSI made is never a FlexVolume volume of its name, staged or not" {
+        new_volume
+        it_is_not_had
+        up
+        no_pod_gets_it type=loop
+        down
+        it_is_not_had
+        up
+        down
+}
+
+@test "a directory that CSI made is never a FlexVolume volume of its name" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        new_volume '"parameters": {"pool": "dirs"}'
+        install_driver flexgraft~flexgraft
+        second_pod "$ID" other type=directory
+        assert_refused "the CSI driver's"
+        up
+        no_pod_gets_it type=directory
+        down
+}
+
+@test "a volume that volume-create made is CSI's when CSI has had it first" {
+        helper volume-create '{"name": "data", "size": "8m"}'
+        assert_success
+        up
+        no_pod_gets_it type=loop
+        down
+        it_is_not_had
+        up
+        down
+}
+
+@test "an image that nobody made by a call is CSI's when CSI has had it first" {
+        mkdir -p "$POOL"
+        truncate -s 16M "$POOL/data.img"
+        CONTEXT='"type": "loop"'
+        up
+        no_pod_gets_it type=loop
+        down
+        install_driver flexgraft~flexgraft
+        kubelet_attach data type=loop
+        kubelet_stage data
+        second_pod data other type=loop
+        assert_refused "the CSI driver's" "setfattr -x trusted.flexgraft.namespace" "/data.img"
+        kubelet_unstage data
+        kubelet_detach data
+        up
+        down
+}
+
+@test "a FlexVolume driver that is told to detach a volume of CSI leaves it attached" {
+        CAPABILITY=$BLOCK_WRITER new_volume
+        CAPABILITY=$BLOCK_WRITER
+        stage
+        answers OK
+        install_driver flexgraft~flexgraft
+        kubelet_detach "$ID"
+        publish
+        answers OK
+        down
+}
+
+@test "a directory that pods of a namespace have had by FlexVolume stays theirs when CSI has had it" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        helper volume-create '{"name": "data", "size": "8m", "pool": "dirs"}'
+        assert_success
+        install_driver flexgraft~flexgraft
+        second_pod data default type=directory
+        succeeded
+        kubelet_unpublish data pod-2
+        stage
+        answers OK
+        publish
+        answers OK
+        down
+        second_pod data other type=directory
+        assert_refused "namespace default" "namespace other"
+        second_pod data default type=directory
+        succeeded
+        kubelet_unpublish data pod-2
+}
+
+@test "a volume that pods of a namespace have had by FlexVolume stays theirs when CSI has had it" {
+        helper volume-create '{"name": "data", "size": "8m"}'
+        assert_success
+        declare -gA SPECS=() DEVICES=()
+        install_driver flexgraft~flexgraft
+        lifecycle_up data type=loop
+        lifecycle_down data
+        up
+        down
+        a_life_later data type=loop
+        second_pod data other type=loop
+        assert_refused "namespace default" "namespace other"
+        second_pod data default type=loop
+        succeeded
+        kubelet_unpublish data pod-2
+        kubelet_unstage data
+        kubelet_detach data
+}

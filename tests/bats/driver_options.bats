@@ -420,3 +420,31 @@ SECRET_BASE64=Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5
         assert_refused '"example.org/token"'
         assert_no_secret hunter2hunter2 abcdefabcdef
 }
+
+@test "what volume-create makes for a namespace is for its pods alone, from the first on" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        helper volume-create '{"name": "data", "size": "8m", "namespace": "web"}'
+        assert_success
+        helper volume-create '{"name": "dir", "size": "8m", "namespace": "web", "pool": "dirs"}'
+        assert_success
+        kubelet_attach data type=loop
+        kubelet_stage data
+        second_pod data other type=loop
+        assert_refused "namespace web" "namespace other"
+        second_pod data other type=loop image=data.img
+        assert_refused "namespace web" "namespace other"
+        second_pod dir other type=directory
+        assert_refused "namespace web" "namespace other"
+        second_pod dir web type=directory
+        succeeded
+        kubelet_unpublish dir pod-2
+        second_pod data web type=loop
+        succeeded
+        kubelet_unpublish data pod-2
+        kubelet_unstage data
+        kubelet_detach data
+        delete_volume data
+        delete_volume dir
+        assert_nothing_left
+}

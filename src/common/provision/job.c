@@ -151,6 +151,7 @@ void job_begin_record(const struct job *job, struct provision_record *ret_record
         (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
+        (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, request->namespace ?: "");
         (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
         (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
         (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,

@@ -30,6 +30,9 @@ enum provision_stage {
 /* provision_stage_word() - "created". */
 const char *provision_stage_word(enum provision_stage stage);
 
+/* In place of a namespace: pods get the volume by a PersistentVolume of CSI, and none by its name alone. */
+#define PROVISION_OF_CSI "-"
+
 struct provision_record {
         char name[PROVISION_NAME_MAX];
         char pool[POOL_NAME_MAX];
@@ -55,9 +58,9 @@ struct provision_record {
         enum provision_stage stage;
         char target[PROVISION_TARGET_MAX]; /* where a container gets it as a device (CDI); "": /volumes/NAME */
         char driver[PROVISION_NAME_MAX];   /* "vendor~driver" that made it from "size"; "": a volume tool did */
-        char namespace[64];                /* of Kubernetes, if the pool cannot keep it (volume/same.h); "" */
-        json_t *parameters;                /* an object of strings; owned */
-        json_t *mount_flags;               /* an array of strings; owned */
+        char namespace[64];  /* of Kubernetes, if the pool cannot keep it (volume/same.h); or PROVISION_OF_CSI; "" */
+        json_t *parameters;  /* an object of strings; owned */
+        json_t *mount_flags; /* an array of strings; owned */
 };
 
 extern const struct record_table provision_record_table;

@@ -95,6 +95,9 @@ static const struct key keys[] = {
           .help = "delete it only if it is that; what is not counts as absent" },
         { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target),
           .help = "where a container gets the volume that asks for it as a device (CDI); if absent, /volumes/NAME" },
+        { "namespace", CREATE, 0, KEY_TEXT, .maximum = 63, FIELD(namespace),
+          .help = "namespace of Kubernetes whose pods alone get the volume by its name; \"-\": none does, only CSI's "
+                  "PersistentVolumes; if absent, that of the first pod" },
         { "operation", CREATE | DELETE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(operation),
           .help = "an id of yours: the same request with the same id is one operation, for a week" },
 };

@@ -38,12 +38,13 @@ struct provision_request {
         const char *reclaim_policy;
         const char *target; /* of the device (provision/cdi.h) */
         const char *operation;
-        const char *path;              /* of a directory, or a device's file, that the volume is mounted on */
-        const char *from;              /* what a new volume is a copy of */
-        const char *snapshot;          /* to take */
-        const char *restore;           /* the snapshot to go back to */
-        const char *only;              /* "volume" or "snapshot": what may be deleted */
-        const json_t *parameters;      /* an object of strings */
+        const char *path;         /* of a directory, or a device's file, that the volume is mounted on */
+        const char *from;         /* what a new volume is a copy of */
+        const char *snapshot;     /* to take */
+        const char *restore;      /* the snapshot to go back to */
+        const char *only;         /* "volume" or "snapshot": what may be deleted */
+        const char *namespace;    /* of Kubernetes, or PROVISION_OF_CSI: who gets a new volume; NULL: the first pod's */
+        const json_t *parameters; /* an object of strings */
         const char *const *pool_types; /* that a pool may have, ended by NULL; NULL: any */
         uint64_t size_bytes;           /* 0: nothing was said */
         uint64_t limit_bytes;          /* more than that a new volume must not have; 0: nothing was said */

@@ -24,8 +24,8 @@ static int attach_here(struct volume_call *call, struct error *error)
         int r;
 
         call->answer.device = "";
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0)
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_check_csi(call, error)) < 0 ||
+            (r = volume_choose_kind(call, error)) < 0 || (r = volume_call_load_policy(call, error)) < 0)
                 return r;
         if (!call->kind->has_device)
                 return 0; /* without a device there is nothing to do before mount */
@@ -204,8 +204,8 @@ int volume_detach(struct volume_call *call, struct error *error)
 
         if ((r = volume_call_open(call, error)) < 0)
                 return r;
-        if (!is_meant(call))
-                return 0;
+        if (!is_meant(call) || (call->driver[0] != '\0' && strcmp(call->record.namespace, PROVISION_OF_CSI) == 0))
+                return 0; /* CSI's, which no FlexVolume driver has attached */
         if (call->recorded && (r = unwrap(call, error)) < 0)
                 return r;
         if (!call->recorded)

@@ -57,8 +57,9 @@ int volume_choose_open(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0 ||
-            (r = volume_call_load_policy(call, error)) < 0 || (r = volume_check_same(call, error)) < 0)
+        if ((r = volume_call_open(call, error)) < 0 || (r = volume_check_csi(call, error)) < 0 ||
+            (r = volume_choose_kind(call, error)) < 0 || (r = volume_call_load_policy(call, error)) < 0 ||
+            (r = volume_check_same(call, error)) < 0)
                 return r;
         if ((r = profiled_ensure(call, error)) < 0 || (r = provisioned_apply(call, error)) < 0 ||
             (r = volume_kind_wrapper(call->request, call->kind, &call->wrapper, error)) < 0)

@@ -158,7 +158,7 @@ int provisioned_hold(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if (call->kind->pool_types == NULL)
+        if (call->kind->pool_types == NULL || call->provisioned.dir_fd >= 0) /* it is held already */
                 return 0;
         r = provision_record_open(call->config.state_dir, /* create= */ call->kind == &kind_loop, &call->provisioned,
                                   error);

@@ -16,14 +16,27 @@
 int volume_check_same(struct volume_call *call, struct error *error);
 
 /*
- * volume_check_namespace() - that no pod of another namespace has had the volume since it was attached; and of one that
- * its name alone finds, since it was made. The record remembers the namespace; after detach an attribute of the image
- * does, or, where there is none, the record of volume-create. Errors: EACCES.
+ * volume_check_csi() - that a call of a FlexVolume driver does not mean a volume that CSI has, or that was made for it: a
+ * PersistentVolume is its claim's, and kubelet would give a pod of any namespace a FlexVolume volume of that name. With
+ * the volume's record, before its kind is chosen. Errors: EACCES.
+ *
+ * volume_claim_csi() - where the call is CSI's, which has no driver's name, and not for an inline volume: note that the
+ * volume is CSI's, or whose it is already, in the volume's record, in that of volume-create, or else as an attribute of
+ * the image. An image can tell only once it is attached: call it again then.
+ */
+int volume_check_csi(struct volume_call *call, struct error *error);
+int volume_claim_csi(struct volume_call *call, struct error *error);
+
+/*
+ * volume_check_namespace() - for CSI volume_claim_csi(); else that no pod of another namespace has had the volume since
+ * it was attached; and of one that its name alone finds, since it was made. The record remembers the namespace; after
+ * detach the record of volume-create does, if it was made for a namespace, or an attribute of the image, or, where there
+ * can be none, that record again. Errors: EACCES.
  */
 int volume_check_namespace(struct volume_call *call, struct error *error);
 
 /*
- * volume_check_directory() - likewise of a volume that is a directory, which has no record while no pod has it.
+ * volume_check_directory() - the same of a volume that is a directory, which has no record while no pod has it.
  */
 int volume_check_directory(struct volume_call *call, int path_fd, struct error *error);
 

@@ -10,6 +10,7 @@
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
 #include "volume/provisioned.h"
+#include "volume/same.h"
 #include "volume/sighting.h"
 
 static int stage_device(struct volume_call *call, unsigned made, struct error *error)
@@ -52,11 +53,13 @@ int volume_stage(struct volume_call *call, struct error *error)
         if (!call->kind->has_device)
                 return fail_because(error, EINVAL, "stage", call->request->name,
                                     "volumes of type %s have no device; use it as a filesystem", call->kind->word);
-        if ((r = provisioned_hold(call, error)) < 0)
+        if ((r = volume_claim_csi(call, error)) < 0 || (r = provisioned_hold(call, error)) < 0)
                 return r;
         if (call->request->block)
-                return stage_block(call, error);
-        return call->wrapper != NULL ? call->wrapper->stage(call, error) : volume_stage_attached(call, error);
+                r = stage_block(call, error);
+        else
+                r = call->wrapper != NULL ? call->wrapper->stage(call, error) : volume_stage_attached(call, error);
+        return r < 0 ? r : volume_claim_csi(call, error);
 }
 
 int volume_stage_attached(struct volume_call *call, struct error *error)
