@@ -334,6 +334,18 @@ is_of_one_namespace() {
         succeeded
 }
 
+# only_by_its_name NAME KEY=VALUE...: after is_of_one_namespace, no FlexVolume volume gets it by its disk, whatever its own name is.
+only_by_its_name() {
+        local name
+        kubelet_unpublish "$1" pod-2
+        kubelet_unstage "$1"
+        kubelet_detach "$1"
+        for name in other "$1"; do
+                call attach "$(spec "$name" "${@:2}")" "$NODE"
+                assert_refused "which is had by that name alone" "\"$1\"" || return 1
+        done
+}
+
 # kubelet_unpublish NAME [POD]: unmount, and kubelet's own rmdir if the directory is still there.
 kubelet_unpublish() {
         local dir

@@ -341,14 +341,12 @@ ephemeral() {
         create data 10000000
         assert_success
         is_of_one_namespace data
-        # named by its group, it is a device of the node
-        kubelet_unpublish data pod-2
-        kubelet_unstage data
-        kubelet_detach data
-        kubelet_attach data volumeID=data "volumegroup=$GROUP"
-        kubelet_stage data
-        second_pod data other volumeID=data "volumegroup=$GROUP"
-        succeeded
+        only_by_its_name data "volumeID=data" "volumegroup=$GROUP"
+        # what no pod has had by its name is a device of the node
+        create more 10000000
+        assert_success
+        kubelet_attach more volumeID=more "volumegroup=$GROUP"
+        kubelet_detach more
 }
 
 @test "a volume of Kubernetes' example driver works unchanged" {

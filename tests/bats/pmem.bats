@@ -97,6 +97,8 @@ namespaces() { # [REGION]
         create data $((60 << 20))
         assert_success
         is_of_one_namespace data
+        helper volume-list '{}'
+        only_by_its_name data pool=memory "volumeID=$(json_field '.volumes[] | select(.name == "data").id')"
 }
 
 @test "files of ext4 and of xfs are mapped by huge pages" {

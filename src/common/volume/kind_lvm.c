@@ -217,7 +217,7 @@ static int attach(struct volume_call *call, struct error *error)
         lvm_path(names.group, names.volume, path);
         if ((r = policy_check_device(&call->policy, /* source= */ NULL, path, error)) < 0)
                 return r;
-        if ((r = provisioned_check_disk(call, names.group, names.volume, error)) < 0)
+        if ((r = provisioned_check_disk(call, /* pool= */ NULL, names.group, names.volume, error)) < 0)
                 return r;
         if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0)
                 return 0;

@@ -175,27 +175,50 @@ int provisioned_hold(struct volume_call *call, struct error *error)
 
 struct disk {
         const struct volume_call *call;
+        const char *pool;
         const char *group;
 };
+
+static bool is_on_disk(const struct provision_record *record, const struct disk *disk)
+{
+        struct error ignored;
+        struct pool pool;
+
+        if (disk->group == NULL)
+                return strcmp(record->pool, disk->pool) == 0;
+        return pool_find(&disk->call->config, record->pool, &pool, &ignored) == 0 &&
+               strcmp(pool.volume_group, disk->group) == 0;
+}
+
+/* Who may have a volume is asked where it is named. */
+static int check_named(const struct volume_call *call, const struct provision_record *record, struct error *error)
+{
+        if (call->driver[0] == '\0' || record->namespace[0] == '\0' ||
+            (provisioned_is_by_name(call) && strcmp(record->name, call->request->name) == 0))
+                return 0;
+        return fail_because(error, EACCES, "find volume", call->request->name,
+                            "%.64s is the volume \"%.128s\", which is had by that name alone; let the FlexVolume "
+                            "volume have it, and leave out \"volumegroup\", \"volumeID\" and \"pool\"",
+                            record->id, record->name);
+}
 
 static int check_disk(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         const struct disk *disk = argument;
-        struct error ignored;
-        struct pool pool;
         int r;
 
         (void)stem;
-        if (record == NULL || pool_find(&disk->call->config, record->pool, &pool, &ignored) < 0 ||
-            strcmp(pool.volume_group, disk->group) != 0)
+        if (record == NULL || !is_on_disk(record, disk))
                 return 0;
-        r = check_no_snapshot(record, error);
-        return r < 0 ? r : check_restored(record, error);
+        if ((r = check_named(disk->call, record, error)) < 0 || (r = check_no_snapshot(record, error)) < 0)
+                return r;
+        return check_restored(record, error);
 }
 
-int provisioned_check_disk(const struct volume_call *call, const char *group, const char *id, struct error *error)
+int provisioned_check_disk(const struct volume_call *call, const char *pool, const char *group, const char *id,
+                           struct error *error)
 {
-        struct disk disk = { .call = call, .group = group };
+        struct disk disk = { .call = call, .pool = pool, .group = group };
 
         return call->provisioned.dir_fd < 0 ? 0 : record_find_each(&call->provisioned, id, check_disk, &disk, error);
 }

@@ -40,10 +40,12 @@ void provisioned_keep_parameters(json_t *options, const struct provision_record 
 int provisioned_hold(struct volume_call *call, struct error *error);
 
 /*
- * provisioned_check_disk() - that a logical volume, whatever volume it is asked for as, is neither a snapshot nor half
- * restored. After provisioned_hold(). Errors: EINVAL; EBUSY.
+ * provisioned_check_disk() - that what has this id in the volume group, or where that is NULL in the pool, whatever
+ * volume it is asked for as, is neither a snapshot nor half restored; nor, where a FlexVolume driver asks for it by other
+ * than its name, what CSI or the pods of a namespace have had. After provisioned_hold(). Errors: EINVAL; EBUSY; EACCES.
  */
-int provisioned_check_disk(const struct volume_call *call, const char *group, const char *id, struct error *error);
+int provisioned_check_disk(const struct volume_call *call, const char *pool, const char *group, const char *id,
+                           struct error *error);
 
 /*
  * provisioned_check_blank() - that a blank device may be formatted, and provisioned_check_kata() that an image for
