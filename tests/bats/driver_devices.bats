@@ -137,6 +137,19 @@ lives_without_record() {
         assert_nothing_left
 }
 
+@test "an image is not made larger than the room of a pool that has a share, or of any if it is to be preallocated" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/half"
+        printf '{"name": "half", "type": "loop", "path": "%s", "maxPercent": 50}\n' "$BATS_TEST_TMPDIR/half" >"$FLEXGRAFT_POOLS/half.json"
+        call attach "$(spec huge type=loop pool=half size=8Ti)" "$NODE"
+        assert_refused "has room for a volume of"
+        call attach "$(spec huge type=loop size=8Ti preallocate=true)" "$NODE"
+        assert_refused "has room for a volume of"
+        is "$(find "$POOL" "$BATS_TEST_TMPDIR/half" -name 'huge*')" ''
+        kubelet_attach huge type=loop size=8Ti
+        kubelet_detach huge
+        assert_nothing_left
+}
+
 @test "an image that is there keeps its size and its content" {
         up data 8Mi
         lifecycle_down data

@@ -387,7 +387,7 @@ torn_records() {
         chmod 0700 "$STATE_DIR" "$STATE_DIR/pools" "$POOL"
         mount -t tmpfs -o mode=0700,size=4m pool "$POOL"
         call attach "$(loop_spec data preallocate=true)" "$NODE"
-        assert_refused space
+        assert_refused "has room for"
         is "$(find "$POOL" -type f)" ""
         is "$(volume_records)" ""
         umount "$POOL"

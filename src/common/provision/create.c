@@ -107,17 +107,8 @@ int create_claim(struct job *job, uint64_t size_bytes, struct provision_record *
                                     ret_record->id, job->pool.name, owner);
         if (r < 0 && r != -ENOENT)
                 return r;
-        if ((r = (ret_record->snapshot_of[0] != '\0' && job->kind->measure_snapshot != NULL
-                          ? job->kind->measure_snapshot
-                          : job->kind->measure)(&job->config, &job->pool, ret_record->parameters, &measure, error)) < 0)
+        if ((r = job_check_room(job, ret_record, size_bytes, &measure, error)) < 0)
                 return r;
-        if (measure.problem != NULL)
-                return fail_because(error, measure.problem_errnum, "find room", job->pool.name, "%s", measure.problem);
-        if (size_bytes > measure.largest_bytes)
-                return fail_because(
-                        error, ENOSPC, "create volume", job->pool.name,
-                        "pool \"%.128s\" has room for a volume of %llu bytes at most, and the request is for %llu",
-                        job->pool.name, (unsigned long long)measure.largest_bytes, (unsigned long long)size_bytes);
         if (size_bytes < measure.minimum_bytes)
                 size_bytes = measure.minimum_bytes;
         ret_record->size_bytes =

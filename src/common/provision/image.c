@@ -44,6 +44,17 @@ static int write_record(const struct job *job, const struct provision_record *re
         return provision_record_write(&job->state, record, state_durability_before(&job->state, job->pool.path), error);
 }
 
+/* A sparse image may be larger than the room that is left, unless the pool has a share, which all volumes keep to. */
+static int check_room(const struct job *job, const struct provision_image *image, struct error *error)
+{
+        const struct provision_record none = {};
+        struct pool_measure measure = {};
+
+        return job->pool.max_percent < 100 || image->preallocate
+                       ? job_check_room(job, &none, image->size_bytes, &measure, error)
+                       : 0;
+}
+
 /* With the pool's lock. ret_made: the image is there, and this call made it. What fails to be made leaves nothing. */
 static int make(struct job *job, struct provision_record *record, bool *ret_made, struct error *error)
 {
@@ -80,8 +91,8 @@ static int begin(struct job *job, const struct provision_image *image, bool *ret
         (void)text_copy(record.driver, sizeof record.driver, image->driver);
         (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, image->exists ? "retain" : "delete");
         record.size_bytes = image->size_bytes;
-        if (!image->exists)
-                return make(job, &record, ret_made, error);
+        if (!image->exists) /* what a killed call began to make has room already, and is not asked again */
+                return (r = check_room(job, image, error)) < 0 ? r : make(job, &record, ret_made, error);
         if ((r = job->kind->look(&job->config, &job->pool, image->id, &item, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "open image", image->id) : r;
         record.size_bytes = item.size_bytes;

@@ -169,3 +169,25 @@ void job_release(struct job *job)
         json_decref(job->paths);
         state_release(&job->state); /* a worker that hangs shares the descriptors */
 }
+
+int job_check_room(const struct job *job, const struct provision_record *record, uint64_t size_bytes,
+                   struct pool_measure *ret_measure, struct error *error)
+{
+        const struct pool_kind *kind = job->kind;
+        int r = (record->snapshot_of[0] != '\0' && kind->measure_snapshot != NULL
+                         ? kind->measure_snapshot
+                         : kind->measure)(&job->config, &job->pool, record->parameters, ret_measure, error);
+
+        if (r < 0)
+                return r;
+        if (ret_measure->problem != NULL)
+                return fail_because(error, ret_measure->problem_errnum, "find room", job->pool.name, "%s",
+                                    ret_measure->problem);
+        return size_bytes <= ret_measure->largest_bytes
+                       ? 0
+                       : fail_because(error, ENOSPC, "create volume", job->pool.name,
+                                      "pool \"%.128s\" has room for a volume of %llu bytes at most, and the request is "
+                                      "for %llu",
+                                      job->pool.name, (unsigned long long)ret_measure->largest_bytes,
+                                      (unsigned long long)size_bytes);
+}

@@ -59,6 +59,13 @@ json_t *job_item_object(const struct job *job, const struct provision_record *re
 /* job_check_target() - that the job's pool can have such a volume. Errors: EINVAL. */
 int job_check_target(const struct job *job, const struct provision_record *record, struct error *error);
 
+/*
+ * job_check_room() - that the pool has room for a new volume. With the pool's lock. Takes: record, of which it reads the
+ * parameters, and whether it is a snapshot. Errors: ENOSPC, and those of a pool that cannot be used.
+ */
+int job_check_room(const struct job *job, const struct provision_record *record, uint64_t size_bytes,
+                   struct pool_measure *ret_measure, struct error *error);
+
 void job_release(struct job *job);
 
 /* owners.c: which disks are volumes. */
