@@ -35,8 +35,8 @@ make_version() {
         mkdir -p "$dir/verbs"
         for name in csi-driver $(array_of install-csi programs) $(printf 'verbs/%s ' "${@:3}"); do
                 printf '#!/bin/sh\necho "%s (flexgraft) %s"\n' "${name##*/}" "$word" >"$dir/$name"
-                chmod 0755 "$dir/$name"
         done
+        chmod 0755 "$dir"/* "$dir/verbs"/*
 }
 
 # install ARG...: the script on the node; sets status, output, stderr, and calls, what systemctl was told.
