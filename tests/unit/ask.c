@@ -81,19 +81,18 @@ static void who_gives_up_may_pass_over_others(void **state)
 
 static void who_is_asked_at_the_deadline_is_not_called_silent(void **state)
 {
-        bool hangs[COUNT] = { [5] = true };
+        bool hangs[COUNT] = { [0] = true };
         struct ask ask = { .count = COUNT,
                            .argument = hangs,
                            .one = one,
                            .give_up = give_up,
                            .share_ms = 60000,
-                           .deadline_ms = clock_now_ms() + 2000 };
+                           .deadline_ms = clock_now_ms() + 1000 };
 
         (void)state;
         reset();
-        assert_int_equal(ask_all(&ask), 5);
-        assert_int_equal(asked[4], 1);
-        assert_int_equal(given_up[5], 0);
+        assert_int_equal(ask_all(&ask), 0);
+        assert_int_equal(given_up[0], 0);
 }
 
 static void kill_worker(struct ask *ask, size_t index)
