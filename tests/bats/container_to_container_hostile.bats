@@ -185,16 +185,21 @@ a_does_at() {
         [[ $output == *unbindable* ]]
 }
 
+# nodes_directory_at TARGET: A has a directory of the node there, unmapped.
+nodes_directory_at() {
+        use_container "$A"
+        helper mount-bind "$(bind_request "$1" '"ids": "host"')"
+        use_container "$B"
+        assert_success
+}
+
 # nodes_directory_below_share: /share is a filesystem of A's own, and on /share/given is a directory of the node, which is
 # nobody's in A. Where ids that A's filesystem has become those of B, the node's root would become B's.
 nodes_directory_below_share() {
         kernel_can map-tmpfs || skip "this kernel cannot id-map tmpfs: nothing is given then"
         start_two plain plain
         in_a sh -c 'mkdir /share && /bin/mount -t tmpfs tmpfs /share && mkdir -p /share/dir/given'
-        use_container "$A"
-        helper mount-bind "$(bind_request /share/dir/given '"ids": "host"')"
-        use_container "$B"
-        assert_success
+        nodes_directory_at /share/dir/given
         is "$(owners a /share/dir/given)" 65534:65534
 }
 
@@ -218,6 +223,36 @@ nodes_directory_below_share() {
         fails_without_a_trace EXDEV /share /data '"recursive": true'
 }
 
+@test "a mount below the source is looked at, too, where its directory was moved out of the mount that it is in" {
+        kernel_can map-tmpfs || skip "this kernel cannot id-map tmpfs: nothing is given then"
+        start_two plain plain
+        in_a sh -c 'mkdir /share && /bin/mount -t tmpfs tmpfs /share && mkdir -p /share/src/p /share/r/x/given && /bin/mount --bind /share/r /share/src/p'
+        nodes_directory_at /share/src/p/x/given
+        in_a mv /share/r/x /share/out
+        is "$(grep -c given "/proc/$A/mountinfo")" 0 # it has no path, and is there: /share/out is empty but for the mountpoint
+        fails_without_a_trace EXDEV /share/src /data '"recursive": true'
+        in_a mv /share/out /share/r/x
+        is "$(grep -c given "/proc/$A/mountinfo")" 1
+        fails_without_a_trace EXDEV /share/src /data '"recursive": true'
+}
+
+# bats test_tags=kernel
+@test "before Linux 6.8 mounts below the source come along only if all of them can be taken off where they are looked at" {
+        kernel_can map-tmpfs || skip "this kernel cannot id-map tmpfs: nothing is given then"
+        start_two plain plain
+        in_a sh -c 'mkdir /share && /bin/mount -t tmpfs tmpfs /share && mkdir -p /share/src/p /share/r/x/given /share/src/q && /bin/mount --bind /share/r /share/src/p && /bin/mount -t tmpfs tmpfs /share/src/q'
+        at_syscall --at listmount --fail ENOSYS "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share/src /data '"recursive": true')"
+        assert_success
+        assert_mounts_at /data/p 1
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        nodes_directory_at /share/src/p/x/given
+        in_a mv /share/r/x /share/out
+        at_syscall --at listmount --fail ENOSYS "$FLEXGRAFT_BIN/mount-container-to-container" "$(c2c_request /share/src /data '"recursive": true')"
+        assert_failure EXDEV
+        assert_mounts_at /data 0
+}
+
 @test "a mount below the source that its container unmounts meanwhile is looked at, or does not come" {
         local k refused=0
         nodes_directory_below_share
@@ -234,10 +269,7 @@ nodes_directory_below_share() {
                         assert_failure EXDEV
                         refused=$((refused + 1))
                 fi
-                use_container "$A"
-                helper mount-bind "$(bind_request /share/dir/given '"ids": "host"')"
-                use_container "$B"
-                assert_success
+                nodes_directory_at /share/dir/given
         done
         ((k > 2 && k < 40 && refused > 0))
 }

@@ -221,7 +221,7 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
 /* With the mounts below the source: a clone of them all is mapped where its container cannot change it any more. */
 struct tree_job {
         const struct injection *injection;
-        int theirs_fd; /* an unmapped clone */
+        int theirs_fd; /* an unmapped clone; the worker may close it */
         int user_ns_fd;
         bool anew; /* with a mapping also where the source has one */
         bool strict;
@@ -247,16 +247,37 @@ static int map_attached(const struct tree_job *job, struct error *error)
         return r < 0 ? r : fd_take(&fd);
 }
 
+/*
+ * That both trees have no mounts but those that were looked at. total: in the namespace before; before Linux 6.8 nobody
+ * tells it, but then nothing may be left of them: a mount that has another on it does not let itself be unmounted.
+ */
+static int check_all_seen(struct tree_job *job, int total, size_t seen, int *ours_fd, struct error *error)
+{
+        bool all = total == (int)seen;
+
+        if (total == -ENOSYS) {
+                fd_close(&job->theirs_fd);
+                fd_close(ours_fd);
+                all = scratch_namespace_take_off("theirs") == 0 && scratch_namespace_take_off("ours") == 0;
+        } else if (total < 0)
+                return fail(error, -total, "listmount", "a private namespace");
+        return all ? 0
+                   : fail_because(error, EXDEV, "look at", "the mounts below the source",
+                                  "one of them is on a directory that was moved out of the mount that it was in%s",
+                                  total < 0 ? ", or is locked, which needs Linux 6.8" : "");
+}
+
 /* In a worker. Returns a clone that is as what was looked at, which is taken apart. */
 static int map_tree_apart(void *argument, struct error *error)
 {
-        const struct tree_job *job = argument;
+        struct tree_job *job = argument;
         const char *source = job->injection->request->source;
         const bool directory = job->injection->directory;
         cleanup_tree_roots struct tree_roots theirs = {};
         cleanup_tree_roots struct tree_roots ours = {};
         cleanup_close int ours_fd = -EBADF;
         cleanup_close int fd = -EBADF;
+        int total;
         int r = scratch_namespace_enter(error);
 
         if (r < 0 || (r = scratch_namespace_attach(job->theirs_fd, "theirs", directory, error)) < 0)
@@ -268,9 +289,12 @@ static int map_tree_apart(void *argument, struct error *error)
         if (fd < 0)
                 return fd;
         /* else what is unmounted here would be in the container, too */
-        if ((r = set_private(job->theirs_fd, source, error)) < 0 || (r = set_private(ours_fd, source, error)) < 0 ||
-            (r = tree_roots_read(job->theirs_fd, &theirs, error)) < 0 ||
+        if ((r = set_private(job->theirs_fd, source, error)) < 0 || (r = set_private(ours_fd, source, error)) < 0)
+                return r;
+        total = scratch_namespace_count();
+        if ((r = tree_roots_read(job->theirs_fd, &theirs, error)) < 0 ||
             (r = tree_roots_read(ours_fd, &ours, error)) < 0 ||
+            (r = check_all_seen(job, total, theirs.count + ours.count, &ours_fd, error)) < 0 ||
             (r = container_owners_check_tree(job->injection, &theirs, &ours, job->strict, error)) < 0)
                 return r;
         return fd_take(&fd);
@@ -281,20 +305,23 @@ static int clone_tree(struct injection *injection, const struct idmap *mapping, 
 {
         const struct request *request = injection->request;
         cleanup_close int user_ns_fd = idmap_open(mapping, error);
-        cleanup_close int theirs_fd =
-                user_ns_fd < 0 ? -EBADF
-                               : detached_mount_clone_inside(injection->source.fd, injection->from, request->source,
-                                                             /* recursive= */ true,
-                                                             /* user_ns_fd= */ -1, error);
         struct tree_job job = {
-                .injection = injection, .theirs_fd = theirs_fd, .user_ns_fd = user_ns_fd, .anew = anew, .strict = strict
+                .injection = injection, .theirs_fd = -EBADF, .user_ns_fd = user_ns_fd, .anew = anew, .strict = strict
         };
-        int r = user_ns_fd < 0 ? user_ns_fd : theirs_fd;
+        int r = user_ns_fd;
 
+        if (r >= 0) {
+                job.theirs_fd = detached_mount_clone_inside(injection->source.fd, injection->from, request->source,
+                                                            /* recursive= */ true, /* user_ns_fd= */ -1, error);
+                r = job.theirs_fd;
+        }
         /* before it is looked at; with another propagation later mounts come unmapped anyway */
         if (r >= 0 && request->options.propagation == MS_PRIVATE)
-                r = set_private(theirs_fd, request->source, error);
-        return r < 0 ? r : worker_run_apart(map_tree_apart, NULL, &job, error);
+                r = set_private(job.theirs_fd, request->source, error);
+        if (r >= 0)
+                r = worker_run_apart(map_tree_apart, NULL, &job, error);
+        fd_close(&job.theirs_fd);
+        return r;
 }
 
 /* Tries one way with one kind of ids. 0 and mount_fd; -EXDEV if the owners are wrong; or the error. */

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/syscalls.h"
+#include "mount/identity.h"
 #include "mount/superblock.h"
 #include "process/namespace.h"
 
@@ -62,10 +66,46 @@ int scratch_namespace_attach_first(int mount_fd, bool directory, const char **re
         return r < 0 ? r : scratch_namespace_attach(mount_fd, *ret_path, directory, error);
 }
 
-void scratch_namespace_uncover(int fd)
+void scratch_namespace_uncover(const char *path)
 {
-        char path[64];
+        const char *name = strrchr(path, '/') + 1;
+        char parent[PATH_MAX];
+        char link[NAME_MAX + 64];
+        cleanup_close int fd = -EBADF;
 
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        (void)umount2(path, MNT_DETACH); /* EINVAL: it is locked */
+        if (snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path) >= (int)sizeof parent)
+                return;
+        fd = sys_openat2(AT_FDCWD, parent, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+        if (fd < 0)
+                return;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d/%.255s", fd, name);
+        (void)umount2(link, UMOUNT_NOFOLLOW); /* EINVAL: it is locked; EBUSY: a mount is on it */
+}
+
+int scratch_namespace_take_off(const char *name)
+{
+        return umount2(name, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+int scratch_namespace_count(void)
+{
+        struct mount_seen stage;
+        struct mnt_id_request request = { .size = sizeof request };
+        uint64_t ids[256];
+        int total = 0;
+        int r = mount_see(AT_FDCWD, ".", &stage);
+
+        if (r < 0)
+                return r;
+        if (!stage.identity.unique)
+                return -ENOSYS;
+        request.mnt_id = stage.identity.id;
+        do {
+                r = sys_listmount(&request, ids, sizeof ids / sizeof ids[0]);
+                if (r < 0)
+                        return -errno;
+                total += r;
+                request.param = r > 0 ? ids[r - 1] : 0;
+        } while (r == (int)(sizeof ids / sizeof ids[0]));
+        return total;
 }

@@ -28,7 +28,20 @@ int scratch_namespace_attach(int mount_fd, const char *name, bool directory, str
  */
 int scratch_namespace_attach_first(int mount_fd, bool directory, const char **ret_path, struct error *error);
 
-/* scratch_namespace_uncover() - unmount the mount whose root fd is, unless it is locked. It must be nobody's peer. */
-void scratch_namespace_uncover(int fd);
+/*
+ * scratch_namespace_uncover() - unmount what is on an absolute path, if it can be; no link of a container is followed. It
+ * must be nobody's peer.
+ * scratch_namespace_take_off() - the same of a name in the tmpfs. Returns 0 or negative errno: EBUSY a mount is on it, or
+ * a descriptor of it is open.
+ */
+void scratch_namespace_uncover(const char *path);
+int scratch_namespace_take_off(const char *name);
+
+/*
+ * scratch_namespace_count() - how many mounts are on the tmpfs, also those that mountinfo has no line for: a directory
+ * that was renamed out of the mount that it was in has lost its path, and what is mounted below it is there all the same.
+ * Returns: the count, or negative errno: ENOSYS before Linux 6.8.
+ */
+int scratch_namespace_count(void);
 
 #endif

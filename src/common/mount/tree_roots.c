@@ -84,8 +84,8 @@ static int read_paths(struct tree_roots *roots)
         return r == 0 && table.failed ? -EIO : r;
 }
 
-/* Whether it could be seen. Then it is unmounted, unless it is locked to what it covers. */
-static bool see(struct tree_root *root)
+/* Another mount, or a directory of one, may be at the path by now. */
+static bool look(struct tree_root *root)
 {
         cleanup_close int fd = root->path == NULL ? -EBADF
                                                   : sys_openat2(AT_FDCWD, root->path, O_PATH | O_NOFOLLOW, 0,
@@ -93,15 +93,11 @@ static bool see(struct tree_root *root)
         struct mount_seen seen;
         uint64_t id;
 
-        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !seen.root || mount_see_short_id(fd, &id) < 0 || id != root->id ||
-            fstat(fd, &root->stat) < 0)
-                return false;
-        root->seen = true;
-        scratch_namespace_uncover(fd); /* not if it is locked: what it covers is not found then */
-        return true;
+        return fd >= 0 && mount_see(fd, "", &seen) == 0 && seen.root && mount_see_short_id(fd, &id) == 0 &&
+               id == root->id && fstat(fd, &root->stat) == 0;
 }
 
-/* Sees what can be seen now, children first, which may cover others; in the order in which they can have come. */
+/* Looks at what can be seen now, children first, which may cover others; in the order in which they can have come. */
 static size_t see_all(struct tree_roots *roots)
 {
         size_t count = 0;
@@ -109,11 +105,14 @@ static size_t see_all(struct tree_roots *roots)
         for (size_t i = roots->count; i-- > 0;) {
                 struct tree_root *root = &roots->roots[i];
 
-                if (root->seen || root->unseen_children > 0 || !see(root))
+                if (root->seen || root->unseen_children > 0 || !look(root))
                         continue;
+                root->seen = true;
                 count++;
-                if (i > 0)
-                        roots->roots[root->parent].unseen_children--;
+                if (i == 0)
+                        continue;
+                scratch_namespace_uncover(root->path); /* if it stays, what it covers is not found */
+                roots->roots[root->parent].unseen_children--;
         }
         return count;
 }

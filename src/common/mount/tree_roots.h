@@ -30,8 +30,9 @@ struct tree_roots {
 };
 
 /*
- * tree_roots_read() - all of the tree whose root is mount_fd's. What is seen is unmounted, so that what it covers can be
- * seen, too; a locked mount stays, as for the container that gets it.
+ * tree_roots_read() - all of the tree whose root is mount_fd's that mountinfo has a line for (scratch_namespace_count()
+ * knows whether those are all). What is seen is unmounted, so that what it covers can be seen, too; but for the tree's own
+ * root, and a locked mount, which stays for the container that gets it, too.
  *
  * Runs in: a scratch namespace, to which the tree is attached, and is nobody's peer (MS_PRIVATE).
  * Needs:   CAP_SYS_ADMIN.
