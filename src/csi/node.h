@@ -69,6 +69,7 @@ struct node_use {
         size_t context_count;
         const void *const *context; /* volume_context, as CSI_MAP() */
         bool read_only;
+        bool publishes; /* for a pod */
 };
 
 /* node_is_inline() - whether it lives as long as its pod (csi.storage.k8s.io/ephemeral). */

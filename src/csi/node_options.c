@@ -23,6 +23,7 @@ static const char *const known_keys[] = { "type",        "pool",           "prof
 
 /* kubelet's information about the pod, as it calls it for FlexVolume. */
 #define NAMESPACE_KEY "pod.namespace"
+#define CSI_KEY "kubernetes.io/csi"
 static const char *const pod_keys[] = { "pod.name", NAMESPACE_KEY, "pod.uid", "serviceAccount.name", NULL };
 
 /* Kinds of inline volumes that are nobody's but the pod's, or outlive it: nothing is made for it in a pool. */
@@ -93,8 +94,10 @@ static const char *add_share(const struct node_use *use, json_t *options)
 }
 
 /*
- * The namespace is for inline volumes alone, of which two could meet in a name. An id is one volume's in the whole cluster,
- * whose PersistentVolume may be bound in another namespace when its claim is gone.
+ * The namespace counts as the volume's for inline volumes alone, of which two could meet in a name. An id is one volume's
+ * in the whole cluster, whose PersistentVolume may be bound in another namespace when its claim is gone: for such a one
+ * CSI_KEY has the namespace; "?" where a pod gets it and kubelet does not say of which it is, as for a block volume; "-"
+ * where none does (volume/same.h).
  */
 static void add_pod(const struct node_use *use, json_t *options)
 {
@@ -105,9 +108,10 @@ static void add_pod(const struct node_use *use, json_t *options)
 
                 (void)snprintf(from, sizeof from, POD_PREFIX "%s", pod_keys[i]);
                 (void)snprintf(to, sizeof to, "kubernetes.io/%s", pod_keys[i]);
+                value = find(use, from);
                 if (strcmp(pod_keys[i], NAMESPACE_KEY) == 0 && !node_is_inline(use))
-                        continue;
-                if ((value = find(use, from)) != NULL)
+                        set(options, CSI_KEY, value != NULL && value[0] != '\0' ? value : use->publishes ? "?" : "-");
+                else if (value != NULL)
                         set(options, to, value);
         }
 }

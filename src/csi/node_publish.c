@@ -16,7 +16,8 @@ static struct node_use use_of(const struct call *call)
 
         return (struct node_use){ .capability = request->volume_capability,
                                   .context_count = request->n_volume_context,
-                                  .context = (const void *const *)request->volume_context };
+                                  .context = (const void *const *)request->volume_context,
+                                  .publishes = true };
 }
 
 static void publish_undone(struct call *call, const struct outcome *outcome)

@@ -118,7 +118,8 @@
 
 /* Attach, format and stage a volume by name, and detach it (volume/by_name). */
 #define GROUP_NAMED                                                                                                    \
-        GROUP_USES, GROUP_GUARD, GROUP_NODE_MOUNT, GROUP_PROVISION, GROUP_DIRECTORY, "pwrite64", "fremovexattr"
+        GROUP_USES, GROUP_GUARD, GROUP_NODE_MOUNT, GROUP_PROVISION, GROUP_DIRECTORY, "pwrite64", "fgetxattr",          \
+                "fremovexattr"
 
 /* An exec helper and the external programs that it runs (mkfs, fsck, ...). A missing call fails with ENOSYS and
  * does not kill: other versions of these programs make other calls. */
@@ -238,10 +239,12 @@ static const struct privilege_row privilege_table[] = {
         { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG, "umask" } },
         { "attach",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
-          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg",
+            "fgetxattr" } },
         { "waitforattach",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
-          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg" } },
+          { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg",
+            "fgetxattr" } },
         { "isattached", { CAP_SYS_ADMIN, -1 }, { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE } },
         { "detach",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
@@ -279,15 +282,15 @@ static const struct privilege_row privilege_table[] = {
             "socketpair", "sendmsg", "close_range", "setsid", "rt_sigaction", "fgetxattr", "fsetxattr" } },
         { "volume-reconcile",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
-          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "ioctl/freeze",
+          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "ioctl/freeze", "fsetxattr",
             "pwrite64" /* ends a restore */, "socket/stream" /* whether kubelet answers */ } },
         { "volume-create",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
           { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE, GROUP_COPY, "fgetxattr",
-            "fsetxattr" } },
+            "fsetxattr", "fremovexattr" } },
         { "volume-delete",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
-          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE } },
+          { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE, "fsetxattr", "fremovexattr" } },
         { "volume-list", { CAP_SYS_PTRACE, -1 }, { GROUP_USES, GROUP_PROVISION } },
         { "volume-capacity", { -1 }, { GROUP_PROVISION } },
         { "host-check", /* tries mounts in private namespaces; the exec helpers of pools and of "versions" */

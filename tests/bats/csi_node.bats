@@ -784,8 +784,7 @@ ioctls() {
 # ---- directories
 
 @test "a volume of a pool of directories is published where it is, and unstaged" {
-        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
-        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        directory_pool
         new_volume '"parameters": {"pool": "dirs"}'
         up
         echo content >"$(target)/file"
@@ -801,8 +800,7 @@ ioctls() {
 }
 
 @test "a directory for one pod is not published for a second" {
-        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
-        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        directory_pool
         new_volume '"parameters": {"pool": "dirs"}'
         CAPABILITY=$SINGLE
         up
@@ -941,6 +939,12 @@ strace_end() {
 
 # ---- beside a FlexVolume driver, whose volumes kubelet knows by their names alone
 
+# directory_pool: the pool "dirs".
+directory_pool() {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+}
+
 # no_pod_gets_it MORE...: a pod of another namespace names a FlexVolume volume like the volume; MORE are its options.
 no_pod_gets_it() {
         local driver
@@ -986,8 +990,7 @@ it_is_not_had() {
 }
 
 @test "a directory that CSI made is never a FlexVolume volume of its name" {
-        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
-        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        directory_pool
         new_volume '"parameters": {"pool": "dirs"}'
         install_driver flexgraft~flexgraft
         second_pod "$ID" other type=directory
@@ -1016,14 +1019,54 @@ it_is_not_had() {
         no_pod_gets_it type=loop
         down
         install_driver flexgraft~flexgraft
-        kubelet_attach data type=loop
-        kubelet_stage data
-        second_pod data other type=loop
+        call attach "$(spec data type=loop)" "$NODE"
         assert_refused "the CSI driver's" "setfattr -x trusted.flexgraft.namespace" "/data.img"
-        kubelet_unstage data
-        kubelet_detach data
+        is "$(loops_of_test)" ""
+        write_policy '"images": ["default"]'
+        call attach "$(spec other type=loop image=data.img)" "$NODE"
+        assert_refused "the CSI driver's"
+        is "$(loops_of_test)" ""
         up
         down
+}
+
+@test "an image that can keep no attribute is staged all the same" {
+        mkdir -p "$POOL"
+        truncate -s 16M "$POOL/data.img"
+        mkfs.ext4 -q "$POOL/data.img"
+        chattr +i "$POOL/data.img" 2>/dev/null || skip "this filesystem has no such attribute"
+        CONTEXT='"type": "loop"' CAPABILITY=$READER
+        local result=0
+        { up && down; } || result=1
+        chattr -i "$POOL/data.img"
+        is "$result" 0
+}
+
+@test "a volume of CSI that volume-delete retains is CSI's still" {
+        new_volume '"parameters": {"reclaimPolicy": "retain"}'
+        up
+        down
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers OK
+        install_driver flexgraft~flexgraft
+        call attach "$(spec "$ID" type=loop)" "$NODE"
+        assert_refused "the CSI driver's"
+}
+
+@test "verbs that a person calls make no volume CSI's" {
+        helper volume-create '{"name": "data", "size": "8m"}'
+        assert_success
+        make_dir "$BATS_TEST_TMPDIR/by-hand"
+        helper verbs/mountdevice "$BATS_TEST_TMPDIR/by-hand" "" '{"kubernetes.io/pvOrVolumeName": "data", "type": "loop"}'
+        assert_success
+        helper verbs/unmountdevice "$BATS_TEST_TMPDIR/by-hand"
+        assert_success
+        helper verbs/detach data ""
+        assert_success
+        declare -gA SPECS=() DEVICES=()
+        install_driver flexgraft~flexgraft
+        lifecycle_up data type=loop
+        lifecycle_down data
 }
 
 @test "a FlexVolume driver that is told to detach a volume of CSI leaves it attached" {
@@ -1039,18 +1082,14 @@ it_is_not_had() {
 }
 
 @test "a directory that pods of a namespace have had by FlexVolume stays theirs when CSI has had it" {
-        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
-        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        directory_pool
         helper volume-create '{"name": "data", "size": "8m", "pool": "dirs"}'
         assert_success
         install_driver flexgraft~flexgraft
         second_pod data default type=directory
         succeeded
         kubelet_unpublish data pod-2
-        stage
-        answers OK
-        publish
-        answers OK
+        up pod-1 default
         down
         second_pod data other type=directory
         assert_refused "namespace default" "namespace other"
@@ -1066,7 +1105,7 @@ it_is_not_had() {
         install_driver flexgraft~flexgraft
         lifecycle_up data type=loop
         lifecycle_down data
-        up
+        up pod-1 default
         down
         a_life_later data type=loop
         second_pod data other type=loop
@@ -1076,4 +1115,30 @@ it_is_not_had() {
         kubelet_unpublish data pod-2
         kubelet_unstage data
         kubelet_detach data
+}
+
+@test "a volume that pods of a namespace have had by FlexVolume is CSI's once CSI's pods are of another namespace" {
+        directory_pool
+        helper volume-create '{"name": "data", "size": "8m"}'
+        assert_success
+        helper volume-create '{"name": "dir", "size": "8m", "pool": "dirs"}'
+        assert_success
+        declare -gA SPECS=() DEVICES=()
+        install_driver flexgraft~flexgraft
+        lifecycle_up data type=loop
+        lifecycle_down data
+        second_pod dir default type=directory
+        succeeded
+        kubelet_unpublish dir pod-2
+        up pod-1 shop
+        second_pod data default type=loop
+        assert_refused "the CSI driver's"
+        down
+        call attach "$(spec data type=loop)" "$NODE"
+        assert_refused "the CSI driver's"
+        ID=dir
+        up pod-1 shop
+        down
+        second_pod dir default type=directory
+        assert_refused "the CSI driver's"
 }

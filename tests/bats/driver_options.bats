@@ -428,6 +428,11 @@ SECRET_BASE64=Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5
         assert_success
         helper volume-create '{"name": "dir", "size": "8m", "namespace": "web", "pool": "dirs"}'
         assert_success
+        helper volume-create '{"name": "data", "size": "8m", "namespace": "web"}'
+        assert_success
+        assert_field .existed true
+        helper volume-create '{"name": "data", "size": "8m", "namespace": "db"}'
+        assert_failure EEXIST
         kubelet_attach data type=loop
         kubelet_stage data
         second_pod data other type=loop

@@ -342,6 +342,16 @@ ephemeral() {
         assert_success
         is_of_one_namespace data
         only_by_its_name data "volumeID=data" "volumegroup=$GROUP"
+        # nor by another pool of that group, nor by its device
+        printf '{"name": "twin", "type": "lvm", "volumeGroup": "%s"}\n' "$GROUP" >"$FLEXGRAFT_POOLS/twin.json"
+        call attach "$(spec data type=lvm pool=twin)" "$NODE"
+        assert_refused "which is had by that name alone"
+        quietly lvchange --activate y "$GROUP/data"
+        install_driver flexgraft~block
+        call attach "$(spec other "source=/dev/$GROUP/data")" "$NODE"
+        assert_refused "which is had by that name alone"
+        install_driver flexgraft~lvm
+        quietly lvchange --activate n "$GROUP/data"
         # what no pod has had by its name is a device of the node
         create more 10000000
         assert_success

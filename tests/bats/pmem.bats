@@ -98,7 +98,12 @@ namespaces() { # [REGION]
         assert_success
         is_of_one_namespace data
         helper volume-list '{}'
-        only_by_its_name data pool=memory "volumeID=$(json_field '.volumes[] | select(.name == "data").id')"
+        echo '{"type": "pmem", "region": "region0"}' >"$FLEXGRAFT_POOLS/twin.json"
+        local pool id
+        id=$(json_field '.volumes[] | select(.name == "data").id')
+        for pool in memory twin; do
+                only_by_its_name data "pool=$pool" "volumeID=$id"
+        done
 }
 
 @test "files of ext4 and of xfs are mapped by huge pages" {

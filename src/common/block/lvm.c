@@ -180,6 +180,35 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
         return 0;
 }
 
+/* Takes a name back out of the device mapper's, up to a single hyphen. */
+static const char *take_doubled(const char *at, char *ret_name)
+{
+        size_t length = 0;
+
+        while (*at != '\0' && (at[0] != '-' || at[1] == '-')) {
+                if (length + 1 >= LVM_NAME_MAX)
+                        return NULL;
+                ret_name[length++] = *at;
+                at += *at == '-' ? 2 : 1;
+        }
+        ret_name[length] = '\0';
+        return at;
+}
+
+int lvm_device_names(const struct block_device *device, char *ret_group, char *ret_volume)
+{
+        char found[(4 * LVM_NAME_MAX) + 3];
+        const char *at;
+
+        if (block_device_attribute(device->number, "dm/uuid", found, sizeof found) < 0 || !text_starts(found, "LVM-") ||
+            block_device_attribute(device->number, "dm/name", found, sizeof found) < 0)
+                return -ENODATA;
+        at = take_doubled(found, ret_group);
+        if (at == NULL || *at != '-' || (at = take_doubled(at + 1, ret_volume)) == NULL || *at != '\0')
+                return -ENODATA; /* a part of a volume */
+        return 0;
+}
+
 /* The device mapper's uuid is "LVM-", the group's and the volume's, 32 characters each, without hyphens. */
 int lvm_device_uuid(const struct block_device *device, char *ret_uuid)
 {

@@ -21,6 +21,10 @@
  */
 int lvm_find_device(const char *group, const char *volume, struct block_device *ret_device, struct error *error);
 
+/* lvm_device_names() - of what group and volume an active volume is the device; LVM_NAME_MAX bytes each. Returns 0 or
+ * negative errno: ENODATA of none. */
+int lvm_device_names(const struct block_device *device, char *ret_group, char *ret_volume);
+
 /* lvm_device_uuid() - the uuid of an active volume, as lvm writes it; LVM_UUID_SIZE bytes. Returns 0 or negative errno. */
 int lvm_device_uuid(const struct block_device *device, char *ret_uuid);
 

@@ -40,6 +40,13 @@ static int fail_different(const char *name, const char *what, const char *had, s
                             "a volume of this name exists, with another %s: \"%.200s\"", what, had);
 }
 
+/* What CSI made before that was noted, is CSI's once it is staged (volume/same.h). */
+static bool is_noted_later(const struct provision_request *request, const struct provision_record *record)
+{
+        return request->namespace != NULL && strcmp(request->namespace, PROVISION_OF_CSI) == 0 &&
+               record->namespace[0] == '\0';
+}
+
 /* A retry asks for the same; the same name for something else is refused. */
 static int check_same(const struct job *job, const struct provision_record *record, struct error *error)
 {
@@ -52,12 +59,15 @@ static int check_same(const struct job *job, const struct provision_record *reco
                 { "id", request->id, record->id },
                 { "target", request->target, record->target },
                 { "source", request->from, record->copy_of },
+                { "namespace", is_noted_later(request, record) ? NULL : request->namespace, record->namespace },
         };
         char size[32];
 
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
                 if (pairs[i][1] != NULL && strcmp(pairs[i][1], pairs[i][2]) != 0)
                         return fail_different(request->name, pairs[i][0], pairs[i][2], error);
+        if (request->namespace != NULL && record->driver[0] != '\0' && record->namespace[0] == '\0')
+                return fail_different(request->name, "maker, a FlexVolume driver", record->driver, error);
         if (request->parameters != NULL && !json_equal(request->parameters, record->parameters))
                 return fail_different(request->name, "set of parameters", "", error);
         (void)snprintf(size, sizeof size, "%llu", (unsigned long long)record->size_bytes);

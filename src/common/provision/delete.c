@@ -114,6 +114,14 @@ static int keep_released(struct job *job, const struct provision_record *record,
         return job->kind->no_device ? 0 : released_disks_add(&job->state, record->identity, error);
 }
 
+/* When the record is gone, what is kept still tells whose it is. */
+static int keep_namespace(const struct job *job, const struct provision_record *record, struct error *error)
+{
+        return record->namespace[0] == '\0' || job->kind->keep_namespace == NULL
+                       ? 0
+                       : job->kind->keep_namespace(&job->config, &job->pool, record->id, record->namespace, error);
+}
+
 /*
  * With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours.
  * ret_changed: its content is not what it was.
@@ -164,6 +172,8 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
                 asked = "delete"; /* a volume that was never finished is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
+        if (strcmp(record->reclaim_policy, "retain") == 0 && (r = keep_namespace(job, record, error)) < 0)
+                return r; /* before anything is changed */
         record->stage = PROVISION_DELETING;
         r = provision_record_write(&job->state, record, FILE_DURABLE, error);
         /* on a full disk deleting makes room; killed now, the record would outlive its disk, and be deleted next

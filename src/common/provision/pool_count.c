@@ -22,6 +22,11 @@ bool pool_counts(const char *name)
         return name[0] != '.' && text_ends(name, POOL_IMAGE_SUFFIX);
 }
 
+bool pool_image_is_of(const char *name, const char *volume)
+{
+        return text_starts(name, volume) && strcmp(name + strlen(volume), POOL_IMAGE_SUFFIX) == 0;
+}
+
 int pool_images_each(int pool_fd, pool_image_function *function, void *argument, struct error *error)
 {
         DIR *list = file_list(pool_fd, ".");

@@ -21,6 +21,9 @@ struct pool_use {
 /* pool_counts() - whether a file of this name counts as an image. */
 bool pool_counts(const char *name);
 
+/* pool_image_is_of() - whether it is the name of the image that a volume has unless the options say another. */
+bool pool_image_is_of(const char *name, const char *volume);
+
 /* pool_images_each() - call function() with every image until it returns other than 0, which is the result. */
 typedef int pool_image_function(const char *name, const struct stat *st, void *argument, struct error *error);
 int pool_images_each(int pool_fd, pool_image_function *function, void *argument, struct error *error);

@@ -129,6 +129,9 @@ struct pool_kind {
         bool (*is_looked_at)(const struct config *config, const struct pool *pool, const char *id);
         /* whether it is blank: 1 or 0 */
         int (*is_blank)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* have it keep whose it is, when no record tells it any more; NULL: it has no place for that */
+        int (*keep_namespace)(const struct config *config, const struct pool *pool, const char *id,
+                              const char *namespace, struct error *error);
         /* make it blank */
         int (*wipe)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* overwrite what the next user of its room could read, without the pool's lock, since it may take hours; NULL:

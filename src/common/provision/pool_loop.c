@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -325,6 +326,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 ||
             fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 || fsync(fd) < 0)
                 return fail(error, errno, "wipe", id);
+        (void)fremovexattr(fd, POOL_IMAGE_NAMESPACE); /* it holds nothing that is anybody's; most often there is none */
         pool_change_end(&change, 0);
         return 0;
 }
@@ -376,6 +378,7 @@ const struct pool_kind pool_loop = { .type = "loop",
                                      .check_unused = check_unused,
                                      .is_looked_at = is_looked_at,
                                      .is_blank = is_blank,
+                                     .keep_namespace = pool_loop_keep_namespace,
                                      .wipe = wipe,
                                      .can_share = pool_loop_can_share,
                                      .copy_parameters = copy_parameters,

@@ -19,6 +19,8 @@ int pool_loop_open(const struct config *config, const struct pool *pool, const c
 /* The functions of its row. */
 int pool_loop_can_share(const struct config *config, const struct pool *pool, const char *id, bool snapshot,
                         struct error *error);
+int pool_loop_keep_namespace(const struct config *config, const struct pool *pool, const char *id,
+                             const char *namespace, struct error *error);
 int pool_loop_copy(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,
                    struct error *error);
 int pool_loop_sync(const struct config *config, const struct pool *pool, const char *id, struct error *error);

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/file_copy.h"
+#include "process/log.h"
 #include "provision/pool.h"
 #include "provision/pool_loop.h"
 #include "provision/pool_sums.h"
@@ -53,6 +55,24 @@ static int keep_namespace(int from_fd, int to_fd)
         if (n < 0)
                 return errno == ENODATA || errno == ENOTSUP ? 0 : -errno;
         return fsetxattr(to_fd, POOL_IMAGE_NAMESPACE, namespace, (size_t)n, 0) < 0 ? -errno : 0;
+}
+
+int pool_loop_keep_namespace(const struct config *config, const struct pool *pool, const char *id,
+                             const char *namespace, struct error *error)
+{
+        struct stat st;
+        cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
+
+        if (fd == -ENOENT)
+                return 0;
+        if (fd < 0)
+                return fd;
+        if (fsetxattr(fd, POOL_IMAGE_NAMESPACE, namespace, strlen(namespace), 0) == 0 && fsync(fd) == 0)
+                return 0;
+        if (errno != ENOTSUP && errno != EROFS && errno != EPERM)
+                return fail(error, errno, "write the namespace", id);
+        log_say("%s/%s cannot keep the name of its namespace: %s", pool->path, id, strerror(errno));
+        return 0;
 }
 
 int pool_loop_copy(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,

@@ -38,6 +38,7 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
                 of_record = NULL;
                 call->record.source[0] = '\0';
                 call->record.formatting[0] = '\0';
+                call->record.namespace[0] = '\0';
         }
         if (of_record != NULL && of_record != kind)
                 return fail_because(error, EBUSY, "find kind", call->request->name,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "provision/disk_uses.h"
+#include "provision/record.h"
 #include "state/uses.h"
 #include "state/uses_ended.h"
 
@@ -32,6 +33,12 @@ struct claim {
         char text[USES_TEXT_SIZE];
 };
 
+/* A PersistentVolume is no FlexVolume driver's. */
+static bool is_for_other(const struct volume_call *call, const struct volume_record *volume)
+{
+        return call->driver[0] != '\0' && volume != NULL && strcmp(volume->namespace, PROVISION_OF_CSI) == 0;
+}
+
 /* Readers share a device. */
 static int match_claim(const struct use *use, void *argument, struct error *error)
 {
@@ -42,7 +49,7 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
         (void)error;
         if ((volume != NULL && strcmp(volume->name, call->request->name) == 0 &&
              strcmp(volume->driver, call->record.driver) == 0) ||
-            (!use->writes && call->request->read_only))
+            (!use->writes && call->request->read_only && !is_for_other(call, volume)))
                 return 0;
         uses_describe(use, claim->text);
         return 1;

@@ -13,7 +13,6 @@
 int image_policy_check(const struct volume_call *call, const struct loop_image *image, struct error *error)
 {
         cleanup_provision_record struct provision_record made = {};
-        size_t length = strlen(call->request->name);
         const char *name;
         const char *pool;
         uint64_t size_bytes;
@@ -26,7 +25,7 @@ int image_policy_check(const struct volume_call *call, const struct loop_image *
             (r = volume_request_size(call->request, "size", &size_bytes, error)) < 0)
                 return r;
         if (name == NULL || (call->recorded && strcmp(call->record.source, image->path) == 0) ||
-            (text_starts(name, call->request->name) && strcmp(name + length, POOL_IMAGE_SUFFIX) == 0) ||
+            pool_image_is_of(name, call->request->name) ||
             (provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) == 0 &&
              strcmp(made.id, name) == 0 && (pool == NULL || strcmp(made.pool, pool) == 0)))
                 return 0;

@@ -10,6 +10,7 @@
 #include "volume/device.h"
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
+#include "volume/provisioned.h"
 
 /* The source in the options, else the record's. */
 static int source_of(const struct volume_call *call, const char **ret_source, struct error *error)
@@ -70,7 +71,8 @@ static int attach(struct volume_call *call, struct error *error)
                 return 0;
         if ((r = volume_device_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
             (r = block_device_check_place(&device, error)) < 0 ||
-            (r = policy_check_device(&call->policy, source, device.path, error)) < 0)
+            (r = policy_check_device(&call->policy, source, device.path, error)) < 0 ||
+            (r = provisioned_check_device(call, &device, error)) < 0)
                 return r;
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0)

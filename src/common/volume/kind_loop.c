@@ -21,6 +21,7 @@
 #include "volume/kind.h"
 #include "volume/loop_image.h"
 #include "volume/mount_dir.h"
+#include "volume/same.h"
 
 #define HELD_TRIES 10
 #define HELD_WAIT_MS 50
@@ -257,6 +258,8 @@ static int attach(struct volume_call *call, struct error *error)
             (r = image_policy_check(call, &image, error)) < 0)
                 return r;
         r = loop_image_open(call, &image, error);
+        if (r == 0)
+                r = volume_check_image_csi(call, image.fd, image.path, error);
         if (r == 0)
                 r = attach_image(call, &image, had ? &device : NULL, error);
         if (r < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "block/lvm.h"
 #include "provision/pool.h"
 #include "provision/pool_count.h"
 #include "provision/record_find.h"
@@ -175,30 +176,49 @@ int provisioned_hold(struct volume_call *call, struct error *error)
 
 struct disk {
         const struct volume_call *call;
-        const char *pool;
+        const struct pool *pool;
         const char *group;
 };
+
+/* Two pools may have one place. */
+static bool is_one_place(const struct config *config, const struct pool *one, const struct pool *other)
+{
+        char places[2][POOL_PLACE_SIZE];
+        struct error ignored;
+
+        return one->kind != NULL && other->kind != NULL && one->kind->place(config, one, places[0], &ignored) == 0 &&
+               other->kind->place(config, other, places[1], &ignored) == 0 && strcmp(places[0], places[1]) == 0;
+}
 
 static bool is_on_disk(const struct provision_record *record, const struct disk *disk)
 {
         struct error ignored;
         struct pool pool;
 
-        if (disk->group == NULL)
-                return strcmp(record->pool, disk->pool) == 0;
-        return pool_find(&disk->call->config, record->pool, &pool, &ignored) == 0 &&
-               strcmp(pool.volume_group, disk->group) == 0;
+        if (pool_find(&disk->call->config, record->pool, &pool, &ignored) < 0)
+                return false;
+        return disk->group != NULL ? strcmp(pool.volume_group, disk->group) == 0
+                                   : is_one_place(&disk->call->config, &pool, disk->pool);
+}
+
+/* Whether the call means the volume of the record by its name, and not its disk. */
+static bool is_named(const struct volume_call *call, const struct provision_record *record)
+{
+        struct error ignored;
+        const char *pool;
+
+        return provisioned_is_by_name(call) && strcmp(record->name, call->request->name) == 0 &&
+               volume_request_option(call->request, "pool", &pool, &ignored) == 0 && is_meant(record, pool);
 }
 
 /* Who may have a volume is asked where it is named. */
 static int check_named(const struct volume_call *call, const struct provision_record *record, struct error *error)
 {
-        if (call->driver[0] == '\0' || record->namespace[0] == '\0' ||
-            (provisioned_is_by_name(call) && strcmp(record->name, call->request->name) == 0))
+        if (call->driver[0] == '\0' || record->namespace[0] == '\0' || is_named(call, record))
                 return 0;
         return fail_because(error, EACCES, "find volume", call->request->name,
                             "%.64s is the volume \"%.128s\", which is had by that name alone; let the FlexVolume "
-                            "volume have it, and leave out \"volumegroup\", \"volumeID\" and \"pool\"",
+                            "volume have it, and leave out what says where it is",
                             record->id, record->name);
 }
 
@@ -215,12 +235,36 @@ static int check_disk(const struct provision_record *record, const char *stem, v
         return check_restored(record, error);
 }
 
-int provisioned_check_disk(const struct volume_call *call, const char *pool, const char *group, const char *id,
+int provisioned_check_disk(const struct volume_call *call, const struct pool *pool, const char *group, const char *id,
                            struct error *error)
 {
         struct disk disk = { .call = call, .pool = pool, .group = group };
 
         return call->provisioned.dir_fd < 0 ? 0 : record_find_each(&call->provisioned, id, check_disk, &disk, error);
+}
+
+static int check_device(const struct provision_record *record, const char *stem, void *argument, struct error *error)
+{
+        const struct disk *disk = argument;
+
+        (void)stem;
+        return record != NULL && is_on_disk(record, disk) ? check_named(disk->call, record, error) : 0;
+}
+
+int provisioned_check_device(const struct volume_call *call, const struct block_device *device, struct error *error)
+{
+        cleanup_state struct state records = STATE_NONE;
+        char group[LVM_NAME_MAX];
+        char volume[LVM_NAME_MAX];
+        struct disk disk = { .call = call, .group = group };
+        int r;
+
+        if (call->driver[0] == '\0' || lvm_device_names(device, group, volume) < 0)
+                return 0;
+        r = provision_record_open(call->config.state_dir, /* create= */ false, &records, error);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return record_find_each(&records, volume, check_device, &disk, error);
 }
 
 /* Whether the options mean the record's image. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "provision/pool.h"
 #include "provision/record.h"
 #include "volume/call.h"
 
@@ -40,12 +41,15 @@ void provisioned_keep_parameters(json_t *options, const struct provision_record 
 int provisioned_hold(struct volume_call *call, struct error *error);
 
 /*
- * provisioned_check_disk() - that what has this id in the volume group, or where that is NULL in the pool, whatever
+ * provisioned_check_disk() - that what has this id in the volume group, or where that is NULL where the pool is, whatever
  * volume it is asked for as, is neither a snapshot nor half restored; nor, where a FlexVolume driver asks for it by other
  * than its name, what CSI or the pods of a namespace have had. After provisioned_hold(). Errors: EINVAL; EBUSY; EACCES.
+ *
+ * provisioned_check_device() - the latter of a device of the node that is a logical volume. Errors: EACCES.
  */
-int provisioned_check_disk(const struct volume_call *call, const char *pool, const char *group, const char *id,
+int provisioned_check_disk(const struct volume_call *call, const struct pool *pool, const char *group, const char *id,
                            struct error *error);
+int provisioned_check_device(const struct volume_call *call, const struct block_device *device, struct error *error);
 
 /*
  * provisioned_check_blank() - that a blank device may be formatted, and provisioned_check_kata() that an image for

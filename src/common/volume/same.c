@@ -40,39 +40,36 @@ int volume_check_same(struct volume_call *call, struct error *error)
 /* Whether the name of the image is the volume's, also where "image" says it. Another is for whom the policy says. */
 static bool is_own_image(const struct volume_call *call)
 {
-        const size_t length = strlen(call->request->name);
         const char *image;
         struct error ignored;
 
         return call->kind == &kind_loop && volume_request_option(call->request, "image", &image, &ignored) == 0 &&
-               (image == NULL ||
-                (strncmp(image, call->request->name, length) == 0 && strcmp(image + length, POOL_IMAGE_SUFFIX) == 0));
+               (image == NULL || pool_image_is_of(image, call->request->name));
 }
 
-/* How to give the volume to another namespace; "" it ends with detach. REMEDY_SIZE bytes. */
-static void put_remedy(const struct volume_call *call, char *ret_remedy)
+/* How to give the volume to another namespace; "" it ends with detach. path: of what keeps it. REMEDY_SIZE bytes. */
+static void put_remedy(const struct volume_call *call, const char *path, char *ret_remedy)
 {
         cleanup_provision_record struct provision_record made = {};
         struct error ignored;
-        char path[PATH_MAX];
+        char record[PATH_MAX];
 
         ret_remedy[0] = '\0';
         if (provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) == 0 &&
             made.namespace[0] != '\0') {
-                if (provision_record_path(call->config.state_dir, call->request->name, path))
+                if (provision_record_path(call->config.state_dir, call->request->name, record))
                         (void)snprintf(ret_remedy, REMEDY_SIZE,
-                                       "; to give it away, detach it and remove \"namespace\" from %s", path);
-        } else if (call->kind != NULL && (is_own_image(call) || call->kind->open != NULL))
+                                       "; to give it away, detach it and remove \"namespace\" from %s", record);
+        } else if (path[0] != '\0' && call->kind != NULL && (is_own_image(call) || call->kind->open != NULL))
                 (void)snprintf(ret_remedy, REMEDY_SIZE,
-                               "; to give it away, detach it and run setfattr -x " ATTRIBUTE " %s",
-                               call->record.source);
+                               "; to give it away, detach it and run setfattr -x " ATTRIBUTE " %s", path);
 }
 
-static int fail_of_csi(const struct volume_call *call, struct error *error)
+static int fail_of_csi(const struct volume_call *call, const char *path, struct error *error)
 {
         char remedy[REMEDY_SIZE];
 
-        put_remedy(call, remedy);
+        put_remedy(call, path, remedy);
         return fail_because(error, EACCES, "find volume", call->request->name,
                             "the volume is the CSI driver's, and pods get it by a PersistentVolume alone: give the "
                             "FlexVolume volume another name%.1000s",
@@ -84,8 +81,8 @@ static int fail_namespace(const struct volume_call *call, const char *owner, con
         char remedy[REMEDY_SIZE];
 
         if (strcmp(owner, PROVISION_OF_CSI) == 0)
-                return fail_of_csi(call, error);
-        put_remedy(call, remedy);
+                return fail_of_csi(call, call->record.source, error);
+        put_remedy(call, call->record.source, remedy);
         return fail_because(error, EACCES, "mount", call->request->name,
                             "the volume is of namespace %.64s, and the pod of namespace %.64s: inline volumes of "
                             "different namespaces need different names, or PersistentVolumes%.1000s",
@@ -145,7 +142,7 @@ static int save_namespace(struct volume_call *call, const char *namespace, struc
         return call->recorded ? volume_call_save(call, FILE_ORDERED, error) : 0;
 }
 
-/* ---- CSI, whose calls have no driver's name, as those have that people make */
+/* ---- CSI */
 
 int volume_check_csi(struct volume_call *call, struct error *error)
 {
@@ -161,60 +158,102 @@ int volume_check_csi(struct volume_call *call, struct error *error)
                         return r;
                 namespace = made.namespace;
         }
-        return strcmp(namespace, PROVISION_OF_CSI) == 0 ? fail_of_csi(call, error) : 0;
+        return strcmp(namespace, PROVISION_OF_CSI) == 0 ? fail_of_csi(call, /* path= */ "", error) : 0;
 }
 
-/* What is a namespace's since a FlexVolume pod had it stays its own. fd: of the image or directory. */
-static int claim(struct volume_call *call, int fd, int found, struct provision_record *made, struct error *error)
+int volume_check_image_csi(struct volume_call *call, int fd, const char *path, struct error *error)
 {
+        cleanup_provision_record struct provision_record made = {};
         char owner[NAMESPACE_SIZE];
+        int found;
+
+        if (call->driver[0] == '\0' || read_kept(fd, owner) < 0 || strcmp(owner, PROVISION_OF_CSI) != 0)
+                return 0;
+        found = find_made(call, &made, error);
+        if (found < 0)
+                return found;
+        /* a record that says whose it is now was asked by volume_check_csi() */
+        return found && made.namespace[0] != '\0' ? 0 : fail_of_csi(call, path, error);
+}
+
+/*
+ * What CSI says of the pod that a PersistentVolume is for, under a key that the API server lets nobody set: its namespace,
+ * or "?" it is not known, or "-" no pod has it yet. NULL: the call is not CSI's, or for an inline volume.
+ */
+static int csi_namespace(const struct volume_call *call, const char **ret_namespace, struct error *error)
+{
+        int r = volume_request_option(call->request, "kubernetes.io/csi", ret_namespace, error);
+
+        if (call->driver[0] != '\0')
+                *ret_namespace = NULL;
+        return r;
+}
+
+/* A namespace keeps its volume as long as CSI's pods are of it, too: it may go back to FlexVolume. "": nobody's. */
+static bool keeps(const char *owner, const char *csi)
+{
+        return owner[0] != '\0' &&
+               (strcmp(csi, PROVISION_OF_CSI) == 0 || strcmp(owner, PROVISION_OF_CSI) == 0 || strcmp(owner, csi) == 0);
+}
+
+/* The image, or the directory, is CSI's from now on. Where it had nobody's name, it may be one that can have none. */
+static int keep_csi(const struct volume_call *call, int fd, bool was_kept, struct error *error)
+{
+        if (fsetxattr(fd, ATTRIBUTE, PROVISION_OF_CSI, strlen(PROVISION_OF_CSI), 0) == 0)
+                return 0;
+        if (was_kept || (errno != ENOTSUP && errno != EROFS && errno != EPERM))
+                return fail(error, errno, "write the namespace", call->record.source);
+        log_say("%s cannot keep that it is CSI's: %s", call->record.source, strerror(errno));
+        return 0;
+}
+
+/* fd: of the image or directory, or -1. */
+static int claim(struct volume_call *call, const char *csi, int fd, int found, struct provision_record *made,
+                 struct error *error)
+{
+        char owner[NAMESPACE_SIZE] = "";
         ssize_t n = fd < 0 ? 0 : read_kept(fd, owner);
         int r = 0;
 
-        if (n > 0)
-                return save_namespace(call, owner, error);
         if (n < 0 && errno != ENODATA && errno != ENOTSUP)
                 return fail(error, errno, "read the namespace", call->record.source);
+        if (n < 0)
+                owner[0] = '\0';
+        if (found && keeps(made->namespace, csi))
+                return save_namespace(call, made->namespace, error);
+        if ((!found || made->namespace[0] == '\0') && keeps(owner, csi))
+                return save_namespace(call, owner, error);
+        if (owner[0] != '\0' || (found && made->namespace[0] != '\0'))
+                log_say("the volume %s was namespace %s's, and is a PersistentVolume in namespace %s now",
+                        call->request->name, owner[0] != '\0' ? owner : made->namespace, csi);
         if (found)
                 r = write_made(call, made, PROVISION_OF_CSI, error);
-        else if (n < 0 && errno == ENODATA &&
-                 fsetxattr(fd, ATTRIBUTE, PROVISION_OF_CSI, strlen(PROVISION_OF_CSI), XATTR_CREATE) < 0 &&
-                 errno != EROFS)
-                r = fail(error, errno, "write the namespace", call->record.source);
+        if (r == 0 && fd >= 0 && (owner[0] != '\0' || !found))
+                r = keep_csi(call, fd, owner[0] != '\0', error);
         return r < 0 ? r : save_namespace(call, PROVISION_OF_CSI, error);
-}
-
-/* Whether the call is CSI's, and not for an inline volume. */
-static int claims(const struct volume_call *call, struct error *error)
-{
-        const char *namespace;
-        int r = volume_request_option(call->request, "kubernetes.io/pod.namespace", &namespace, error);
-
-        return r < 0 ? r : call->driver[0] == '\0' && namespace == NULL;
 }
 
 int volume_claim_csi(struct volume_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record made = {};
         cleanup_close int fd = -EBADF;
-        int r = call->record.namespace[0] != '\0' ? 0 : claims(call, error);
+        const char *csi;
+        int r = csi_namespace(call, &csi, error);
         int found;
 
-        if (r <= 0)
+        if (r < 0 || csi == NULL || keeps(call->record.namespace, csi))
                 return r;
         found = find_made(call, &made, error);
         if (found < 0)
                 return found;
-        if (found && made.namespace[0] != '\0')
-                return save_namespace(call, made.namespace, error);
         if (call->kind == &kind_loop) {
-                if (call->record.source[0] == '\0')
-                        return 0; /* once it is attached */
+                if (call->record.source[0] == '\0') /* an image tells once it is attached */
+                        return found && keeps(made.namespace, csi) ? save_namespace(call, made.namespace, error) : 0;
                 fd = open_image(call);
-                if (fd < 0)
+                if (fd < 0 && fd != -ENOENT)
                         return fail(error, -fd, "open image", call->record.source);
         }
-        return claim(call, fd, found, &made, error);
+        return claim(call, csi, fd, found, &made, error);
 }
 
 /* ---- namespaces */
@@ -245,21 +284,22 @@ int volume_check_directory(struct volume_call *call, int path_fd, struct error *
         cleanup_provision_record struct provision_record made = {};
         cleanup_close int fd = -EBADF;
         const char *namespace;
+        const char *csi;
         int found;
         int r = volume_request_option(call->request, "kubernetes.io/pod.namespace", &namespace, error);
 
-        if (r < 0 || (namespace == NULL && (call->driver[0] != '\0' || call->record.namespace[0] != '\0')))
+        if (r < 0 || (r = csi_namespace(call, &csi, error)) < 0)
                 return r;
+        if (namespace == NULL && (csi == NULL || keeps(call->record.namespace, csi)))
+                return 0;
         fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return fail(error, errno, "open volume", call->record.source);
         found = find_made(call, &made, error);
         if (found < 0)
                 return found;
-        if (namespace != NULL)
-                return check_lasting(call, fd, found, &made, namespace, error);
-        return found && made.namespace[0] != '\0' ? save_namespace(call, made.namespace, error)
-                                                  : claim(call, fd, found, &made, error);
+        return namespace != NULL ? check_lasting(call, fd, found, &made, namespace, error)
+                                 : claim(call, csi, fd, found, &made, error);
 }
 
 int volume_check_namespace(struct volume_call *call, struct error *error)
@@ -290,15 +330,18 @@ int volume_check_namespace(struct volume_call *call, struct error *error)
         return r < 0 ? r : save_namespace(call, namespace, error);
 }
 
-/* Not that of a record of volume-create: what has one is formatted once. */
+/* Not that of a record of volume-create: what has one is formatted once. Nor that an image is CSI's. */
 void volume_forget_namespace(struct volume_call *call)
 {
         cleanup_close int fd = -EBADF;
+        char owner[NAMESPACE_SIZE];
 
+        if (strcmp(call->record.namespace, PROVISION_OF_CSI) == 0)
+                return;
         call->record.namespace[0] = '\0';
         if (call->kind != &kind_loop)
                 return;
         fd = open_image(call);
-        if (fd >= 0)
+        if (fd >= 0 && read_kept(fd, owner) >= 0 && strcmp(owner, PROVISION_OF_CSI) != 0)
                 (void)fremovexattr(fd, ATTRIBUTE); /* most often there is none */
 }

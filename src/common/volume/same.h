@@ -20,11 +20,14 @@ int volume_check_same(struct volume_call *call, struct error *error);
  * PersistentVolume is its claim's, and kubelet would give a pod of any namespace a FlexVolume volume of that name. With
  * the volume's record, before its kind is chosen. Errors: EACCES.
  *
- * volume_claim_csi() - where the call is CSI's, which has no driver's name, and not for an inline volume: note that the
- * volume is CSI's, or whose it is already, in the volume's record, in that of volume-create, or else as an attribute of
- * the image. An image can tell only once it is attached: call it again then.
+ * volume_check_image_csi() - the same of an image, whatever volume it is attached for, by its attribute.
+ *
+ * volume_claim_csi() - where the call is CSI's, for a PersistentVolume: note that the volume is CSI's, in the volume's
+ * record, in that of volume-create, or else as an attribute of the image. A volume that pods of a namespace have had by
+ * FlexVolume stays theirs while CSI's pods are of it, too. An image can tell only once it is attached: call it again then.
  */
 int volume_check_csi(struct volume_call *call, struct error *error);
+int volume_check_image_csi(struct volume_call *call, int fd, const char *path, struct error *error);
 int volume_claim_csi(struct volume_call *call, struct error *error);
 
 /*
