@@ -8,7 +8,7 @@ load driver_helpers
 load volume_helpers
 bats_require_minimum_version 1.5.0
 
-OTHERS=30
+OTHERS=60 # more than the calls of the two helper processes for other kinds of pools, each of which is ended at one of its twenty or before
 
 setup() {
         bed_setup
@@ -23,8 +23,8 @@ teardown() {
         driver_teardown
 }
 
-# least_of COMMAND PROGRAM ARGUMENT...: how many system calls PROGRAM makes at least, of four times, each after COMMAND: a helper process is ended at
-# one call or another, and a sum of the pool that is of the same tick of the clock is counted again.
+# least_of COMMAND PROGRAM ARGUMENT...: how many system calls PROGRAM makes at least, of four times, each after COMMAND: a sum of the pool that is of
+# the same tick of the clock is counted again.
 least_of() {
         local i
         LEAST=''
