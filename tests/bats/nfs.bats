@@ -1087,3 +1087,26 @@ END
         rmdir "$(pod_dir data)"
         assert_nothing_left
 }
+
+@test "a server that the policy lists may refer NFS 4 to one that it does not list, and unmount takes that mount away, too" {
+        local listed=10.77.0.3 other=$EXPORT dir
+        nfs_driver
+        nsenter --target "$NFS_SERVER" --net ip address add "$listed/16" dev br0
+        nfs_changed+=' versions'        # it is started again in the end
+        stop_server
+        in_server rpc.nfsd --host "$NFS_ADDRESS" --host "$NFS_ADDRESS6" --host "$listed" 4
+        nfs_changed=${nfs_changed//stopped/}
+        echo other >"$EXPORTED/file"
+        new_export "share.$BATS_TEST_NUMBER.refers"
+        mkdir "$EXPORTED/elsewhere"
+        in_server exportfs -o "ro,no_subtree_check,insecure,fsid=$((BATS_TEST_NUMBER * 10 + 9)),refer=$other@$NFS_ADDRESS" "*:$EXPORT/elsewhere"
+        write_policy '"kinds": ["nfs"], "nfsServers": ["'"$listed"'"]'
+        lifecycle_up data "server=$listed" "share=$EXPORT"
+        dir=$(pod_dir data)
+        is "$(cat "$dir/elsewhere/file")" other
+        [[ $(findmnt --noheadings --output SOURCE "$dir/elsewhere") == "$NFS_ADDRESS:"* ]]
+        lifecycle_down data
+        is "$(node_mounts_at "$dir")" 0
+        nsenter --target "$NFS_SERVER" --net ip address delete "$listed/16" dev br0
+        assert_nothing_left
+}
