@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "block/loop.h"
 
 #define TAG "flexgraft-raw:"
 #define OUTER_FLAGS (LO_FLAGS_AUTOCLEAR | LO_FLAGS_PARTSCAN)
@@ -338,9 +339,11 @@ int loop_guard_show_whole(int fd, struct error *error)
  */
 static int of_nobody_else(unsigned index)
 {
+        char name[16];
         char path[PATH_MAX];
 
-        return !loop_guard_read_backing(index, path) || text_starts(path, "/dev/") ? 0 : -ENXIO;
+        (void)snprintf(name, sizeof name, "loop%u", index);
+        return !loop_backing_path(name, path) || text_starts(path, "/dev/") ? 0 : -ENXIO;
 }
 
 /* Detaches the keeper: 0; or -ENXIO this is no guard with this key. */

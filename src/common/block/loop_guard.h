@@ -105,12 +105,6 @@ bool loop_guard_reserves(unsigned index);
 bool loop_guard_is_part(const char *path);
 
 /*
- * loop_guard_read_backing() - the path behind a loop device, PATH_MAX bytes, as sysfs has it; false: there is nothing. The
- * kernel cuts a long one, and says "(deleted)".
- */
-bool loop_guard_read_backing(unsigned index, char *ret_path);
-
-/*
  * loop_guard_is_bound() - whether a loop device is attached to anything, as sysfs has it: LOOP_GET_STATUS64 asks the file
  * behind it, which a container may have chosen (LOOP_CHANGE_FD): it could hang.
  */

@@ -11,18 +11,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "block/loop.h"
 #include "block/loop_guard.h"
-
-bool loop_guard_read_backing(unsigned index, char *ret_path)
-{
-        char path[64];
-
-        (void)snprintf(path, sizeof path, "/sys/block/loop%u/loop/backing_file", index);
-        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
-                return false;
-        ret_path[strcspn(ret_path, "\n")] = '\0';
-        return true;
-}
 
 static bool read_attribute(unsigned index, const char *name, char *ret_text, size_t size)
 {
@@ -43,7 +33,7 @@ static bool look_at(const char *name, struct loop_guard *ret_guard)
 
         if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), LOOP_GUARD_END, &index) ||
             !loop_guard_reserves((unsigned)index) || index % 2 != 0 ||
-            !loop_guard_read_backing((unsigned)index, ret_guard->device) ||
+            !loop_backing_path(name, ret_guard->device) ||
             !read_attribute((unsigned)index, "dev", number, sizeof number) ||
             !read_attribute((unsigned)index, "ro", read_only, sizeof read_only))
                 return false;

@@ -44,16 +44,24 @@ static bool is_attached(const char *device)
         return faccessat(AT_FDCWD, path, F_OK, 0) == 0;
 }
 
-/* The path of a device's file, as sysfs has it, which asks nobody. Returns where its last component begins. */
-static char *read_file_path(const char *device, char *ret_path)
+bool loop_backing_path(const char *name, char *ret_path)
 {
         char path[64];
+
+        (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", name);
+        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
+                return false;
+        ret_path[strcspn(ret_path, "\n")] = '\0';
+        return true;
+}
+
+/* The path of a device's file, or "". Returns where its last component begins. */
+static char *read_file_path(const char *device, char *ret_path)
+{
         char *slash;
 
-        (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", device + strlen("/dev/"));
-        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
+        if (!loop_backing_path(device + strlen("/dev/"), ret_path))
                 ret_path[0] = '\0';
-        ret_path[strcspn(ret_path, "\n")] = '\0';
         slash = strrchr(ret_path, '/');
         return slash == NULL ? ret_path : slash + 1;
 }
