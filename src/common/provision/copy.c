@@ -87,6 +87,8 @@ static int begin_copy(struct job *job, const struct provision_record *source, co
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
         (void)text_copy(ret_record->target, sizeof ret_record->target, job->request->target ?: "");
+        if (job->request->namespace != NULL) /* else it stays that of the source, whose content it has */
+                (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, job->request->namespace);
         ret_record->driver[0] = '\0';
         ret_record->identity[0] = '\0';
         ret_record->snapshot_of[0] = '\0';

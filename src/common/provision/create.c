@@ -87,10 +87,6 @@ int create_claim(struct job *job, uint64_t size_bytes, struct provision_record *
         char owner[PROVISION_NAME_MAX] = "";
         int r;
 
-        /* of a copy, too: it has the content of the other, whose pods are named here */
-        if (job->request->namespace != NULL)
-                (void)text_copy(ret_record->namespace, sizeof ret_record->namespace,
-                                job->request->namespace); /* fits */
         if (job->kind->choose_identity != NULL && (r = job->kind->choose_identity(ret_record->identity, error)) < 0)
                 return r;
         if ((r = job_check_target(job, ret_record, error)) < 0 ||

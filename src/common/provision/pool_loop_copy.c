@@ -47,7 +47,7 @@ static int keep_size(int fd, off_t size)
 }
 
 /* The image, or its copy, stays that of its Kubernetes namespace. Needs CAP_SYS_ADMIN to see whose it is. */
-static int keep_namespace(int from_fd, int to_fd)
+static int copy_namespace(int from_fd, int to_fd)
 {
         char namespace[NAMESPACE_MAX];
         ssize_t n = fgetxattr(from_fd, POOL_IMAGE_NAMESPACE, namespace, sizeof namespace);
@@ -85,7 +85,7 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
 
         if (to_fd < 0)
                 return to_fd == -ENOENT ? fail(error, ENOENT, "open image", id) : to_fd;
-        if ((r = keep_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
+        if ((r = copy_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
             (r = keep_size(to_fd, st.st_size)) < 0)
                 return fail(error, -r, "copy image", id);
         return 0;
@@ -141,7 +141,7 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         if (st.st_size < before.st_size)
                 st.st_size = before.st_size;
         if ((r = fill(from_fd, fd, id, shares)) < 0 || (r = keep_size(fd, st.st_size)) < 0 ||
-            (r = keep_namespace(old_fd, fd)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
+            (r = copy_namespace(old_fd, fd)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
                 goto failed;
         pool_change_begin(config->state_dir, pool_fd, &change);
         if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
