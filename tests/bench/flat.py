@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""flat.py BIN WORK CONTAINER_PID MANY ROUNDS - what a call costs with 10 of everything, and with MANY.
+"""flat.py BIN WORK CONTAINER_PID MANY ROUNDS - what a call costs with 10 of everything, and with MANY; and what one
+of many costs a call for all of them.
 
 Two state directories: in one are the records of 10 mounts in other containers, of 10 volumes of the driver, and of 10
 volumes in a pool, with their images; in the other as many as MANY. The records are copies of one that a call wrote, each
 with names of its own; the programs make their indices of them. WORK/source and WORK/target are seen by the container, a
 process in a user and a mount namespace of its own. Each call is made in turns, ROUNDS times, with the one and the
 other; what undoes it is not measured. Prints the medians of the CPU, user and system, in microseconds, their ratio and its
-goal.
+goal. Then, for a call that looks at all mounts, the CPU of each of them, and its goal.
 """
 import json
 import os
@@ -18,6 +19,7 @@ import sys
 
 BIN, WORK, CONTAINER, MANY, ROUNDS = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 GOAL = 1.2
+LISTED = 1000
 NULL = os.open(os.devnull, os.O_RDWR)
 
 
@@ -89,9 +91,9 @@ def write(path, text):
         file.write(text)
 
 
-def bind(identifier):
+def bind(identifier, target="target"):
     return json.dumps(
-        {"container": CONTAINER, "source": f"{WORK}/source", "target": f"{WORK}/target", "id": identifier}
+        {"container": CONTAINER, "source": f"{WORK}/source", "target": f"{WORK}/{target}", "id": identifier}
     )
 
 
@@ -128,6 +130,22 @@ def one_round(node, costs):
     timed("driver: unmount", "verbs/unmount", node.pod_dir("mine"))
 
 
+def print_each(name, cost, count, goal):
+    print(f"{name:28} {'':9} {cost / count:9.1f} {'':6} {goal:6.2f}")
+
+
+def look_at_all(few, many):
+    """Of mounts that are there, the cost of the empty list taken off; then of mounts whose containers are gone."""
+    empty = statistics.median(few.call("mount-list", "{}") for _ in range(9))
+    for i in range(LISTED):
+        os.makedirs(f"{WORK}/listed/{i}")
+        few.call("mount-bind", bind(f"listed{i}", f"listed/{i}"))
+    cost = statistics.median(few.call("mount-list", "{}") for _ in range(9)) - empty
+    print_each("mount-list, each mount", cost, LISTED, 20)
+    print_each("mount-list, each that is gone", many.call("mount-list", "{}"), MANY, 20)
+    print_each("volume-reconcile, the same", many.call("volume-reconcile", "{}"), MANY, 300)
+
+
 def main():
     nodes = [Node("few", 10), Node("many", MANY)]
     costs = {}
@@ -139,6 +157,7 @@ def main():
     for name, cost in costs.items():
         few, many = (statistics.median(cost[node]) for node in nodes)
         print(f"{name:28} {few:9.1f} {many:9.1f} {many / few:6.2f} {GOAL:6.2f}")
+    look_at_all(*nodes)
 
 
 main()
