@@ -124,6 +124,6 @@ mounts_at() {
 all_gone() {
         is "$(mounts_at "$(staging)")" 0 "mounts at the staging path" &&
                 is "$(mounts_at "$(target)")" 0 "mounts at the target" &&
-                [[ ! -e $(target) ]] && { wait_until 5 no_loops_of_driver >/dev/null || is "$(loops_of_driver)" "" "loop devices"; } &&
+                [[ ! -e $(target) ]] && assert_no_loops driver &&
                 is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" "" "records"
 }

@@ -22,7 +22,7 @@ teardown() {
 
 # nothing_inline: of the inline volume.
 nothing_inline() {
-        is "$(mounts_at "$(target)")" 0 mounts && { wait_until 5 no_loops_of_test >/dev/null || is "$(loops_of_test)" "" "loop devices"; } && is "$(images)" "${1:-}" images &&
+        is "$(mounts_at "$(target)")" 0 mounts && assert_no_loops && is "$(images)" "${1:-}" images &&
                 is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" "" records
 }
 

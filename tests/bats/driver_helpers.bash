@@ -114,6 +114,17 @@ loops_of_driver() {
         done < <(loops_of_test)
 }
 
+no_loops_of_driver() {
+        [[ -z $(loops_of_driver) ]]
+}
+
+# assert_no_loops [test|driver]: none of these, or none in a moment: a device that another process looks at meanwhile, as blkid does, is
+# detached by the kernel at that process's close.
+assert_no_loops() {
+        local of=loops_of_${1:-test}
+        wait_until 5 "no_$of" >/dev/null || is "$("$of")" "" "loop devices"
+}
+
 # give_away DEVICE FILE: an idle loop device gets that file, as if somebody else had got it; the test's own from now on.
 give_away() {
         losetup --detach "$1"
@@ -474,8 +485,7 @@ assert_nothing_left() {
         local left='' found
         found=$(mounts_here)
         [[ -z $found ]] || left+="mounts: $found"$'\n'
-        # A device that another process looks at meanwhile, blkid for one, is detached by the kernel at that process's close.
-        wait_until 5 no_loops_of_driver >/dev/null || left+="loop devices: $(loops_of_driver)"$'\n'
+        assert_no_loops driver >/dev/null || left+="loop devices: $(loops_of_driver)"$'\n'
         found=$(volume_records)
         [[ -z $found ]] || left+="records: $found"$'\n'
         found=$(find "$KUBELET" -mindepth 5 -path '*/volumes/*/*' -o -mindepth 5 -path '*/mounts/*')
@@ -486,10 +496,6 @@ assert_nothing_left() {
         printf 'something is left:\n%s' "$left"
         show_last
         return 1
-}
-
-no_loops_of_driver() {
-        [[ -z $(loops_of_driver) ]]
 }
 
 no_driver_processes() {

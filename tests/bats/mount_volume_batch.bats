@@ -42,7 +42,7 @@ removed() {
 
 # is_detached: no volume is attached.
 is_detached() {
-        wait_until 5 no_loops_of_test >/dev/null || is "$(loops_of_test)" "" || return 1
+        assert_no_loops || return 1
         is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" ""
         is "$(compgen -G "$STATE_DIR/volumes/*.json" || :)" ""
 }

@@ -25,7 +25,7 @@ remove_mount() { # TARGET
 
 # is_away NAME: nothing on the node is left of a volume's being used.
 is_away() {
-        wait_until 5 no_loops_of_test >/dev/null || is "$(loops_of_test)" "" || return 1
+        assert_no_loops || return 1
         is "$(find "$STATE_DIR/named" -mindepth 2 2>/dev/null || :)" "" || return 1
         is "$(compgen -G "$STATE_DIR/volumes/$1*.json" || :)" ""
 }
