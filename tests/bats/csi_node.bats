@@ -418,7 +418,7 @@ ioctls() {
         is "$(head -c 6 "$own")" stolen
         down
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "what a pod that may only read does to its loop device changes nothing" {
@@ -481,7 +481,7 @@ ioctls() {
         end_process "$BACKGROUND_PID"
         down
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "a snapshot has what a pod has written to a block volume, though it has not flushed it" {
@@ -551,7 +551,7 @@ ioctls() {
         is "$(ioctls "$own" ro read)" "read: still"
         down pod-2
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "a pod that gets the device of other writers sees all of the volume, also when one of them has moved the window, and that one keeps its view until then" {
@@ -575,7 +575,7 @@ ioctls() {
         is "$(head -c 6 "$own")" stolen
         down pod-2
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "a process that still has a pod's device keeps it from being taken away, and the volume in use" {
@@ -594,7 +594,7 @@ ioctls() {
         end_process "$BACKGROUND_PID"
         down
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "a file that another program has attached under the number of a pod's device stays attached" {
@@ -632,7 +632,7 @@ ioctls() {
         is "$(mounts_at "$(target)")" 1
         down
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
 }
 
 @test "the device of a pod is taken away with the volume when its record is lost before the pod ends, unless a process has it" {
@@ -651,7 +651,7 @@ ioctls() {
         unstage
         answers OK
         all_gone
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
         csi DeleteVolume '{"volume_id": "data"}'
         answers OK
 }
@@ -667,7 +667,7 @@ ioctls() {
         answers OK
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$own")" "" "loop devices of pods"
+        assert_no_guards "$own"
         wait_until 5 no_loops_of_driver
 }
 

@@ -480,9 +480,12 @@ release_device() {
         wait_until 10 device_is_free "$1"
 }
 
-# guards_of DEVICE: the loop devices that mount-block made for containers that got this device raw.
+# guards_of DEVICE: the loop devices that mount-block and the driver made for containers and pods that got this device raw. A loop device
+# that has another file by now is another run's, with guards of its own: while there is one of ours, it keeps its file.
 guards_of() {
         local file='' outer
+        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
+        [[ $1 != /dev/loop* || $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
         for outer in /sys/block/loop[0-9][0-9][0-9][0-9]*/loop/backing_file; do
                 { read -r file <"$outer"; } 2>/dev/null || continue
                 outer=${outer#/sys/block/}
@@ -490,12 +493,18 @@ guards_of() {
         done
 }
 
+no_guards_of() {
+        [[ -z $(guards_of "$1") ]]
+}
+
+# assert_no_guards DEVICE: none, or none in a moment: the kernel detaches one that another process looks at meanwhile at that process's close.
+assert_no_guards() {
+        wait_until 5 no_guards_of "$1" >/dev/null || is "$(guards_of "$1")" "" "loop devices of pods and containers"
+}
+
 # release_guards DEVICE: what mount-remove, poststop and volume-reconcile do, for a container that the test just killed.
 release_guards() {
-        local outer number file=''
-        # the number may be another run's by now; while there is a guard, ours keeps its file
-        { read -r file <"/sys/block/${1#/dev/}/loop/backing_file"; } 2>/dev/null || :
-        [[ $1 != /dev/loop* || $file == "$BATS_RUN_TMPDIR"/* ]] || return 0
+        local outer number
         for outer in $(guards_of "$1"); do
                 number=${outer#/dev/loop}
                 losetup --detach "/dev/loop$((number + 1))" "$outer" 2>/dev/null || :

@@ -193,7 +193,7 @@ survives_kill() {
         end_process "$BACKGROUND_PID"
         hook poststop
         assert_silent
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }

@@ -414,7 +414,7 @@ refused_busy() {
         [[ -n $(guards_of "$DEVICE") ]]
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$DEVICE")" "" "loop devices"
+        assert_no_guards "$DEVICE"
         helper mount-remove '{"id": "x"}'
         assert_success
         assert_no_records

@@ -90,7 +90,7 @@ check_window() {
         is "$(head -c 5 "$IMAGE")" first "the node's file"
         helper mount-remove "$(remove_request /disk)"
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }
@@ -224,7 +224,7 @@ check_window() {
         is "$(head -c 5 "$IMAGE")" whole
         helper mount-remove "$(remove_request /disk)"
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         "$FLEXGRAFT_TOOLS/loop-ioctls" "$whole" root unpartition
 }
 
@@ -288,7 +288,7 @@ check_window() {
         run ! container_writes in_container stolen /copy
         "$FLEXGRAFT_TOOLS/remove-loops" "${guard#/dev/loop}" # opened by its number, the kernel makes it anew
         is "$(on_device)" first
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 
@@ -329,7 +329,7 @@ hold_raw() {
         helper mount-remove "$(remove_request /disk)"
         assert_success
         assert_field .stillReachable null
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 
@@ -352,7 +352,7 @@ hold_raw() {
         end_process "$BACKGROUND_PID"
         helper mount-remove "$(remove_request /disk)"
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 
@@ -384,7 +384,7 @@ hold_raw() {
         helper mount-remove "$(remove_request /disk)"
         assert_success
         assert_no_records
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
 }
 
 @test "another device at the place of a raw device that the container unmounted: the first stays recorded until it is free" {
@@ -403,7 +403,8 @@ hold_raw() {
         stop_container
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$one")$(guards_of "$DEVICE")" ""
+        assert_no_guards "$one"
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 
@@ -419,7 +420,7 @@ hold_raw() {
         end_process "$BACKGROUND_PID"
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 
@@ -433,7 +434,7 @@ hold_raw() {
         stop_container
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }
@@ -452,7 +453,7 @@ hold_raw() {
         end_process "$BACKGROUND_PID"
         helper volume-reconcile '{}'
         assert_success
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         assert_no_records
 }
 

@@ -116,7 +116,7 @@ write_unflushed() {
         write_unflushed last
         stop_container
         kubelet_detach db
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         is "$(compgen -G "$STATE_DIR/mounts/*.json" || :)" ""
         is "$(head -c 4 "$POOL"/db.img)" last
 }
@@ -151,7 +151,7 @@ write_unflushed() {
         stop_container
         call mountdevice "$(global_dir db)" "$DEVICE" "$(spec db type=loop size=8Mi)"
         succeeded
-        is "$(guards_of "$DEVICE")" ""
+        assert_no_guards "$DEVICE"
         call unmountdevice "$(global_dir db)"
         succeeded
         kubelet_detach db
