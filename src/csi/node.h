@@ -38,6 +38,12 @@ struct node_work {
 struct node_work *node_begin(struct call *call, const char *volume_id, const char *dir, const char *what);
 
 /*
+ * node_begin_at() - likewise with the volume_path of a volume that is there: a path that no call can have put it on is
+ * NOT_FOUND. The public conformance suite asks for "some/path".
+ */
+struct node_work *node_begin_at(struct call *call, const char *volume_id, const char *volume_path);
+
+/*
  * node_check_capability() - that a volume can be used so. shared: other nodes can use it, too. Returns: false: the call
  * is answered.
  */

@@ -77,7 +77,7 @@ void node_get_stats(struct call *call)
 {
         const Csi__V1__NodeGetVolumeStatsRequest *request = (const void *)call_request(call);
 
-        if (node_begin(call, request->volume_id, request->volume_path, "volume_path") != NULL)
+        if (node_begin_at(call, request->volume_id, request->volume_path) != NULL)
                 node_look(call, measured);
 }
 
@@ -120,7 +120,7 @@ static void found(struct call *call, const struct outcome *outcome)
 void node_expand(struct call *call)
 {
         const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
-        const struct node_work *work = node_begin(call, request->volume_id, request->volume_path, "volume_path");
+        const struct node_work *work = node_begin_at(call, request->volume_id, request->volume_path);
         const char *problem;
 
         if (work == NULL) /* answered: the request is gone */

@@ -19,7 +19,8 @@ static bool is_path(const char *path)
                strcmp(normal, "/") != 0;
 }
 
-struct node_work *node_begin(struct call *call, const char *volume_id, const char *dir, const char *what)
+static struct node_work *begin(struct call *call, const char *volume_id, const char *dir, const char *what,
+                               enum grpc_code no_path)
 {
         struct node_work *work = call_memory(call, sizeof *work);
 
@@ -32,13 +33,23 @@ struct node_work *node_begin(struct call *call, const char *volume_id, const cha
                 return NULL;
         }
         if (!is_path(dir)) {
-                call_fail(call, GRPC_INVALID_ARGUMENT, "%s must be an absolute path without \"..\"", what);
+                call_fail(call, no_path, "%s must be an absolute path without \"..\"", what);
                 return NULL;
         }
         csi_id_name(volume_id, work->name);
         work->dir = dir;
         call_keep(call, work);
         return work;
+}
+
+struct node_work *node_begin(struct call *call, const char *volume_id, const char *dir, const char *what)
+{
+        return begin(call, volume_id, dir, what, GRPC_INVALID_ARGUMENT);
+}
+
+struct node_work *node_begin_at(struct call *call, const char *volume_id, const char *volume_path)
+{
+        return begin(call, volume_id, volume_path, "volume_path", GRPC_NOT_FOUND);
 }
 
 bool node_check_capability(struct call *call, const Csi__V1__VolumeCapability *capability, bool shared)

@@ -845,6 +845,8 @@ ioctls() {
         answers NOT_FOUND
         ID=unknown stats "$(target '' data)"
         answers NOT_FOUND
+        stats some/path
+        answers NOT_FOUND volume_path
         down
         stats
         answers NOT_FOUND
@@ -894,6 +896,8 @@ ioctls() {
 
 @test "an unknown volume does not grow: NOT_FOUND" {
         expand $((16 << 20))
+        answers NOT_FOUND
+        expand $((16 << 20)) some/path
         answers NOT_FOUND
         csi NodeExpandVolume "{\"volume_id\": \"v\", \"volume_path\": \"/v\", \"capacity_range\": {\"required_bytes\": 2, \"limit_bytes\": 1}}"
         answers OUT_OF_RANGE
