@@ -29,7 +29,7 @@ const json_t *controller_find(const struct outcome *outcome, const char *id, boo
 {
         char name[CSI_VOLUME_NAME_SIZE];
         struct csi_share share;
-        bool shared = csi_share_read(id, &share);
+        bool shared = csi_share_read(id, &share) && share.name[0] != '\0'; /* else the whole id is the name */
         const json_t *volume;
         size_t i;
 

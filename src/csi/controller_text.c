@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "codes.h"
+#include "share.h"
 
 /* As protobuf-c itself finds fields: all maps have entries of a type of their own, with the same two fields. */
 static const char *field_of(const void *entry, unsigned index)
@@ -63,6 +64,17 @@ static const char *key_of_share(const char *key)
         return key;
 }
 
+/* And the words of onDelete. */
+static json_t *value_of_share(const char *key, const char *value)
+{
+        char word[16]; /* longer than each */
+
+        if (strcasecmp(key, "onDelete") != 0 || !text_copy(word, sizeof word, value))
+                return json_string(value);
+        csi_share_lower(word);
+        return json_string(word);
+}
+
 void controller_pool_parameters(size_t count, const void *const *entries, json_t *parameters)
 {
         for (size_t i = 0; i < count; i++) {
@@ -72,7 +84,7 @@ void controller_pool_parameters(size_t count, const void *const *entries, json_t
                 csi_map_entry(entries[i], &key, &value);
                 if (value[0] != '\0' && !text_among(key, request_keys) &&
                     (!text_starts(key, "csi.storage.k8s.io/") || text_among(key, claim_keys)))
-                        (void)json_object_set_new(parameters, key_of_share(key), json_string(value));
+                        (void)json_object_set_new(parameters, key_of_share(key), value_of_share(key, value));
         }
 }
 

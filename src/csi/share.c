@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "share.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "names.h"
 
 #define PARTS 5
+#define PARTS_MIN 3 /* without the last ones */
 
 /* Without the slashes around it. */
 static bool put_trimmed(char *ret_part, const char *text, size_t length)
@@ -23,15 +25,22 @@ static bool put_trimmed(char *ret_part, const char *text, size_t length)
         return true;
 }
 
+void csi_share_lower(char *text)
+{
+        for (; *text != '\0'; text++)
+                *text = (char)tolower((unsigned char)*text);
+}
+
 bool csi_share_read(const char *id, struct csi_share *ret_share)
 {
         char *const parts[PARTS] = { ret_share->server, ret_share->share + 1, ret_share->directory, ret_share->name,
                                      ret_share->on_delete };
+        size_t count = text_count(id, '#') + 1;
 
         *ret_share = (struct csi_share){ .share = "/" };
-        if (text_count(id, '#') != PARTS - 1)
+        if (count < PARTS_MIN || count > PARTS)
                 return false;
-        for (size_t i = 0; i < PARTS; i++) {
+        for (size_t i = 0; i < count; i++) {
                 size_t length = strcspn(id, "#");
 
                 /* one byte less for the slash before the share */
@@ -39,6 +48,7 @@ bool csi_share_read(const char *id, struct csi_share *ret_share)
                         return false;
                 id += length + 1;
         }
+        csi_share_lower(ret_share->on_delete);
         return ret_share->server[0] != '\0' && ret_share->directory[0] != '\0';
 }
 

@@ -6,8 +6,9 @@
  *
  * without the slashes around SHARE and DIRECTORY; NAME is what the volume is called in requests of the volume tools
  * (csi-driver-nfs may leave it empty), ONDELETE is "retain", "archive" or empty. So any node can delete such a volume,
- * and one that csi-driver-nfs made.
- * Source: csi-driver-nfs, pkg/nfs/controllerserver.go, getVolumeIDFromNfsVol().
+ * and one that csi-driver-nfs made, whose older versions leave ONDELETE out, or NAME, too. Its oldest ids, with slashes in
+ * place of "#", are none here: names of other volumes look like them.
+ * Source: csi-driver-nfs, pkg/nfs/controllerserver.go, getVolumeIDFromNfsVol(), getNfsVolFromID().
  */
 #ifndef FLEXGRAFT_CSI_SHARE_H
 #define FLEXGRAFT_CSI_SHARE_H
@@ -23,8 +24,11 @@ struct csi_share {
         char share[CSI_SHARE_SIZE]; /* begins with a slash */
         char directory[CSI_SHARE_SIZE];
         char name[CSI_SHARE_SIZE];
-        char on_delete[CSI_SHARE_SIZE];
+        char on_delete[CSI_SHARE_SIZE]; /* in small letters; csi-driver-nfs takes any */
 };
+
+/* csi_share_lower() - ASCII letters in place: csi-driver-nfs takes "Retain", too. */
+void csi_share_lower(char *text);
 
 /* csi_share_read() - the parts of an id; false: it is none of a share. */
 bool csi_share_read(const char *id, struct csi_share *ret_share);
