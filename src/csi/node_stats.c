@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "controller.h"
 #include "node.h"
+#include "share.h"
 
 /* Runs a tool with a request, of which it takes the reference. */
 static void run_tool(struct call *call, const char *program, json_t *request, call_next *next)
@@ -83,16 +84,20 @@ void node_get_stats(struct call *call)
 
 /* ---- NodeExpandVolume */
 
-static void expanded(struct call *call, const struct outcome *outcome)
+static void answer_expanded(struct call *call, int64_t bytes)
 {
         Csi__V1__NodeExpandVolumeResponse response = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
 
-        if (!node_done(outcome)) {
-                node_fail(call, outcome);
-                return;
-        }
-        response.capacity_bytes = reply_bytes(json_object_get(outcome->reply, "volume"), "size");
+        response.capacity_bytes = bytes;
         call_answer(call, &response.base);
+}
+
+static void expanded(struct call *call, const struct outcome *outcome)
+{
+        if (node_done(outcome))
+                answer_expanded(call, reply_bytes(json_object_get(outcome->reply, "volume"), "size"));
+        else
+                node_fail(call, outcome);
 }
 
 /* It never shrinks; where it is as large already, the filesystem gets what the device has. */
@@ -102,17 +107,22 @@ static void found(struct call *call, const struct outcome *outcome)
         const struct node_work *work = call_kept(call);
         const json_t *volume = node_done(outcome) ? controller_find(outcome, work->name, /* snapshot= */ false) : NULL;
         int64_t size = request->capacity_range != NULL ? request->capacity_range->required_bytes : 0;
+        struct csi_share ignored;
 
         if (!node_done(outcome)) {
                 node_fail(call, outcome);
                 return;
         }
-        if (volume == NULL) {
+        if (volume == NULL && !csi_share_read(request->volume_id, &ignored)) {
                 call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
                 return;
         }
         if (size < reply_bytes(volume, "size"))
                 size = reply_bytes(volume, "size");
+        if (volume == NULL || controller_is_shared(volume)) {
+                answer_expanded(call, size); /* nobody keeps to the size of a directory on a server */
+                return;
+        }
         run_tool(call, "volume-expand", json_pack("{s:s, s:I}", "name", work->name, "size", (json_int_t)size),
                  expanded);
 }

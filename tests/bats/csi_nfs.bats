@@ -120,3 +120,27 @@ END_OF_IDS
         with_id ControllerGetVolume 'nas.example.org#export#pvc-1#pvc-1#'
         answers NOT_FOUND
 }
+
+# ---- growth
+
+@test "a volume on a server grows without a program that makes it grow, on the controller and on a node, whichever driver made it" {
+        for ID in 'nas.example.org#export#team/data#pvc-1#retain' 'nas.example.org#export#pvc-1#' 'nas.example.org#export#pvc-1'; do
+                asked_anew
+                with_id ControllerExpandVolume "$ID" '"capacity_range": {"required_bytes": 16777216}'
+                answers OK || { echo "$ID"; return 1; }
+                assert_field '[.capacity_bytes, .node_expansion_required // false] | map(tostring) | join(" ")' '16777216 false'
+                expand 16777216
+                answers OK || { echo "$ID"; return 1; }
+                assert_field .capacity_bytes 16777216
+                is "$(programs_begun)" 'volume-list volume-list' "programs for $ID" || return 1
+        done
+}
+
+@test "a volume that this node has on a server keeps the size that it has grown to" {
+        make_program volume-list '{"status": "Success", "volumes": [{"name": "pvc-1", "id": "pvc-1", "type": "nfs", "size": 33554432,
+                "parameters": {"server": "nas.example.org", "share": "/export"}}]}'
+        ID='nas.example.org#export#pvc-1#pvc-1#' expand 16777216
+        answers OK
+        assert_field .capacity_bytes 33554432
+        is "$(programs_begun)" volume-list
+}
