@@ -116,12 +116,16 @@ static void add_pod(const struct node_use *use, json_t *options)
         }
 }
 
-static void add_flags(json_t *options, const Csi__V1__VolumeCapability *capability)
+/* As csi-driver-nfs: an inline volume has no mount flags, but an attribute. What the policy does not open, mount refuses. */
+static void add_flags(const struct node_use *use, json_t *options)
 {
-        char *flags = csi_capability_flags(capability);
+        const char *of_context = is_nfs(use) ? find_of_nfs(use, "mountOptions") : NULL;
+        char *flags = csi_capability_flags(use->capability);
+        const char *comma = flags != NULL && flags[0] != '\0' && of_context != NULL ? "," : "";
 
-        if (flags != NULL && flags[0] != '\0')
-                set(options, "mountOptions", flags);
+        if (flags != NULL && (flags[0] != '\0' || of_context != NULL))
+                (void)json_object_set_new(options, "mountOptions",
+                                          json_sprintf("%s%s%s", flags, comma, of_context != NULL ? of_context : ""));
         free(flags);
 }
 
@@ -134,7 +138,7 @@ static void add_capability(const struct node_use *use, json_t *options)
                 return;
         }
         set(options, "fsType", csi_capability_fs_type(use->capability));
-        add_flags(options, use->capability);
+        add_flags(use, options);
 }
 
 json_t *node_options(const struct node_use *use, const char **ret_problem)

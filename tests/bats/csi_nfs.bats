@@ -144,3 +144,86 @@ END_OF_IDS
         assert_field .capacity_bytes 33554432
         is "$(programs_begun)" volume-list
 }
+
+# ---- PersistentVolumes and inline volumes: what the verbs are asked for
+
+# mount_verb: a program in the place of verbs/mount.
+mount_verb() {
+        make_program mount '{"status": "Success"}'
+        mv "$CORE/bin/mount" "$CORE/bin/verbs/"
+}
+
+# option FILTER: of what the verb was asked for last: its last argument, or its standard input.
+option() {
+        local line
+        line=$(grep '^mount ' "$CORE/began" | tail -n 1)
+        if [[ $line == *' -' ]]; then
+                jq -r "$1" "$CORE/input"
+        else
+                jq -r "$1" <<<"{${line#*\{}"
+        fi
+}
+
+@test "a PersistentVolume of csi-driver-nfs is mounted by its attributes, whatever its handle" {
+        local wanted
+        mount_verb
+        CONTEXT='"server": "nas.example.org", "share": "/export/k8s/", "subDir": "team/data", "mountPermissions": "0770", "onDelete": "retain",
+                "csi.storage.k8s.io/pv/name": "pvc-1", "csi.storage.k8s.io/pvc/name": "data", "csi.storage.k8s.io/pvc/namespace": "team",
+                "storage.kubernetes.io/csiProvisionerIdentity": "1-2-nfs.csi.k8s.io"'
+        for ID in 'nas.example.org#export/k8s#team/data#pvc-1#retain' 'nas.example.org#export/k8s#team/data#pvc-1' 'nas.example.org#export/k8s#data' \
+                'nas.example.org/export/k8s/data' 'nas.example.org/share##' web; do
+                asked_anew
+                publish
+                answers OK || { echo "$ID"; return 1; }
+                wanted="nfs nas.example.org /export/k8s/team/data"
+                is "$(option '[.type, .server, .share] | join(" ")')" "$wanted" "$ID" || return 1
+                is "$(option 'with_entries(select(.key | test("permissions|delete|^csi[.]|^storage"; "i"))) | length')" 0 "other keys of $ID" || return 1
+        done
+}
+
+@test "the attributes of an NFS volume may have letters of any case, and subDir slashes around it or none" {
+        local case
+        mount_verb
+        for case in '"Server": "nas.example.org", "SHARE": "/export"=/export' '"server": "nas.example.org", "share": "/export/", "subdir": "/data"=/export/data' \
+                '"server": "nas.example.org", "share": "/", "subDir": "a/b"=/a/b' '"server": "nas.example.org", "share": "/export", "subDir": ""=/export'; do
+                CONTEXT=${case%=*}
+                asked_anew
+                publish
+                answers OK || { echo "$case"; return 1; }
+                is "$(option '.share')" "${case#*=}" "$CONTEXT" || return 1
+        done
+}
+
+@test "a subDir that climbs, or has a name of Kubernetes that nothing replaces, is INVALID_ARGUMENT" {
+        mount_verb
+        for CONTEXT in '"server": "nas.example.org", "share": "/export", "subDir": "../x"' \
+                '"server": "nas.example.org", "share": "/export", "subDir": "${pvc.metadata.name}"'; do
+                publish
+                answers INVALID_ARGUMENT subDir || { echo "$CONTEXT"; return 1; }
+        done
+        [[ ! -e $CORE/began ]]
+}
+
+@test "the mountOptions of an NFS volume's attributes come after the mount flags, also of an inline volume" {
+        mount_verb
+        CONTEXT='"server": "nas.example.org", "share": "/export", "mountOptions": "nfsvers=4.1,sec=sys"'
+        publish
+        answers OK
+        is "$(option .mountOptions)" nfsvers=4.1,sec=sys
+        asked_anew
+        CAPABILITY='{"mount": {"mount_flags": ["hard", "noatime"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' publish
+        answers OK
+        is "$(option .mountOptions)" hard,noatime,nfsvers=4.1,sec=sys
+        asked_anew
+        ID=csi-$(printf nfs | sha256sum | cut -c1-64) CAPABILITY=$WRITER publish_inline
+        answers OK
+        is "$(option '[.type, .mountOptions, .ephemeral // "none"] | join(" ")')" "nfs nfsvers=4.1,sec=sys none"
+}
+
+@test "mountOptions among the attributes of a volume of another kind are not heard" {
+        mount_verb
+        CAPABILITY=$WRITER CONTEXT='"type": "loop", "mountOptions": "nodelalloc"'
+        publish
+        answers OK
+        is "$(option '.mountOptions // "none"')" none
+}
