@@ -68,6 +68,16 @@ static bool asks_server(const ProtobufCMessage *request)
         return csi_share_read(volume_of(request), &ignored);
 }
 
+/* Its context says that, too, of a volume whose id does not. */
+static bool mounts_server(const ProtobufCMessage *request)
+{
+        const Csi__V1__NodePublishVolumeRequest *publish = (const void *)request;
+        const struct node_use use = { .context_count = publish->n_volume_context,
+                                      .context = (const void *const *)publish->volume_context };
+
+        return node_is_nfs(&use) || asks_server(request);
+}
+
 /* An inline volume, by the id that kubelet gives it (makeVolumeHandle() in pkg/volume/csi), may be overwritten at its end. */
 static bool erases(const ProtobufCMessage *request)
 {
@@ -88,7 +98,7 @@ const struct rpc node_rpcs[] = {
         ROW(NodeGetCapabilities, node_get_capabilities, get_capabilities, NULL, NULL),
         ROW(NodeStageVolume, node_stage_volume, node_stage, volume_of, NULL),
         ROW(NodeUnstageVolume, node_unstage_volume, node_unstage, volume_of, NULL),
-        ROW(NodePublishVolume, node_publish_volume, node_publish, volume_of, asks_server),
+        ROW(NodePublishVolume, node_publish_volume, node_publish, volume_of, mounts_server),
         ROW(NodeUnpublishVolume, node_unpublish_volume, node_unpublish, volume_of, erases),
         ROW(NodeExpandVolume, node_expand_volume, node_expand, volume_of, NULL),
         /* it changes nothing, and may wait for a server while the volume is unmounted */

@@ -81,6 +81,9 @@ struct node_use {
 /* node_is_inline() - whether it lives as long as its pod (csi.storage.k8s.io/ephemeral). */
 bool node_is_inline(const struct node_use *use);
 
+/* node_is_nfs() - whether it is on a server, as its context says: its type, or a server and a share. */
+bool node_is_nfs(const struct node_use *use);
+
 /* node_is_shared() - whether other nodes can use it, too. */
 bool node_is_shared(const struct node_use *use);
 

@@ -47,7 +47,7 @@ bool node_is_inline(const struct node_use *use)
         return text_same(find(use, POD_PREFIX "ephemeral"), "true");
 }
 
-static bool is_nfs(const struct node_use *use)
+bool node_is_nfs(const struct node_use *use)
 {
         const char *type = find(use, "type");
 
@@ -57,7 +57,7 @@ static bool is_nfs(const struct node_use *use)
 
 bool node_is_shared(const struct node_use *use)
 {
-        return is_nfs(use) || text_same(find(use, "type"), "bind");
+        return node_is_nfs(use) || text_same(find(use, "type"), "bind");
 }
 
 static void set(json_t *options, const char *key, const char *value)
@@ -119,7 +119,7 @@ static void add_pod(const struct node_use *use, json_t *options)
 /* As csi-driver-nfs: an inline volume has no mount flags, but an attribute. What the policy does not open, mount refuses. */
 static void add_flags(const struct node_use *use, json_t *options)
 {
-        const char *of_context = is_nfs(use) ? find_of_nfs(use, "mountOptions") : NULL;
+        const char *of_context = node_is_nfs(use) ? find_of_nfs(use, "mountOptions") : NULL;
         char *flags = csi_capability_flags(use->capability);
         const char *comma = flags != NULL && flags[0] != '\0' && of_context != NULL ? "," : "";
 
@@ -150,7 +150,7 @@ json_t *node_options(const struct node_use *use, const char **ret_problem)
                 if (find(use, known_keys[i]) != NULL)
                         set(options, known_keys[i], find(use, known_keys[i]));
         set(options, "kubernetes.io/pvOrVolumeName", use->name);
-        if (is_nfs(use)) {
+        if (node_is_nfs(use)) {
                 set(options, "type", "nfs");
                 problem = add_share(use, options);
         }

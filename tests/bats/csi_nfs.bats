@@ -227,3 +227,32 @@ option() {
         answers OK
         is "$(option '.mountOptions // "none"')" none
 }
+
+# many_publishes: one NodePublishVolume for each of 27 volumes, at one time, in the background; their answers in the file publishes.
+many_publishes() {
+        local i
+        for i in {1..27}; do
+                printf 'NodePublishVolume {"volume_id": "v%s", "staging_target_path": "/s", "target_path": "/t/%s", "volume_capability": %s, "volume_context": {%s}}\n' \
+                        "$i" "$i" "$CAPABILITY" "$CONTEXT"
+        done >"$CORE/lines"
+        "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/publishes" 3>&- &
+        PUBLISHES=$!
+}
+
+@test "volumes of a server that does not answer leave places for other calls of a node, also where only their attributes name it" {
+        local other
+        mount_verb
+        hold
+        CONTEXT='"server": "nas.example.org", "share": "/export"'
+        many_publishes
+        wait_until 20 has_begun 24 # the others wait before what is asked for next
+        CAPABILITY=$WRITER
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" NodePublishVolume "{\"volume_id\": \"other\", \"staging_target_path\": \"/s\", \"target_path\": \"/t/other\",
+                \"volume_capability\": $WRITER, \"volume_context\": {\"type\": \"loop\"}}" >"$CORE/other" 3>&- &
+        other=$!
+        wait_until 20 has_begun 25
+        is "$(grep -c nas.example.org "$CORE/began")" 24 "programs that may wait for a server"
+        let_go
+        wait "$PUBLISHES" "$other"
+        is "$(cut -d' ' -f1 "$CORE/publishes" | sort | uniq -c | tr -s ' ')" " 27 OK"
+}
