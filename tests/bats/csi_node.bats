@@ -52,30 +52,17 @@ teardown() {
         assert_no_volume
 }
 
-# ---- what is missing, or no path
+# ---- what is missing (csi_sanity.bats has the rest), or no path
 
-@test "each call without an id, a path or a capability is INVALID_ARGUMENT" {
-        local request requests=(
-                'NodeStageVolume {}'
-                'NodeStageVolume {"volume_id": "v"}'
-                'NodeStageVolume {"volume_id": "v", "staging_target_path": "/s"}'
-                'NodeStageVolume {"volume_id": "v", "staging_target_path": "/s", "volume_capability": {"mount": {}}}'
-                'NodeUnstageVolume {}'
-                'NodeUnstageVolume {"volume_id": "v"}'
-                'NodePublishVolume {}'
-                'NodePublishVolume {"volume_id": "v"}'
-                'NodePublishVolume {"volume_id": "v", "target_path": "/t", "staging_target_path": "/s"}'
-                'NodeUnpublishVolume {}'
-                'NodeUnpublishVolume {"volume_id": "v"}'
-                'NodeGetVolumeStats {}'
-                'NodeGetVolumeStats {"volume_id": "v"}'
-                'NodeExpandVolume {}'
-                'NodeExpandVolume {"volume_id": "v"}'
-        )
-        for request in "${requests[@]}"; do
-                csi "${request%% *}" "${request#* }"
-                answers INVALID_ARGUMENT || { echo "$request"; return 1; }
+@test "a capability without an access mode, or without a type, is INVALID_ARGUMENT, and nothing is staged or published" {
+        new_volume
+        for CAPABILITY in '{"mount": {}}' '{"access_mode": {"mode": "SINGLE_NODE_WRITER"}}'; do
+                stage
+                answers INVALID_ARGUMENT "volume capability" || return 1
+                publish
+                answers INVALID_ARGUMENT "volume capability" || return 1
         done
+        all_gone
 }
 
 @test "a path that is relative, climbs, or is the root is INVALID_ARGUMENT" {
