@@ -850,6 +850,49 @@ ioctls() {
         down
 }
 
+# up_behind_program: a pod has the volume of a directory that a program serves, BACKGROUND_PID.
+up_behind_program() {
+        local behind=$BATS_TEST_TMPDIR/srv/behind
+        [[ -n $(type -P bindfs) ]] || skip "no bindfs"
+        mkdir "$BATS_TEST_TMPDIR/srv/real" "$behind"
+        background bindfs -f "$BATS_TEST_TMPDIR/srv/real" "$behind"
+        wait_until 10 mountpoint -q "$behind"
+        write_policy "\"kinds\": [\"bind\", \"loop\"], \"sources\": [\"$behind\"]"
+        CONTEXT="\"type\": \"bind\", \"source\": \"$behind\""
+        up
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+}
+
+@test "a volume whose server does not answer is abnormal, and its stats are answered within their time limit" {
+        up_behind_program
+        kill -STOP "$BACKGROUND_PID"
+        not_hung stats
+        answers OK "it does not answer"
+        assert_field '[.volume_condition.abnormal, (.usage | length)] | map(tostring) | join(" ")' 'true 0'
+        (
+                ID=other CONTEXT=''
+                new_volume && up && stats && answers OK && assert_field .volume_condition.abnormal false && down
+        ) || return 1
+        kill -CONT "$BACKGROUND_PID"
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+        (($(usage BYTES total) > 0))
+        down
+}
+
+@test "a volume whose server is gone is abnormal, and is taken away" {
+        up_behind_program
+        end_process "$BACKGROUND_PID"
+        stats
+        answers OK "is gone"
+        assert_field .volume_condition.abnormal true
+        down
+        all_gone
+}
+
 # ---- NodeExpandVolume
 
 @test "a volume grows while it is mounted, and the same call again changes nothing" {
