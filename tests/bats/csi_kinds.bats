@@ -228,3 +228,109 @@ kubelet_grows_when_no_snapshot() {
         is "$(find "$EXPORTED" -mindepth 1 ! -name '.flexgraft*' -printf '%P ')" ''
         is "$(provisioned)" '' records
 }
+
+# with_share: a server, and what csi-driver-nfs says of a volume on its export.
+with_share() {
+        nfs_needs_kernel
+        nfs_setup
+        join_node
+        CAPABILITY='{"mount": {"mount_flags": ["vers=4.2"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'
+        SHARE=${EXPORT#/}
+        CONTEXT="\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\""
+}
+
+# on_share: what the export has, but flexgraft's trash.
+on_share() {
+        find "$EXPORTED" -mindepth 1 ! -name '.flexgraft*' -printf '%P\n' | sort | paste -sd' '
+}
+
+# bats test_tags=nfs
+@test "a PersistentVolume of csi-driver-nfs lives with its handle and its attributes as they are" {
+        with_share
+        mkdir -p "$EXPORTED/team/data"
+        ID="$NFS_ADDRESS#$SHARE#team/data#pvc-1#retain"
+        CONTEXT+=', "subDir": "team/data", "mountPermissions": "0770", "onDelete": "retain", "csi.storage.k8s.io/pv/name": "pvc-1",
+                "storage.kubernetes.io/csiProvisionerIdentity": "1-2-nfs.csi.k8s.io"'
+        lives
+        is "$(<"$EXPORTED/team/data/file")" marked
+        is "$(on_share)" 'team team/data team/data/file'
+}
+
+# bats test_tags=nfs
+@test "an inline volume of a server has the options of its attributes, and is unpublished with its content where it was" {
+        with_share
+        CAPABILITY=$WRITER ID=csi-$(printf nfs | sha256sum | cut -c1-64)
+        CONTEXT+=', "mountOptions": "nfsvers=4.1,noatime"'
+        publish_inline && answers OK && publish_inline && answers OK
+        is "$(mounts_at "$(target)")" 1
+        [[ $(findmnt -no OPTIONS --mountpoint "$(target)") == *vers=4.1* ]]
+        mark
+        driver_dies
+        publish_inline && answers OK
+        marked
+        unpublish && answers OK && unpublish && answers OK
+        all_gone
+        is "$(<"$EXPORTED/file")" marked
+}
+
+# bats test_tags=nfs
+@test "an inline volume of a server that is not there leaves nothing" {
+        with_share
+        CAPABILITY=$WRITER ID=csi-$(printf nfs | sha256sum | cut -c1-64)
+        CONTEXT="\"server\": \"$NFS_REFUSING\", \"share\": \"$EXPORT\""
+        publish_inline
+        [[ $code != OK ]]
+        unpublish
+        answers OK
+        all_gone
+}
+
+# bats test_tags=nfs
+@test "what csi-driver-nfs made is deleted, kept or archived by its id alone, and twice" {
+        local id
+        with_share
+        mkdir -p "$EXPORTED"/{pvc-1,pvc-2,team/three,team/four,five}
+        touch "$EXPORTED"/{pvc-1,pvc-2,team/three,team/four,five}/file
+        for id in "$NFS_ADDRESS#$SHARE#pvc-1##" "$NFS_ADDRESS#$SHARE#pvc-2" "$NFS_ADDRESS#$SHARE#team/three#pvc-3#Archive" \
+                "$NFS_ADDRESS#$SHARE#team/four#pvc-4" "$NFS_ADDRESS#$SHARE#five#pvc-5#retain"; do
+                delete_volume "$id" && delete_volume "$id" || { echo "$id"; return 1; }
+                is "$(provisioned)" '' "records after $id" || return 1
+        done
+        is "$(on_share)" 'archived-team archived-team/three archived-team/three/file five five/file team'
+}
+
+# bats test_tags=nfs
+@test "what another node made on a share is deleted by this one" {
+        with_share
+        new_volume "\"parameters\": {\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\"}"
+        ID=$VOLUME_ID
+        kubelet_up
+        mark
+        kubelet_down
+        rm -rf "$STATE_DIR"/{provisioned,shares} # as on a node that never had it
+        is "$(on_share)" 'data data/file'
+        delete_volume "$ID"
+        delete_volume "$ID"
+        is "$(on_share)|$(provisioned)" '|'
+}
+
+# bats test_tags=nfs
+@test "a volume whose server does not answer is abnormal, its stats are answered, and it is well when the server answers again" {
+        with_share
+        ID=web
+        kubelet_up
+        mark
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+        freeze_server
+        not_hung stats
+        answers OK "it does not answer"
+        assert_field '[.volume_condition.abnormal, (.usage | length)] | map(tostring) | join(" ")' 'true 0'
+        thaw_server
+        is_well() { stats; [[ $code == OK && $(json_field .volume_condition.abnormal) == false ]]; }
+        wait_until 30 is_well
+        marked
+        kubelet_down
+        all_gone
+}
