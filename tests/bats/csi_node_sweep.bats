@@ -160,3 +160,17 @@ more() { expand 16777216; }
         given_up() { asked unpublish unstage remove && all_gone; }
         swept more
 }
+
+larger() { expand "$SIZE"; }
+
+@test "a driver or a program that is killed while a mounted filesystem grows lets it grow when it is called again" {
+        [[ -n $(type -P mkfs.xfs) ]] || skip "no mkfs.xfs" # a mounted ext4 grows only with CAP_SYS_RESOURCE
+        CAPABILITY='{"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' SIZE=$((300 << 20))
+        CONTEXT='"type": "loop", "size": "300Mi"' # no smaller one can be xfs
+        stage && unstage # it has a filesystem now
+        # it never shrinks: each round wants more
+        before() { asked stage publish && SIZE=$((SIZE + (16 << 20))) && BLOCKS=$(stat -fc %b "$(target)"); }
+        after() { (($(stat -fc %b "$(target)") > BLOCKS)) && asked unpublish unstage && all_gone; }
+        given_up() { asked unpublish unstage && all_gone; }
+        swept larger
+}
