@@ -73,6 +73,7 @@ teardown() {
         done
 }
 
+# spec.md, NodePublishVolume Errors: "Staging target path not set"; of NodeStageVolume it is INVALID_ARGUMENT, as any field that is missing
 @test "publishing without a staging path is FAILED_PRECONDITION" {
         csi NodePublishVolume "{\"volume_id\": \"v\", \"target_path\": \"$BATS_TEST_TMPDIR/t\", \"volume_capability\": $WRITER}"
         answers FAILED_PRECONDITION staging_target_path
