@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A volume tool, mount-volume and mount-batch that are interrupted (^C), and what they say meanwhile of how far mkfs is.
+# A volume tool, mount-volume and mount-batch that are interrupted (^C), and what they say meanwhile of how far they are.
 
 load helpers
 load driver_helpers
@@ -84,6 +84,96 @@ END
         assert_failure ECANCELED
         [[ -e $BATS_TEST_TMPDIR/sent && ! -e $STATE_DIR/provisioned/data.json ]]
 }
+
+# ---- copies
+
+# make_copied: the volume "data" of 2 MiB, with content at its beginning and in its middle, which a copy takes in two steps.
+make_copied() {
+        created '{"name": "data", "size": "2m", "pool": "fast", "parameters": {"preallocate": "false"}}'
+        printf one | dd of="$POOL_DIR/data.img" conv=notrunc status=none
+        printf two | dd of="$POOL_DIR/data.img" bs=1M seek=1 conv=notrunc status=none
+}
+
+# signalled_copying PROGRAM REQUEST: it and its worker get ^C in the first of the two steps.
+signalled_copying() {
+        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program "$1")" "$2"
+        is "$AT_REACHED" 1
+        assert_failure ECANCELED
+        [[ $output == *'interrupted (SIGINT)'* ]]
+}
+
+@test "volume-create of a copy that is interrupted takes the copy back, and leaves what it is of" {
+        make_copied
+        signalled_copying volume-create '{"name": "copy", "from": "data"}'
+        is "$(provisioned) $(images "$POOL_DIR")" "data.json data.img"
+        counted
+        created '{"name": "copy", "from": "data"}'
+        existed false
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/copy.img"
+}
+
+@test "volume-snapshot that is interrupted while it copies leaves no snapshot" {
+        needs volume-snapshot
+        make_copied
+        signalled_copying volume-snapshot '{"name": "data", "snapshot": "monday"}'
+        is "$(provisioned) $(images "$POOL_DIR")" "data.json data.img"
+        counted
+        helper volume-snapshot '{"name": "data", "snapshot": "monday"}'
+        assert_success
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/monday.img"
+}
+
+@test "volume-snapshot that is interrupted while it restores leaves the volume with the content that it had" {
+        needs volume-snapshot
+        make_copied
+        helper volume-snapshot '{"name": "data", "snapshot": "monday"}'
+        assert_success
+        printf new | dd of="$POOL_DIR/data.img" conv=notrunc status=none
+        signalled_copying volume-snapshot '{"name": "data", "restore": "monday"}'
+        is "$(head -c 3 "$POOL_DIR/data.img") $(images "$POOL_DIR" | paste -sd' ')" "new data.img monday.img"
+        listed
+        assert_field '[.volumes[] | .name + " " + .health] | join(", ")' "data ok, monday ok"
+        counted
+        helper volume-snapshot '{"name": "data", "restore": "monday"}'
+        assert_success
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/monday.img"
+}
+
+# ---- volume-expand
+
+# has_size BYTES: the volume's record and its image have that size.
+has_size() {
+        listed
+        assert_field '.volumes[0].size' "$1"
+        is "$(stat -c %s "$POOL_DIR/data.img")" "$1" "size of the image"
+}
+
+@test "volume-expand that is interrupted has grown the volume or left it as it was, and again it has grown" {
+        local call before=$((1 << 20)) after
+        needs volume-expand
+        created "$REQUEST"
+        for call in fallocate ftruncate renameat; do
+                after=$((before + (1 << 20)))
+                at_syscall --at "$call" --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-expand)" "{\"name\": \"data\", \"size\": $after}"
+                is "$AT_REACHED" 1 "reached $call"
+                if [[ $status == 0 ]]; then
+                        assert_success
+                        has_size "$after"
+                else
+                        assert_failure
+                        [[ $(json_field .error.errno) == @(ECANCELED|EINTR) ]] || { echo "it failed at $call:" && show_last && false; }
+                        has_size "$before"
+                fi
+                assert_no_loops
+                helper volume-expand "{\"name\": \"data\", \"size\": $after}"
+                assert_success
+                has_size "$after"
+                counted
+                before=$after
+        done
+}
+
+# ---- mkfs
 
 # with_slow_mkfs: mkfs.ext4 writes half a megabyte and then sleeps; its pid is in the file mkfs.
 with_slow_mkfs() {
@@ -210,4 +300,65 @@ has_told() {
         ended
         is "$(jq -s 'map(.progress | has("totalBytes")) | unique' <"$BATS_TEST_TMPDIR/said" | tr -d ' \n')" '[false]'
         is "$(jq -s 'last.progress.doneBytes >= 524288' <"$BATS_TEST_TMPDIR/said")" true
+}
+
+# ---- what a terminal shows
+
+# in_terminal COMMAND...: begins it on a terminal, with standard output in the file reply; what the terminal shows is in the file shown. What is
+# written to descriptor KEYS is typed there; KEYS is to be closed. Its pid in BACKGROUND_PID.
+in_terminal() {
+        local command
+        printf -v command '%q ' "$@"
+        printf -v command 'exec %s >%q' "$command" "$BATS_TEST_TMPDIR/reply"
+        mkfifo "$BATS_TEST_TMPDIR/keys"
+        exec {KEYS}<>"$BATS_TEST_TMPDIR/keys"
+        background env --default-signal=INT SHELL=/bin/bash script --quiet --flush --return --command "$command" /dev/null \
+                <"$BATS_TEST_TMPDIR/keys" >"$BATS_TEST_TMPDIR/shown" 2>&1
+}
+
+# shows PATTERN: the terminal shows, or has shown, what this extended regular expression matches.
+shows() {
+        grep -qaE -- "$1" "$BATS_TEST_TMPDIR/shown"
+}
+
+# is_cleared: the last that the terminal got is to clear its line.
+is_cleared() {
+        [[ $(tail -c 4 "$BATS_TEST_TMPDIR/shown") == $'\r\e[K' ]]
+}
+
+@test "on a terminal a bar tells how far a copy is, and is gone when that is done" {
+        make_copied
+        # the bar is for what takes more than half a second
+        in_terminal "$(tool at-syscall)" --at copy_file_range --run 'sleep 0.7' "$(program volume-create)" '{"name": "copy", "from": "data"}'
+        wait "$BACKGROUND_PID"
+        exec {KEYS}>&-
+        [[ $(<"$BATS_TEST_TMPDIR/reply") == '{"status":"Success",'* ]]
+        shows 'volume-create: copy data\.img \[#{12} {12}\] 50% of 2M, [0-9]+ s left'
+        is_cleared
+}
+
+@test "on a terminal a line tells what mkfs has written, and ^C takes it away, with what was begun" {
+        made db
+        start_container plain
+        with_slow_mkfs
+        rm -f "$BATS_TEST_TMPDIR/mkfs"
+        in_terminal "$(program mount-volume)" "$(volume_request db /data)"
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/mkfs"
+        wait_until 10 shows 'mount-volume: mkfs /dev/loop[0-9]+: [0-9.]+[KM]'
+        printf '\003' >&"$KEYS"
+        ended
+        exec {KEYS}>&-
+        assert_failure ECANCELED
+        [[ $output == *'interrupted (SIGINT)'* ]]
+        is_cleared
+        assert_mounts_at /data 0
+        is_away db
+}
+
+@test "--progress=none shows no bar on a terminal" {
+        make_copied
+        in_terminal "$(tool at-syscall)" --at copy_file_range --run 'sleep 0.7' "$(program volume-create)" --progress=none '{"name": "copy", "from": "data"}'
+        wait "$BACKGROUND_PID"
+        exec {KEYS}>&-
+        [[ $(<"$BATS_TEST_TMPDIR/reply") == '{"status":"Success",'* && ! -s $BATS_TEST_TMPDIR/shown ]]
 }

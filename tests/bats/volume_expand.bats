@@ -5,6 +5,7 @@
 load helpers
 load driver_helpers
 load volume_helpers
+load named_helpers
 bats_require_minimum_version 1.5.0
 
 MIB=1048576
@@ -89,6 +90,69 @@ has_grown() {
         is "$(in_container stat -f -c '%b' /data)" "$before"
         stop_container
         kubelet_detach data
+}
+
+# sizes_seen PID...: how many blocks each container has at /data.
+sizes_seen() {
+        local pid
+        for pid; do
+                use_container "$pid"
+                in_container stat -f -c %b /data
+        done
+}
+
+@test "a volume that mount-volume has mounted in containers grows, and each of them sees it" {
+        local pids=() before
+        needs mount-volume
+        make_volume xfs 300
+        start_container plain
+        pids+=("$CONTAINER_PID")
+        mount_volume data /data
+        assert_success
+        start_container plain 300000
+        pids+=("$CONTAINER_PID")
+        mount_volume data /data
+        assert_success
+        in_container sh -c 'echo text >/data/file'
+        before=$(sizes_seen "${pids[0]}")
+        is "$(sizes_seen "${pids[@]}")" "$before"$'\n'"$before"
+        node_snapshot
+        expanded '{"name": "data", "size": "400m"}'
+        assert_field .filesystem xfs
+        assert_node_unchanged
+        is "$(sizes_seen "${pids[@]}" | awk -v before="$before" '{ print $1 > before }')" $'1\n1'
+        use_container "${pids[0]}"
+        is "$(in_container cat /data/file)" text
+        remove_mount /data
+        assert_success
+        use_container "${pids[1]}"
+        remove_mount /data
+        assert_success
+        is_away data
+        run -0 xfs_repair -n "$POOL/data.img"
+}
+
+@test "volume-expand of what mount-volume has mounted, interrupted, leaves a filesystem that is whole, and again it grows" {
+        local before
+        needs mount-volume
+        make_volume xfs 300
+        start_container plain
+        mount_volume data /data
+        assert_success
+        in_container sh -c 'echo text >/data/file'
+        before=$(sizes_seen "$CONTAINER_PID")
+        HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
+        at_syscall --at ftruncate --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-expand)" '{"name": "data", "size": "400m"}'
+        is "$AT_REACHED" 1
+        HELPER_PREFIX=()
+        is "$(in_container cat /data/file)" text
+        expanded '{"name": "data", "size": "400m"}'
+        (($(sizes_seen "$CONTAINER_PID") > before))
+        is "$(in_container cat /data/file)" text
+        remove_mount /data
+        assert_success
+        is_away data
+        run -0 xfs_repair -n "$POOL/data.img"
 }
 
 @test "an xfs grows while it is mounted" {

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/file_copy.h"
+#include "base/interrupt.h"
 #include "process/log.h"
 #include "provision/pool.h"
 #include "provision/pool_loop.h"
@@ -36,6 +37,12 @@ static int fill(int from_fd, int to_fd, const char *id, bool shares)
         if (!shares)
                 return file_copy(from_fd, to_fd, id);
         return fchmod(to_fd, 0600 | POOL_IMAGE_SHARES) < 0 ? -errno : file_share(from_fd, to_fd);
+}
+
+/* Copying ends early with ECANCELED where the program is asked to end: then that is the reason. */
+static int fail_fill(int r, const char *operation, const char *id, struct error *error)
+{
+        return r == -ECANCELED && interrupt_check(operation, id, error) < 0 ? r : fail(error, -r, operation, id);
 }
 
 /* Sharing makes it as large as the other. */
@@ -87,7 +94,7 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
                 return to_fd == -ENOENT ? fail(error, ENOENT, "open image", id) : to_fd;
         if ((r = copy_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
             (r = keep_size(to_fd, st.st_size)) < 0)
-                return fail(error, -r, "copy image", id);
+                return fail_fill(r, "copy image", id, error);
         return 0;
 }
 
@@ -155,7 +162,7 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 
 failed:
-        r = fail(error, -r, "restore image", id);
+        r = fail_fill(r, "restore image", id, error);
 told:
         (void)unlinkat(pool_fd, name, 0); /* the first failure is the one to report */
         return r;
