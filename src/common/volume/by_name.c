@@ -166,7 +166,10 @@ static int make(struct volume_by_name *volume, struct error *error)
         char problem[PROFILES_PROBLEM_SIZE];
         int r = provision_make(&volume->call.config, create, problem, error);
 
-        return r < 0 ? r : volume_by_name_choose(volume, create->fs_type, /* create= */ NULL, error);
+        if (r < 0)
+                return r;
+        volume->create = NULL; /* for the next mount of a batch: making it takes a lock that this one has by then */
+        return volume_by_name_choose(volume, create->fs_type, /* create= */ NULL, error);
 }
 
 /* Up to where it may be changed. Gives: request.dir. */
