@@ -23,6 +23,7 @@ setup() {
         bed_setup
         driver_setup
         volume_setup
+        needs mount-volume mount-remove remap-daemon
 }
 
 teardown() {
@@ -73,15 +74,29 @@ on_server() {
         is "$(provisioned)" ''
 }
 
-@test "volume-list and volume-capacity ask no server, and mount-volume refuses such a volume" {
+@test "volume-list and volume-capacity ask no server" {
         NFS_ADDRESS=192.0.2.1 nfs_pool
         measured '{"pool": "share"}'
         assert_field '.pools[0] | [.name, has("total"), has("problem")] | map(tostring) | join(" ")' "share false false"
         listed '{"pool": "share"}'
-        start_container plain
-        mount_volume data /data '"create": {"size": "1m", "pool": "share"}'
-        assert_failure EOPNOTSUPP
         is "$(provisioned)" ''
+}
+
+@test "mount-volume that does not reach the server of a share makes and mounts nothing" {
+        NFS_ADDRESS=127.0.0.1 nfs_pool '"mountOptions": ["port=1"]'
+        start_container plain
+        container_snapshot
+        mount_volume data /data '"create": {"size": "1m", "pool": "share"}'
+        assert_failure ECONNREFUSED
+        assert_container_unchanged
+        is "$(provisioned)" ''
+        # nor one that was made when it was reached
+        created '{"name": "data", "size": "1m"}'
+        jq -c '.pool = "share" | .type = "nfs" | .id = "data"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        mount_volume data /data
+        assert_failure ECONNREFUSED
+        assert_container_unchanged
 }
 
 # bats test_tags=kernel,nfs
@@ -169,6 +184,152 @@ node_nfs_mounts() {
         kubelet_unpublish data
         removed '{"name": "data"}'
         is "$(on_server)|$(provisioned)" "|"
+}
+
+# uses: who has the volume "data", where, by volume-list.
+uses() {
+        listed
+        jq -r '[.volumes[] | select(.name == "data").uses[].target] | join(" ")' <<<"$json"
+}
+
+# is_released: neither a mount of the share nor a daemon of one is left on the node.
+is_released() {
+        wait_until 20 no_remap_processes || show_remap_processes || return 1
+        is "$(node_nfs_mounts)" ''
+}
+
+# bats test_tags=kernel,nfs
+@test "containers have a volume of a share by its name, each with its own owners, and it is not deleted meanwhile" {
+        local first
+        with_server
+        nfs_pool '"mountOptions": ["vers=4.2"]'
+        made_share
+        start_container plain
+        first=$CONTAINER_PID
+        mount_volume data /data
+        assert_success
+        assert_field .mount.source data
+        assert_field .mount.type nfs
+        [[ $(json_field .mount.idMapping) == @(remap|idmapped) ]]
+        assert_attributes /data nosuid nodev
+        in_container sh -c 'echo text >/data/file'
+        is "$(in_container stat -c %u:%g /data/file)" 0:0
+        is "$(stat -c %u:%g "$EXPORTED/data/file")" 0:0
+        mount_volume data /data
+        assert_field .mount.alreadyMounted true
+        start_container plain-nouserns
+        mount_volume data /data
+        assert_success
+        assert_field .mount.idMapping none
+        is "$(in_container cat /data/file)" text
+        is "$(uses)" "/data /data"
+        remove '{"name": "data"}'
+        refused EBUSY container
+        remove_mount /data
+        assert_success
+        use_container "$first"
+        remove '{"name": "data"}'
+        refused EBUSY container
+        is "$(in_container cat /data/file)" text
+        remove_mount /data
+        assert_success
+        is_released
+        is "$(uses)" ''
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "|"
+}
+
+# bats test_tags=kernel,nfs
+@test "a container that ends with a volume of a share keeps nobody from deleting it" {
+        with_server
+        nfs_pool
+        made_share
+        start_container plain
+        mount_volume data /data
+        assert_success
+        stop_container
+        is_released
+        is "$(uses)" ''
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "|"
+}
+
+# bats test_tags=kernel,nfs
+@test "mount-volume and mount-batch make a volume of a share that is missing, also for two containers at once" {
+        local first entry='"type": "volume", "volume": "data", "target": "/data", "create": {"size": "8m", "pool": "share"}'
+        with_server
+        nfs_pool
+        start_container plain
+        first=$CONTAINER_PID
+        mount_volume other /other '"create": {"size": "8m", "pool": "share"}, "readOnly": true'
+        assert_success
+        run ! in_container sh -c 'echo text >/other/file'
+        remove_mount /other
+        assert_success
+        is "$(on_server)" other
+        start_container plain 300000
+        not_hung helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
+        assert_success
+        in_container sh -c 'echo text >/data/file'
+        remove_mount /data
+        assert_success
+        use_container "$first"
+        is "$(in_container cat /data/file)" text
+        remove_mount /data
+        assert_success
+        is_released
+        removed '{"name": "data"}'
+        removed '{"name": "other"}'
+        is "$(on_server)" ''
+}
+
+# bats test_tags=kernel,nfs
+@test "what the pool's mountOptions say holds in containers, and a volume that is half deleted is not mounted" {
+        with_server
+        nfs_pool
+        made_share
+        touch "$EXPORTED/data/file"
+        start_container plain-nouserns
+        nfs_pool '"mountOptions": ["vers=4.1", "ro"]'
+        mount_volume data /data
+        assert_failure EROFS
+        assert_mounts_at /data 0
+        mount_volume data /data '"readOnly": true'
+        assert_success
+        assert_attributes /data ro
+        assert_options /data "$(nfs_options /data)" vers=4.1
+        remove_mount /data
+        assert_success
+        nfs_pool
+        sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/data.json"
+        mount_volume data /data
+        assert_failure EBUSY
+        [[ $output == *'half deleted'* ]]
+        is_released
+        removed '{"name": "data"}'
+        is "$(on_server)" ''
+}
+
+# bats test_tags=kernel,nfs
+@test "mount-volume follows no symbolic link on a share, and mounts no directory that has taken the place of the volume's" {
+        with_server
+        nfs_pool
+        made_share
+        mkdir "$EXPORTED/other"
+        touch "$EXPORTED/other/secret"
+        start_container plain-nouserns
+        rmdir "$EXPORTED/data"
+        ln -s other "$EXPORTED/data"
+        mount_volume data /data
+        assert_failure ELOOP
+        rm "$EXPORTED/data"
+        mount_volume data /data
+        assert_failure ENODEV
+        mkdir "$EXPORTED/data"
+        mount_volume data /data
+        assert_failure ESTALE
+        assert_mounts_at /data 0
+        is_released
 }
 
 # bats test_tags=kernel,nfs

@@ -124,8 +124,8 @@ check_privileges() {
         [[ ! $1 =~ ^(mount-(bind|block|image|nfs)|remap-mount|volume-.*)$ ]] || open+="3 "
         [[ $1 != volume-* ]] || open+="4 "
         [[ $1 != volume-expand && $1 != volume-snapshot ]] || open+="5 " # of mkfs and fsck, too
-        [[ ! $1 =~ ^(host-check|mount-volume)$ ]] || open+="3 4 5 "
-        [[ $1 != mount-batch ]] || open+="3 4 5 6 "
+        [[ $1 != host-check ]] || open+="3 4 5 "
+        [[ ! $1 =~ ^mount-(batch|volume)$ ]] || open+="3 4 5 6 "
         is "$(find "/proc/$WAITING/fd" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "$open" "open files of $1"
         exec 8>&-
         wait "$WAITING" || :

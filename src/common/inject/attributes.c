@@ -116,6 +116,33 @@ int attributes_remap(struct injection *injection, struct error *error)
         return 0;
 }
 
+bool attributes_is_refusal(int r)
+{
+        return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
+}
+
+int attributes_map(struct injection *injection, struct error *error)
+{
+        const bool own = injection->container->own_user_ns;
+        const enum request_ids ids = own ? injection->request->ids : IDS_HOST;
+        const char *word = own ? "host" : "none";
+        int r;
+
+        injection->mapped = true;
+        if (ids == IDS_IDMAPPED || ids == IDS_AUTO) {
+                word = "idmapped";
+                r = detached_mount_map(injection->mount_fd, injection->request->source, /* recursive= */ false,
+                                       injection->container->user_ns_fd, error);
+                if (r < 0 && ids == IDS_AUTO && attributes_is_refusal(r))
+                        return attributes_remap(injection, error);
+                if (r < 0)
+                        return r;
+        } else if (ids != IDS_HOST)
+                return attributes_remap(injection, error);
+        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
+        return 0;
+}
+
 static int set_on_remap(struct injection *injection, struct error *error)
 {
         int r = attributes_remap(injection, error);
@@ -131,7 +158,7 @@ int attributes_set(struct injection *injection, struct error *error)
 
         if (injection->locked)
                 return 0;
-        if (injection->kind->maps)
+        if (injection->kind->maps || injection->mapped)
                 return set_attributes(injection, /* mapped= */ false, error);
         if (injection->container->own_user_ns && request->ids == IDS_REMAP)
                 return set_on_remap(injection, error);

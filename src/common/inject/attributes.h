@@ -26,4 +26,14 @@ int attributes_lock_here(struct injection *injection, int mount_fd, struct error
  */
 int attributes_remap(struct injection *injection, struct error *error);
 
+/*
+ * attributes_map() - for make() of what few kernels can id-map, as NFS: an id-mapped mount, or remap; none where "ids" say
+ * so, or the container is in the node's user namespace. Sets id_mapping and injection.mapped. Errors: those that are of
+ * the server, and no refusal of the kernel.
+ */
+int attributes_map(struct injection *injection, struct error *error);
+
+/* attributes_is_refusal() - whether an error is of what this kernel cannot do, and not of a server or its export. */
+bool attributes_is_refusal(int r);
+
 #endif

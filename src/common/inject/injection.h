@@ -40,6 +40,7 @@ struct injection {
         uint64_t locks[INJECTION_LOCKS_MAX]; /* keys for session_lock() */
         size_t lock_count;
         struct wish_change wish; /* of what is wanted at the target */
+        bool mapped;             /* make() has mapped the owners, or found that there is nothing to map */
         bool locked;             /* the mount's attributes are set, and locked as the plan's steps would do it */
         bool already;            /* an earlier call did it: the rest of the plan is skipped */
         bool recorded;           /* the record may have been written */

@@ -38,12 +38,6 @@ static int open_source(struct injection *injection, struct error *error)
         return find_export(injection, &export, &rule, error);
 }
 
-/* Errors for what this kernel cannot do, as opposed to errors of this server or export. */
-static bool is_refusal(int r)
-{
-        return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
-}
-
 /*
  * Three ways to show owners, tried in this order, because kernel versions do not tell what works: a superblock that the
  * container's user namespace owns; an id-mapped mount; remap.
@@ -59,39 +53,18 @@ static int make_owned(struct injection *injection, struct nfs_mount *mount, stru
         return 0;
 }
 
-static int make_mapped(struct injection *injection, struct error *error)
-{
-        int r = detached_mount_map(injection->mount_fd, injection->request->source, /* recursive= */ false,
-                                   injection->container->user_ns_fd, error);
-
-        if (r == 0)
-                (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, "idmapped");
-        return r;
-}
-
 static int make_for(struct injection *injection, struct nfs_mount *mount, struct error *error)
 {
         enum request_ids ids = injection->container->own_user_ns ? injection->request->ids : IDS_HOST;
-        const char *plain = injection->container->own_user_ns ? "host" : "none";
         int r;
 
         if (ids == IDS_USERNS || ids == IDS_AUTO) {
                 r = make_owned(injection, mount, error);
-                if (ids == IDS_USERNS || r == 0 || !is_refusal(r))
+                if (ids == IDS_USERNS || r == 0 || !attributes_is_refusal(r))
                         return r;
         }
         injection->mount_fd = nfs_mount_make(mount, /* owned= */ false, error);
-        if (injection->mount_fd < 0)
-                return injection->mount_fd;
-        if (ids == IDS_IDMAPPED || ids == IDS_AUTO) {
-                r = make_mapped(injection, error);
-                if (ids == IDS_IDMAPPED || r == 0 || !is_refusal(r))
-                        return r;
-        }
-        if (ids != IDS_HOST)
-                return attributes_remap(injection, error);
-        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, plain);
-        return 0;
+        return injection->mount_fd < 0 ? injection->mount_fd : attributes_map(injection, error);
 }
 
 static int make(struct injection *injection, bool owned, struct error *error)

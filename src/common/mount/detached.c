@@ -105,6 +105,28 @@ int detached_mount_map(int mount_fd, const char *source, bool recursive, int use
         return 0;
 }
 
+struct below_job {
+        int mount_fd;
+        int dir_fd;
+        const char *source;
+};
+
+static int clone_below_apart(void *argument, struct error *error)
+{
+        const struct below_job *job = argument;
+        const char *ignored; /* where it is: the descriptor leads there */
+        int r = scratch_namespace_attach_first(job->mount_fd, /* directory= */ true, &ignored, error);
+
+        return r < 0 ? r : detached_mount_clone(job->dir_fd, job->source, /* recursive= */ false, error);
+}
+
+int detached_mount_clone_below(int mount_fd, int dir_fd, const char *source, struct error *error)
+{
+        struct below_job job = { .mount_fd = mount_fd, .dir_fd = dir_fd, .source = source };
+
+        return worker_run_apart(clone_below_apart, NULL, &job, error);
+}
+
 struct clone_job {
         int source_fd;
         const struct container *container;

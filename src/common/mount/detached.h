@@ -31,6 +31,13 @@ struct mount_attributes {
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error);
 
 /*
+ * detached_mount_clone_below() - the same of a detached mount, from dir_fd, a directory of it, down. mount_fd, its root,
+ * stays the caller's, and can be placed nowhere any more. Before Linux 6.15 only what is in a mount namespace can be cloned: a
+ * child puts it into a private one.
+ */
+int detached_mount_clone_below(int mount_fd, int dir_fd, const char *source, struct error *error);
+
+/*
  * detached_mount_clone_anew() - the same with an id mapping of its own, also where the source has another.
  *
  * Errors:  ENOSYS before Linux 6.15 (open_tree_attr); EINVAL the filesystem, or a mount below it, cannot be id-mapped.

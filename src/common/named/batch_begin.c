@@ -15,6 +15,7 @@
 #include "named/keeper.h"
 #include "named/source_volume.h"
 #include "process/unprivileged.h"
+#include "provision/pool_nfs_share.h"
 #include "state/config.h"
 #include "state/policy.h"
 #include "state/volume_record.h"
@@ -115,12 +116,14 @@ static struct needed needed_for(const struct asked *asked)
 {
         struct needed needed = { .remap = asked->remap, .runs = asked->replaces ? named_stage_runs() : 0 };
         char name[VOLUME_NAME_MAX];
+        bool apart;
 
         if (asked->all || asked->count > REQUEST_ENTRIES_MAX)
-                needed.runs |= VOLUME_RUNS_ALL;
-        for (unsigned i = 0; needed.runs != VOLUME_RUNS_ALL && i < asked->count; i++) {
+                needed = (struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL };
+        for (unsigned i = 0; (needed.runs != VOLUME_RUNS_ALL || !needed.remap) && i < asked->count; i++) {
                 (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, asked->names[i]);
-                needed.runs |= volume_by_name_runs(name);
+                needed.runs |= volume_by_name_runs(name, &apart);
+                needed.remap = needed.remap || apart;
         }
         return needed;
 }
@@ -160,7 +163,7 @@ static bool clearly_without_volumes(const char *request, struct needed *ret_need
 /* All of them if the request is on standard input, which cannot be read again, or cannot be asked about. */
 static struct needed ask(int argc, char **argv, bool batch)
 {
-        struct needed needed = { .remap = batch, .runs = VOLUME_RUNS_ALL };
+        struct needed needed = { .remap = true, .runs = VOLUME_RUNS_ALL };
         struct question question = { .batch = batch };
 
         if (argc != 2 || strcmp(argv[1], "-") == 0)
@@ -177,6 +180,7 @@ static int begin(const struct needed *needed, int argc, char **argv, struct erro
 {
         int r = needed->remap ? remap_begin(argc, argv, error) : 0;
 
+        pool_nfs_allow(); /* a volume by name may be on a share, or be made there */
         return r < 0 ? r : volume_exec_helpers_begin_for(needed->runs, argc, argv, error);
 }
 
@@ -214,6 +218,6 @@ int batch_begin_by_policy(int argc, char **argv, struct error *error)
                 needed.remap = needed.remap ||
                                ((*kind)->remap == REMAP_FALLBACK && policy_lists(&policy, "kinds", (*kind)->word));
         if (policy_lists(&policy, "kinds", source_volume.word))
-                needed.runs = VOLUME_RUNS_ALL;
+                needed = (struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL };
         return begin(&needed, argc, argv, error);
 }

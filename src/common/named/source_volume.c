@@ -13,6 +13,7 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "block/device.h"
+#include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/remap.h"
 #include "inject/source_raw.h"
@@ -120,21 +121,35 @@ static void put_type(int mount_fd, char *ret_type, size_t size)
                         (void)text_copy(ret_type, size, types[i].type);
 }
 
+/* Of a server: its owners only remap shows, on most kernels. */
+static int settle_apart(struct injection *injection, const struct volume_by_name *volume, struct error *error)
+{
+        use_keys_add_all(injection->record.uses, volume->call.record.uses);
+        (void)text_copy(injection->fs_type, sizeof injection->fs_type, volume->call.kind->word);
+        return attributes_map(injection, error);
+}
+
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
         struct kept *kept = injection->volume;
         struct volume_by_name *volume = &kept->volume;
         const struct volume_record *record = &volume->call.record;
+        int fd = volume_by_name_stage(volume, error);
 
         (void)owned; /* never true: not ownable */
-        injection->source_fd = volume_by_name_stage(volume, error);
-        if (injection->source_fd < 0)
-                return injection->source_fd;
+        if (fd < 0)
+                return fd;
+        if (volume_by_name_is_apart(volume))
+                injection->mount_fd = fd;
+        else
+                injection->source_fd = fd;
         if (record->read_only && !request->read_only)
                 return fail_because(error, EROFS, "stage", request->source,
                                     "the volume is mounted read-only on this node; set \"readOnly\": true");
         injection->volume_file = record->file;
+        if (volume_by_name_is_apart(volume))
+                return settle_apart(injection, volume, error);
         use_keys_add_device(injection->record.uses, record->device_number);
         use_keys_add_opened(injection->record.uses, injection->source_fd);
         injection->mount_fd =

@@ -15,19 +15,28 @@
 #include "provision/pool_kind.h"
 #include "provision/record.h"
 #include "provision/released_disks.h"
+#include "state/use_index.h"
+#include "state/uses.h"
 #include "state/volume_record.h"
 
 #define BUSY_TRIES 20 /* a tenth of a second each */
 #define BUSY_WAIT_MS 100
 
 /*
- * A directory on a share has no key in the index of uses: its volume's own record has the pods of this node. Those of
- * other nodes cannot be asked.
+ * A directory on a share has no key in the index of uses: its volume's own record has the pods of this node, and the
+ * index the containers, by the volume's name. Those of other nodes cannot be asked.
  */
 static int check_unpublished(const struct job *job, const char *name, struct error *error)
 {
         cleanup_volume_record struct volume_record volume = {};
-        int r = volume_record_peek(job->config.state_dir, name, /* driver= */ "", &volume, error);
+        char keys[USE_KEYS_SIZE] = "";
+        int r;
+
+        use_keys_add_named(keys, name);
+        r = uses_check_none(job->config.state_dir, keys, /* except= */ NULL, "look for users", name, error);
+        if (r < 0)
+                return r;
+        r = volume_record_peek(job->config.state_dir, name, /* driver= */ "", &volume, error);
 
         for (size_t i = 0; r == 0 && i < volume.published_count; i++) {
                 const struct mount_dir *place = &volume.published[i];

@@ -54,6 +54,9 @@ static void add_uses(const struct job *job, const struct provision_record *recor
         if (path != NULL && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
                 use_keys_add_file(keys, st.st_dev, st.st_ino);
                 r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+        } else if (path != NULL && path[0] != '/') { /* on a share */
+                use_keys_add_named(keys, record->name);
+                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
         }
 
         if (r == 0 && attached.device_number != 0 &&

@@ -150,7 +150,7 @@ static int put_uses(const struct pool_item *item, char *ret_keys, struct error *
         struct stat st;
 
         ret_keys[0] = '\0';
-        if (item->path[0] != '/') /* "server:/share/id": others know who has that */
+        if (item->path[0] != '/') /* "server:/share/id": delete.c asks by the volume's name */
                 return 0;
         if (stat(item->path, &st) < 0)
                 return errno == ENOENT ? 0 : fail(error, errno, "stat", item->path);

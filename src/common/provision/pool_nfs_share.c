@@ -13,7 +13,9 @@
 #include "base/hash.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "mount/detached.h"
 #include "mount/nfs.h"
+#include "provision/pool.h"
 
 static bool allowed;
 
@@ -37,7 +39,9 @@ static int fail_missing(const struct pool *pool, struct error *error)
         return fail_because(error, ENODEV, "mount share", pool->nfs.server, "%s", why);
 }
 
-static int mount_share(const struct config *config, const struct pool *pool, struct error *error)
+/* flags: mount flags of a volume, or NULL. Gives: ret_reads_only, what they and the pool's options say. */
+static int mount_share(const struct config *config, const struct pool *pool, const json_t *flags, bool *ret_reads_only,
+                       struct error *error)
 {
         static struct nfs_export export; /* static, for its size */
         int64_t time_ms = (int64_t)config->call_seconds * 1000;
@@ -45,6 +49,8 @@ static int mount_share(const struct config *config, const struct pool *pool, str
         struct nfs_mount mount = { .export = &export,
                                    .options = &options,
                                    .deadline_ms = clock_now_ms() + time_ms / 2 };
+        const json_t *flag;
+        size_t i;
         int r;
 
         if (!allowed)
@@ -55,6 +61,10 @@ static int mount_share(const struct config *config, const struct pool *pool, str
                 return fail_because(error, EINVAL, "mount share", pool->name,
                                     "\"server\" must be a host name or an address, and \"share\" a path");
         r = pool->nfs.options[0] == '\0' ? 0 : mount_options_add_list(&options, pool->nfs.options, error);
+        json_array_foreach (flags, i, flag)
+                if (r == 0)
+                        r = mount_options_add_list(&options, json_string_value(flag), error);
+        *ret_reads_only = options.read_only;
         if (r == 0)
                 r = nfs_mount_on_node(&mount, error);
         mount_options_release(&options);
@@ -63,9 +73,11 @@ static int mount_share(const struct config *config, const struct pool *pool, str
 
 int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error)
 {
+        bool ignored; /* what is written here is no volume's content */
+
         if (last.fd < 0 || strcmp(last.pool, pool->name) != 0) {
                 fd_close(&last.fd);
-                last.fd = mount_share(config, pool, error);
+                last.fd = mount_share(config, pool, /* flags= */ NULL, &ignored, error);
                 (void)text_copy(last.pool, sizeof last.pool, pool->name);
         }
         if (last.fd < 0)
@@ -118,4 +130,49 @@ void pool_nfs_put_identity(int dir_fd, const char *name, char *ret_identity)
                 (void)snprintf(ret_identity, PROVISION_IDENTITY_MAX, "handle %016llx",
                                (unsigned long long)hash_bytes(HASH_SEED, (const char *)space.handle.f_handle,
                                                               space.handle.handle_bytes));
+}
+
+static int open_volume(int share_fd, const struct provision_record *record, struct error *error)
+{
+        char identity[PROVISION_IDENTITY_MAX] = "";
+        const char *name;
+        cleanup_close int parent_fd = pool_nfs_open_parent(share_fd, record->id, /* make= */ false, &name, error);
+        int fd = parent_fd < 0 ? parent_fd : pool_nfs_open_below(share_fd, record->id, error);
+
+        if (fd == -ENOENT)
+                return fail_because(error, ENODEV, "open directory", record->id,
+                                    "the share has no such directory; the volume is lost");
+        if (fd < 0)
+                return fd;
+        pool_nfs_put_identity(parent_fd, name, identity);
+        if (record->identity[0] == '\0' || identity[0] == '\0' || strcmp(record->identity, identity) == 0)
+                return fd;
+        fd_close(&fd);
+        return fail_because(error, ESTALE, "open directory", record->id,
+                            "another directory than the volume's has its name on the share");
+}
+
+int pool_nfs_mount_volume(const struct config *config, const struct provision_record *record, bool *ret_reads_only,
+                          struct error *error)
+{
+        static struct pool pool; /* static, for its size */
+        cleanup_close int mount_fd = -EBADF;
+        cleanup_close int share_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        int r = pool_find(config, record->pool, &pool, error);
+
+        if (r < 0)
+                return r;
+        if (pool.kind != &pool_nfs)
+                return fail_because(error, ENODEV, "find volume", record->name,
+                                    "pool \"%.128s\" has become one of another type", record->pool);
+        /* one of its own: that of pool_nfs_open_share() is needed again */
+        mount_fd = mount_share(config, &pool, record->mount_flags, ret_reads_only, error);
+        if (mount_fd < 0)
+                return mount_fd;
+        share_fd = openat(mount_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (share_fd < 0)
+                return fail(error, errno, "open share", pool.nfs.share);
+        fd = open_volume(share_fd, record, error);
+        return fd < 0 ? fd : detached_mount_clone_below(mount_fd, fd, record->name, error);
 }

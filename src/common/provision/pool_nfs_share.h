@@ -20,6 +20,18 @@ void pool_nfs_allow(void);
  */
 int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error);
 
+/*
+ * pool_nfs_mount_volume() - a volume of such a pool, as a detached mount of its directory with the pool's options and the
+ * mount flags of its record; the path leads through no symbolic link, which others who have the share may make.
+ *
+ * Gives:   ret_reads_only, whether those say that it is not written.
+ * Returns: its descriptor, owned by the caller.
+ * Errors:  those of pool_find() and pool_nfs_open_share(); ENODEV the pool has become one of another type, or the
+ *          directory is not there; ESTALE another one has its name.
+ */
+int pool_nfs_mount_volume(const struct config *config, const struct provision_record *record, bool *ret_reads_only,
+                          struct error *error);
+
 /* pool_nfs_open_below() - a directory, beneath it and through no symbolic link. Errors: ENOENT, without a message. */
 int pool_nfs_open_below(int share_fd, const char *path, struct error *error);
 

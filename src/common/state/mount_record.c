@@ -151,7 +151,7 @@ static const struct record_field fields[] = {
         SPARSE(TEXT, "volume", volume, "volume", "name of the volume that mount-volume mounted"),
         SPARSE(TEXT, "wanted", wanted, "wanted", "name of the file of what is wanted in its container"),
         SPARSE(NUMBER, "since", since, "since", "when the mount was made, in seconds since 1970"),
-        SPARSE(TEXT, "uses", uses, "uses", "devices (b) and files (f) of the node that it uses: keys of the index"),
+        SPARSE(TEXT, "uses", uses, "uses", "devices (b), files (f) and volumes (w) that it uses: keys of the index"),
         SPARSE(TEXT, "replacesUses", replaces_uses, "replacesUses", "uses of the mount that is being replaced"),
         ALWAYS(TEXT, "id", id, "the record's id, and its file's name"),
         ALWAYS(TEXT, "type", type, "type of the filesystem"),

@@ -106,6 +106,11 @@ void use_keys_add_directory(char *keys, const char *path)
         add_number(keys, 'd', hash_bytes(HASH_SEED, path, strlen(path)));
 }
 
+void use_keys_add_named(char *keys, const char *name)
+{
+        add_number(keys, 'w', hash_bytes(HASH_SEED, name, strlen(name)));
+}
+
 void use_keys_add_disk(char *keys, const char *id)
 {
         add_number(keys, 'p', hash_bytes(HASH_SEED, id, strlen(id)));
@@ -160,7 +165,7 @@ static void put_bucket(const char *key, char *ret_path)
 
         if (use_key_is_file(key))
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "f%02x", (unsigned)((hash ^ (hash >> 32)) & 0xff));
-        else if (memchr("nicdp", key[0], 5) != NULL)
+        else if (memchr("nicdpw", key[0], 6) != NULL)
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%c%03x", key[0], (unsigned)((hash ^ (hash >> 32)) & 0xfff));
         else
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%s", key);

@@ -5,8 +5,8 @@
  *
  * KEY is the device, the file or the container, by what it is or by its id, HOLDER the record, which is asked what it
  * uses and whether it still does (state/uses.h), or what it is of. A device has a directory of its own, files share
- * 256, containers, their ids and processes, the directories of volumes and their names in pools 4096 each: a question
- * reads as many records as it has answers, however many there are. The directories stay, so that an entry costs one
+ * 256, containers, their ids and processes, the directories of volumes, their names and those in pools 4096 each: a
+ * question reads as many records as it has answers, however many there are. The directories stay, so that an entry costs one
  * system call. An entry is made before its record is written and removed after it, so that there is no record without
  * its entries, wherever a process is killed. An entry whose record does not name the key says nothing.
  */
@@ -25,7 +25,7 @@
 /*
  * Keys, separated by blanks: "b700" is a device, "f801.2f" a file, "v700" the device of a volume, "n3f" a container,
  * "i2c" a container's id, "c4d2" its process, "d5e" the path of a volume's directory, "p6f" what a volume is called in
- * its pool. Enough for two of each layer of an overlay, and the container.
+ * its pool, "w71" the name of a volume of which nothing is on the node. Enough for two of each layer of an overlay, and the container.
  */
 #define USE_KEYS_SIZE 2616 /* terminated */
 
@@ -57,6 +57,9 @@ void use_keys_add_process(char *keys, pid_t pid);
 
 /* use_keys_add_directory() - add the directory that a volume is mounted on, by its path. */
 void use_keys_add_directory(char *keys, const char *path);
+
+/* use_keys_add_named() - add a volume by its name: it has neither a device nor a directory of the node. */
+void use_keys_add_named(char *keys, const char *name);
 
 /* use_keys_add_disk() - add what a volume is called in its pool (provision/record_index.h). */
 void use_keys_add_disk(char *keys, const char *id);

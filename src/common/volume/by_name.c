@@ -17,6 +17,8 @@
 #include "process/log.h"
 #include "provision/provision.h"
 #include "provision/record.h"
+#include "state/access.h"
+#include "state/use_index.h"
 #include "volume/access.h"
 #include "volume/attach.h"
 #include "volume/choose.h"
@@ -35,17 +37,19 @@
 
 /* ---- the programs that it needs */
 
-unsigned volume_by_name_runs(const char *name)
+unsigned volume_by_name_runs(const char *name, bool *ret_apart)
 {
         cleanup_provision_record struct provision_record record = {};
         const struct volume_kind *kind;
         char state_dir[PATH_MAX];
         struct error ignored; /* the program meets it again */
 
+        *ret_apart = true;
         if (config_state_dir(state_dir, &ignored) < 0 ||
             provision_record_find(state_dir, name, &record, &ignored) < 0 ||
             (kind = volume_kind_find(record.pool_type)) == NULL)
                 return VOLUME_RUNS_ALL;
+        *ret_apart = kind->mount_apart != NULL;
         /* what is staged now may be detached before the volume's lock is ours, and then it is checked, or formatted */
         return kind->runs | VOLUME_RUNS_FS_TOOLS;
 }
@@ -145,12 +149,9 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
                 return fail(error, ENOMEM, "find volume", request->name);
         if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
-        if (!call->kind->has_device && call->kind->open == NULL)
-                return fail_because(
-                        error, EOPNOTSUPP, "find volume", request->name,
-                        "volumes of type %s are not mounted by name; volume-list shows its \"path\", which is a "
-                        "source for mount-%s",
-                        call->kind->word, call->kind->word);
+        if (!call->kind->has_device && call->kind->open == NULL && call->kind->mount_apart == NULL)
+                return fail_because(error, EOPNOTSUPP, "find volume", request->name,
+                                    "volumes of type %s are not mounted by name", call->kind->word);
         if ((r = volume_check_same(call, error)) < 0 || (!volume->raw && (r = provisioned_apply(call, error)) < 0) ||
             (r = volume_kind_wrapper(request, call->kind, &call->wrapper, error)) < 0)
                 return r;
@@ -180,7 +181,10 @@ static int prepare(struct volume_by_name *volume, unsigned runs, struct error *e
 
         if (volume->create != NULL && (r = make(volume, error)) < 0)
                 return r;
-        if ((r = check_helpers(call, call->kind->runs | runs, error)) < 0 || (r = provisioned_hold(call, error)) < 0)
+        if ((r = check_helpers(call, call->kind->runs | runs, error)) < 0)
+                return r;
+        r = call->kind->mount_apart != NULL ? provisioned_hold_apart(call, error) : provisioned_hold(call, error);
+        if (r < 0)
                 return r;
         return named_stage_dir(call, volume->request.dir, error);
 }
@@ -212,6 +216,25 @@ int volume_by_name_attach(struct volume_by_name *volume, struct error *error)
         return 0;
 }
 
+/* Again for each mount of a batch. The volume's name is what volume-delete and volume-list ask the list of uses for. */
+static int make_apart(struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record made = {};
+        int r = provisioned_find_apart(call, &made, error);
+
+        if (r < 0)
+                return r == -ENOENT ? fail_none(call, error) : r;
+        call->record.read_only = access_reads_only(made.access_mode);
+        call->record.uses[0] = '\0';
+        use_keys_add_named(call->record.uses, call->request->name);
+        return call->kind->mount_apart(call, &made, error);
+}
+
+bool volume_by_name_is_apart(const struct volume_by_name *volume)
+{
+        return volume->call.kind != NULL && volume->call.kind->mount_apart != NULL;
+}
+
 int volume_by_name_stage(struct volume_by_name *volume, struct error *error)
 {
         struct volume_call *call = &volume->call;
@@ -226,6 +249,8 @@ int volume_by_name_stage(struct volume_by_name *volume, struct error *error)
                         return r;
                 if (call->kind->open != NULL)
                         return call->kind->open(call, error);
+                if (call->kind->mount_apart != NULL)
+                        return make_apart(call, error);
                 if ((r = stage(volume, error)) < 0)
                         return r;
         }

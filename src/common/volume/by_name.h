@@ -6,6 +6,9 @@
  * It is staged once for this node, on STATE_DIR/named/KIND/NAME, so that all containers have one superblock. Where
  * kubelet has staged it, that stage is used, and stays kubelet's. Who uses the volume, the list of uses (state/uses.h)
  * says.
+ *
+ * A volume on a share of a server is on nothing of the node: each mount of it is one of its own, from the node's network,
+ * whose superblock the kernel shares where it can.
  */
 #ifndef FLEXGRAFT_VOLUME_BY_NAME_H
 #define FLEXGRAFT_VOLUME_BY_NAME_H
@@ -52,9 +55,16 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
 /*
  * volume_by_name_stage() - ensure that it is made, attached, formatted and staged. Needs the helpers of
  * volume_by_name_runs(). What it makes stays when it fails: volume-create may have made the same at the same time.
- * Returns: a descriptor of the root of the stage, for detached_mount_clone(); owned by the caller.
+ * Returns: a descriptor of the root of the stage, for detached_mount_clone(); or, if volume_by_name_is_apart() says so, of
+ *          a detached mount. Owned by the caller.
  */
 int volume_by_name_stage(struct volume_by_name *volume, struct error *error);
+
+/*
+ * volume_by_name_is_apart() - after volume_by_name_stage(): whether it has made a detached mount, for this caller alone.
+ * call.record.uses has what the volume is known by then.
+ */
+bool volume_by_name_is_apart(const struct volume_by_name *volume);
 
 /*
  * volume_by_name_attach() - for raw: ensure that it is made and attached. call.record names the device. Needs the
@@ -74,8 +84,10 @@ int volume_by_name_let_go(struct volume_by_name *volume, const char *mount_id, s
 /*
  * volume_by_name_runs() - the programs (VOLUME_RUNS_*) that volume_by_name_stage() may run for a volume: all of them,
  * if it is not known. Those that volume_by_name_let_go() may run, named_stage_runs() says.
+ *
+ * Gives: ret_apart: it may be one of volume_by_name_is_apart(), which few kernels can id-map.
  */
-unsigned volume_by_name_runs(const char *name);
+unsigned volume_by_name_runs(const char *name, bool *ret_apart);
 
 /* volume_by_name_release() - give the lock back, also one that a call which was killed had; again does nothing. */
 void volume_by_name_release(struct volume_by_name *volume);

@@ -12,6 +12,7 @@
 #include "base/need.h"
 #include "volume/kind_words.h"
 
+struct provision_record;
 struct volume_call;
 struct volume_request;
 
@@ -85,6 +86,12 @@ struct volume_kind {
         int (*open)(struct volume_call *call, struct error *error);
         /* without a device: a detached mount for request->dir; returns its fd, owned by the caller */
         int (*make)(struct volume_call *call, struct error *error);
+        /*
+         * without a device, of a volume of volume-create that is on nothing of the node, and that pods do not get by its
+         * name: a detached mount of it; returns its fd, owned by the caller. Gives: record.read_only, set where it may
+         * only be read. NULL: there are no such volumes
+         */
+        int (*mount_apart)(struct volume_call *call, const struct provision_record *made, struct error *error);
         /* make() itself asks for what the options wrap a volume with: of the device that it makes */
         bool makes_device;
         /* ensure that what make() made for a directory is gone; nothing is mounted there any more */

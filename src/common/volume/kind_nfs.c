@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "mount/nfs.h"
+#include "provision/pool_nfs_share.h"
 #include "state/policy_server.h"
 #include "volume/call.h"
 #include "volume/kind.h"
@@ -58,6 +59,16 @@ static int make(struct volume_call *call, struct error *error)
         return nfs_mount_on_node(&mount, error);
 }
 
+/* Who may have the volume, its name and that of its pool decide, whose file names the server. */
+static int mount_apart(struct volume_call *call, const struct provision_record *made, struct error *error)
+{
+        bool reads_only;
+        int fd = pool_nfs_mount_volume(&call->config, made, &reads_only, error);
+
+        call->record.read_only = call->record.read_only || (fd >= 0 && reads_only);
+        return fd;
+}
+
 static bool guess(const struct volume_request *request)
 {
         return json_object_get(request->options, "server") != NULL &&
@@ -78,4 +89,5 @@ const struct volume_kind kind_nfs = { VOLUME_KIND(nfs),
                                       .hints = nfs_hints,
                                       .harmless_options = nfs_harmless_options,
                                       .guess = guess,
-                                      .make = make };
+                                      .make = make,
+                                      .mount_apart = mount_apart };

@@ -46,10 +46,25 @@ static int check_restored(const struct provision_record *record, struct error *e
                                       record->restoring);
 }
 
+/* That it may be used: it is no snapshot, and whole. */
+static int check_usable(const struct provision_record *record, struct error *error)
+{
+        int r = check_no_snapshot(record, error);
+
+        if (r < 0)
+                return r;
+        if (record->stage == PROVISION_CREATING && record->driver[0] == '\0')
+                return fail_because(error, EBUSY, "find volume", record->name,
+                                    "the volume is half made; run the same volume-create again to finish it");
+        if (record->stage == PROVISION_DELETING)
+                return fail_because(error, EBUSY, "find volume", record->name,
+                                    "the volume is half deleted; run volume-delete again to finish it");
+        return check_restored(record, error);
+}
+
 int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
                      struct provision_record *ret_record, struct error *error)
 {
-        const char *name = call->request->name;
         const char *pool = NULL;
         int r = find(call, ret_record, error);
 
@@ -57,17 +72,14 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
                 return r;
         if (!is_meant(ret_record, pool))
                 return -ENOENT;
-        if (!text_among(ret_record->pool_type, kind->pool_types))
-                return -ENOENT;
-        if ((r = check_no_snapshot(ret_record, error)) < 0)
-                return r;
-        if (ret_record->stage == PROVISION_CREATING && ret_record->driver[0] == '\0')
-                return fail_because(error, EBUSY, "find volume", name,
-                                    "the volume is half made; run the same volume-create again to finish it");
-        if (ret_record->stage == PROVISION_DELETING)
-                return fail_because(error, EBUSY, "find volume", name,
-                                    "the volume is half deleted; run volume-delete again to finish it");
-        return check_restored(ret_record, error);
+        return text_among(ret_record->pool_type, kind->pool_types) ? check_usable(ret_record, error) : -ENOENT;
+}
+
+int provisioned_find_apart(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
+{
+        int r = find(call, ret_record, error);
+
+        return r < 0 ? r : check_usable(ret_record, error);
 }
 
 static int keep_flags(struct volume_request *request, const json_t *flags, struct error *error)
@@ -155,11 +167,11 @@ static int check_deletion(const struct volume_call *call, struct error *error)
         return check_restored(&record, error);
 }
 
-int provisioned_hold(struct volume_call *call, struct error *error)
+static int hold(struct volume_call *call, struct error *error)
 {
         int r;
 
-        if (call->kind->pool_types == NULL || call->provisioned.dir_fd >= 0) /* it is held already */
+        if (call->provisioned.dir_fd >= 0) /* it is held already */
                 return 0;
         r = provision_record_open(call->config.state_dir, /* create= */ call->kind == &kind_loop, &call->provisioned,
                                   error);
@@ -172,6 +184,16 @@ int provisioned_hold(struct volume_call *call, struct error *error)
         r = provision_record_lock(&call->provisioned, call->request->name, error);
         call->waits = false;
         return r < 0 ? r : check_deletion(call, error); /* it may have changed meanwhile */
+}
+
+int provisioned_hold(struct volume_call *call, struct error *error)
+{
+        return call->kind->pool_types == NULL ? 0 : hold(call, error);
+}
+
+int provisioned_hold_apart(struct volume_call *call, struct error *error)
+{
+        return hold(call, error);
 }
 
 struct disk {

@@ -23,6 +23,13 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
                      struct provision_record *ret_record, struct error *error);
 
 /*
+ * provisioned_find_apart() - likewise for a kind with mount_apart(); after provisioned_hold_apart(), which does for it
+ * what provisioned_hold() does for a kind that has pools.
+ */
+int provisioned_find_apart(const struct volume_call *call, struct provision_record *ret_record, struct error *error);
+int provisioned_hold_apart(struct volume_call *call, struct error *error);
+
+/*
  * provisioned_keep() - add the record's filesystem, mount flags and parameters to the request. What the request says
  * itself of mount flags and parameters takes precedence.
  *
