@@ -203,6 +203,56 @@ complete_line() {
         done
 }
 
+# zsh_offers KIND: what zsh would offer of a kind of names, without a terminal: with stubs of its completion system.
+zsh_offers() {
+        # shellcheck disable=SC2016 # for zsh
+        zsh -f -c '_arguments() { : }; compadd() { print -rl -- "${(@P)2}" }; source "$1"; _flexgraft_offer "$2"' - \
+                "$BATS_TEST_TMPDIR/completions/zsh/_mount-bind" "$1"
+}
+
+# zsh_action PROGRAM WORD: what its completions do for an option (--pool) or a place (1), by their file.
+zsh_action() {
+        sed -nE "s/^ *'[*]?$2=?:[^:]*:([^']*)'.*/\\1/p" "$BATS_TEST_TMPDIR/completions/zsh/_$1"
+}
+
+@test "zsh completes containers, volumes, pools and mounts where bash does, and the words of an option" {
+        local file program option kind places
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        is "$(zsh_action mount-volume 1)|$(zsh_action mount-volume 2)|$(zsh_action mount-remove --id)|$(zsh_action volume-create --pool)" \
+                '_flexgraft_offer containers|_flexgraft_offer volumes|_flexgraft_offer mounts|_flexgraft_offer pools'
+        is "$(zsh_action mount-bind 2)" _files
+        [[ " $(zsh_action mount-bind --ids | tr -d '()') " == *' remap '* ]]
+        for file in "$BATS_TEST_TMPDIR/completions/bash"/*; do
+                program=${file##*/}
+                [[ $program != flexgraft ]] || continue
+                while read -r option kind; do
+                        is "$(zsh_action "$program" "$option")" "_flexgraft_offer $kind" "$program $option"
+                done < <(sed -nE 's/^ *(--[a-zA-Z.-]+)\) place=([a-z]+) ;;/\1 \2/p' "$file")
+                places=$(sed -nE "s/^ *([0-9])\\) place='([a-z]+)' ;;/\\1 \\2/p" "$file")
+                while read -r option kind; do
+                        [[ -n $option ]] || continue
+                        kind="_flexgraft_offer $kind"
+                        is "$(zsh_action "$program" "$((option + 1))")" "${kind/#_flexgraft_offer files/_files}" "$program, word $option"
+                done <<<"$places"
+        done
+}
+
+@test "zsh offers the names of containers, volumes, pools and mounts that there are, and runs none" {
+        [[ -n $(type -P zsh) ]] || skip "there is no zsh"
+        "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
+        cd "$BATS_TEST_TMPDIR"
+        mkdir -p /run/crun/web-1 /run/crun/web-2 "/run/crun/$HOSTILE" "$STATE_DIR/provisioned" "$STATE_DIR/mounts" pools
+        touch "$STATE_DIR/provisioned/db.json" "$STATE_DIR/provisioned/$HOSTILE.json" "$STATE_DIR/mounts/data-1.json" pools/fast.json pools/slow.json
+        export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools
+        is "$(zsh_offers containers)" $'web-1\nweb-2'
+        is "$(zsh_offers volumes)" db
+        is "$(zsh_offers pools)" $'fast\nslow'
+        is "$(zsh_offers mounts)" data-1
+        [[ ! -e ran ]]
+        rm -rf "${STATE_DIR:?}"
+        rmdir /run/crun/*
+}
+
 @test "a reply that is not as its schema says is found" {
         local bad
         for bad in '{"status":"Success"}' '{"status":"Success","mounts":[{"id":1}]}' '{"status":"Failure","message":"x","error":{}}' '{"status":"Success","mounts":[],"more":1}'; do
