@@ -281,6 +281,29 @@ ephemeral() {
         is "$stderr" "$(<"$BATS_TEST_TMPDIR/expected")"$'\n'
 }
 
+@test "volume-delete that is interrupted while it erases gives the volume to nobody, and the same request again ends it" {
+        local before
+        before=$(capacity available)
+        create data "$EXTENT"
+        assert_success
+        HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
+        # BLKGETSIZE64, after which it begins
+        at_syscall --at ioctl --where 2=0x80081272 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-delete)" '{"name": "data"}'
+        HELPER_PREFIX=()
+        is "$AT_REACHED" 1
+        assert_failure ECANCELED
+        [[ $output == *'interrupted (SIGINT)'* ]]
+        helper volume-list '{"pool": "big"}'
+        assert_success
+        assert_field '.volumes[0] | .state + " " + .health' "deleting unfinished"
+        call attach "$(spec data type=lvm pool=big)" "$NODE"
+        assert_refused "half deleted"
+        delete data
+        assert_success
+        is "$(volumes)" ''
+        is "$(capacity available)" "$before"
+}
+
 @test "what others made in the group is never touched, and never a match" {
         quietly lvcreate --size 8M --name others "$GROUP"
         quietly lvchange --activate n "$GROUP/others"

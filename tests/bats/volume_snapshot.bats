@@ -291,6 +291,23 @@ END
         unmount_volume data
 }
 
+@test "volume-snapshot that is interrupted while it copies a frozen volume thaws it, and leaves no snapshot" {
+        make_pool fast
+        make_mounted ext4 16m
+        echo text >"$(global_dir data)/file"
+        HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
+        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-snapshot)" \
+                '{"name": "data", "snapshot": "monday", "freeze": true}'
+        HELPER_PREFIX=()
+        is "$AT_REACHED" 1
+        refused ECANCELED 'interrupted (SIGINT)'
+        can_write "$(global_dir data)"
+        is "$(images "$POOL_DIR") $(provisioned)" "data.img data.json"
+        snapped '{"name": "data", "snapshot": "monday", "freeze": true}'
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+        unmount_volume data
+}
+
 @test "20 snapshots of a database that is written to all the time are all whole" {
         check_sqlite 20
 }
