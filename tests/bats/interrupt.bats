@@ -112,6 +112,18 @@ signalled_copying() {
         cmp "$POOL_DIR/data.img" "$POOL_DIR/copy.img"
 }
 
+@test "volume-create of a copy in another pool that is interrupted takes the copy back" {
+        make_copied
+        make_pool_in_memory slow 64m
+        at_syscall --at pwrite64 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        is "$AT_REACHED" 1
+        assert_failure ECANCELED
+        [[ $output == *'interrupted (SIGINT)'* ]]
+        is "$(provisioned) $(images "$POOL_DIR")" "data.json "
+        created '{"name": "copy", "from": "data", "pool": "slow"}'
+        cmp "$BATS_TEST_TMPDIR/srv/fast/data.img" "$POOL_DIR/copy.img"
+}
+
 @test "volume-snapshot that is interrupted while it copies leaves no snapshot" {
         needs volume-snapshot
         make_copied

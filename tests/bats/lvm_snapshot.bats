@@ -99,6 +99,29 @@ tells_the_past() {
         is "$(texts copy)" before
 }
 
+@test "a snapshot of a logical volume is copied to a pool of images while the volume is mounted, and the image to a logical volume" {
+        local kind volume
+        for kind in plain thin; do
+                make "$kind"
+                attach_and_mount data
+                echo "of $kind" >"$(global_dir data)/file"
+                snapped '{"name": "data", "snapshot": "monday"}'
+                created '{"name": "image", "from": "monday", "pool": "default"}'
+                assert_field '.volume | .pool + " " + .type' "default loop"
+                is "$(debugfs -R 'cat file' "$POOL/image.img" 2>/dev/null)" "of $kind"
+                active data
+                unmount_volume data
+                created '{"name": "back", "from": "image", "pool": "big", "size": "12m"}'
+                is "$(texts back)" "of $kind"
+                for volume in data monday back; do
+                        ! active "$volume"
+                done
+                for volume in back image monday data; do
+                        removed "{\"name\": \"$volume\"}"
+                done
+        done
+}
+
 # ---- room
 
 # bats test_tags=kernel_too

@@ -154,6 +154,73 @@ teardown() {
         refused_key fsType
 }
 
+# make_two_pools: "fast", with the volume "data" of 16 MiB, which is formatted and has the text "before" in a file, and its snapshot "monday"; and
+# "slow", in SLOW_DIR.
+make_two_pools() {
+        make_pool slow
+        SLOW_DIR=$POOL_DIR
+        make_pool fast
+        make_mounted ext4 16m
+        echo before >"$(global_dir data)/file"
+        unmount_volume data
+        snapped '{"name": "data", "snapshot": "monday"}'
+}
+
+@test "a volume is made of a snapshot of another pool, with its content, its holes and the size that is asked for" {
+        make_two_pools
+        created '{"name": "copy", "from": "monday", "pool": "slow", "size": "24m"}'
+        existed false
+        assert_field '.volume | .pool + " " + .copyOf + " " + .fsType' "slow monday ext4"
+        is "$(stat -c %s "$SLOW_DIR/copy.img")" $((24 << 20))
+        cmp --bytes $((16 << 20)) "$POOL_DIR/monday.img" "$SLOW_DIR/copy.img"
+        (($(allocated "$SLOW_DIR/copy.img") < 8 << 20))
+        created '{"name": "copy", "from": "monday", "pool": "slow", "size": "24m"}'
+        existed true
+        create '{"name": "copy", "from": "monday", "pool": "fast", "size": "24m"}'
+        refused EEXIST pool
+        mount_volume copy
+        is "$(<"$(global_dir copy)/file")" before
+        unmount_volume copy
+        removed '{"name": "copy"}'
+        is "$(images "$SLOW_DIR")" ''
+}
+
+@test "a volume that is in use, a pool without room, and one of directories are refused, and leave nothing in the other pool" {
+        make_two_pools
+        mount_volume data
+        create '{"name": "copy", "from": "data", "pool": "slow"}'
+        refused EBUSY volume-snapshot
+        unmount_volume data
+        make_pool_in_memory small 8m
+        create '{"name": "copy", "from": "data", "pool": "small"}'
+        refused ENOSPC
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        create '{"name": "copy", "from": "data", "pool": "dirs"}'
+        refused EOPNOTSUPP dirs directory
+        create '{"name": "copy", "from": "data", "pool": "nonesuch"}'
+        refused ENOENT nonesuch
+        is "$(provisioned | paste -sd' ')" "data.json monday.json"
+        is "$(images "$SLOW_DIR")$(images "$POOL_DIR" | grep copy)" ''
+}
+
+@test "a copy in another pool that is killed half way is begun again, or deleted, and its source stays" {
+        make_two_pools
+        at_syscall --at pwrite64 --kill "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        is "$AT_REACHED" 1
+        listed '{"pool": "slow"}'
+        assert_field '.volumes[0] | .name + " " + .health' "copy unfinished"
+        created '{"name": "copy", "from": "data", "pool": "slow"}'
+        cmp "$POOL_DIR/data.img" "$SLOW_DIR/copy.img"
+        removed '{"name": "copy"}'
+        at_syscall --at pwrite64 --kill "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        removed '{"name": "copy"}'
+        is "$(images "$SLOW_DIR")" ''
+        mount_volume data
+        is "$(<"$(global_dir data)/file")" before
+        unmount_volume data
+}
+
 @test "an xfs and a copy of it are mounted at the same time, and both keep their UUID" {
         make_pool_that_shares fast 2g
         make_mounted xfs 300m
@@ -258,6 +325,13 @@ teardown() {
         sed -i 's/"pool":"default","type":"loop"/"pool":"big","type":"pmem"/' "$STATE_DIR/provisioned/data.json"
         snap '{"name": "data", "snapshot": "monday"}'
         refused EOPNOTSUPP "pools of type pmem"
+}
+
+@test "a copy in another pool is of the Kubernetes namespace that the image alone knows" {
+        make_two_pools
+        setfattr -n trusted.flexgraft.namespace -v team "$POOL_DIR/data.img"
+        created '{"name": "copy", "from": "data", "pool": "slow"}'
+        is "$(jq -r .namespace "$STATE_DIR/provisioned/copy.json")" team
 }
 
 # ---- frozen

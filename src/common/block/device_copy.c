@@ -39,23 +39,25 @@ static int write_all(int fd, const char *bytes, size_t size, uint64_t at)
         return 0;
 }
 
-static int write_changes(int fd, const char *wanted, const char *found, size_t size, uint64_t at)
+static int write_changes(int fd, const char *new, const char *old, size_t size, uint64_t at)
 {
         int r = 0;
 
         for (size_t done = 0; r == 0 && done < size; done += BLOCK_DEVICE_CHUNK_BYTES) {
                 size_t left = size - done < BLOCK_DEVICE_CHUNK_BYTES ? size - done : BLOCK_DEVICE_CHUNK_BYTES;
 
-                if (memcmp(wanted + done, found + done, left) != 0)
-                        r = write_all(fd, wanted + done, left, at + done);
+                if (memcmp(new + done, old + done, left) != 0)
+                        r = write_all(fd, new + done, left, at + done);
         }
         return r;
 }
 
+/* Static, for their size. */
+static char wanted[STEP_BYTES];
+static char found[STEP_BYTES];
+
 static int copy_step(int from_fd, int to_fd, size_t size, uint64_t at, bool only_changes, bool *ret_begun)
 {
-        static char wanted[STEP_BYTES];
-        static char found[STEP_BYTES];
         int r = read_all(from_fd, wanted, size, at);
 
         if (r == 0 && only_changes)
@@ -93,4 +95,37 @@ int block_device_copy(const struct block_device *from, const struct block_device
         }
         progress_of("copy", from->path, size_bytes, size_bytes);
         return fsync(to_fd) < 0 ? fail(error, errno, "fsync", to->path) : 0;
+}
+
+/* Where the next step begins: a file tells which of its parts have never been written; a device does not. */
+static uint64_t skip_hole(int fd, uint64_t at, uint64_t size_bytes)
+{
+        off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+
+        if (data < 0)
+                return errno == ENXIO ? size_bytes : at;
+        return (uint64_t)data - (uint64_t)data % STEP_BYTES > at ? (uint64_t)data - (uint64_t)data % STEP_BYTES : at;
+}
+
+int block_content_copy(int from_fd, uint64_t size_bytes, int to_fd, bool blank, const char *name, struct error *error)
+{
+        int r;
+
+        (void)memset(found, 0, sizeof found);
+        for (uint64_t at = 0; at < size_bytes; at += STEP_BYTES) {
+                size_t size;
+
+                if (blank && (at = skip_hole(from_fd, at, size_bytes)) >= size_bytes)
+                        break;
+                size = size_bytes - at < STEP_BYTES ? (size_t)(size_bytes - at) : STEP_BYTES;
+                if ((r = interrupt_check("copy", name, error)) < 0)
+                        return r;
+                progress_of("copy", name, at, size_bytes);
+                if ((r = read_all(from_fd, wanted, size, at)) == 0)
+                        r = blank ? write_changes(to_fd, wanted, found, size, at) : write_all(to_fd, wanted, size, at);
+                if (r < 0)
+                        return fail(error, -r, "copy", name);
+        }
+        progress_of("copy", name, size_bytes, size_bytes);
+        return fsync(to_fd) < 0 ? fail(error, errno, "fsync", name) : 0;
 }

@@ -63,10 +63,15 @@ static int find_source(struct job *job, const char *name, struct provision_recor
         return job_look_again(job, ret_source, &item, error);
 }
 
-/* Those of the source, and what its kind of pool says of copies. */
+static bool is_elsewhere(const struct job *job, const struct provision_record *source)
+{
+        return strcmp(job->pool.name, source->pool) != 0;
+}
+
+/* Those of the source, unless the copy is in another pool; and what the kind of its pool says of copies. */
 static json_t *copy_parameters(const struct job *job, const struct provision_record *source)
 {
-        cleanup_json json_t *parameters = json_copy(source->parameters);
+        cleanup_json json_t *parameters = is_elsewhere(job, source) ? json_object() : json_copy(source->parameters);
 
         for (const char *const *pair = job->kind->copy_parameters; pair != NULL && *pair != NULL; pair += 2)
                 if (json_object_set_new(parameters, pair[0], json_string(pair[1])) < 0)
@@ -84,6 +89,11 @@ static int begin_copy(struct job *job, const struct provision_record *source, co
         if (ret_record->parameters == NULL)
                 return fail(error, ENOMEM, "copy volume", name);
         (void)text_copy(ret_record->name, sizeof ret_record->name, name); /* it fits: request.c */
+        if (is_elsewhere(job, source)) {
+                (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
+                (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->kind->type);
+                ret_record->profile[0] = '\0'; /* which says how the other one lies in its pool */
+        }
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
         (void)text_copy(ret_record->target, sizeof ret_record->target, job->request->target ?: "");
@@ -123,15 +133,16 @@ static int choose_way(const struct job *job, const struct provision_record *sour
 }
 
 /* The pool's lock is given back: the image has all of its size, and counts. */
-static int fill(struct job *job, const struct provision_record *source, const struct provision_record *record,
-                bool shares, const struct provision_still *still, struct error *error)
+static int fill(struct job *job, const struct provision_record *source, const struct pool *from,
+                struct provision_record *record, bool shares, const struct provision_still *still, struct error *error)
 {
         struct error ended;
         int r;
 
         if (still != NULL && (r = still->begin(still->argument, shares ? SHARING_SECONDS : COPYING_SECONDS, error)) < 0)
                 return r;
-        r = job->kind->copy(&job->config, &job->pool, source->id, record->id, shares, error);
+        r = from != NULL ? copy_across(job, from, source->id, record, error)
+                         : job->kind->copy(&job->config, &job->pool, source->id, record->id, shares, error);
         if (still != NULL && still->end(still->argument, r < 0 ? &ended : error) < 0 && r == 0)
                 r = error_negative(error->errnum);
         if (r < 0 || job->kind->sync == NULL)
@@ -139,13 +150,14 @@ static int fill(struct job *job, const struct provision_record *source, const st
         return job->kind->sync(&job->config, &job->pool, record->id, error);
 }
 
-/* With the pool's lock, and the record as it will be. */
-static int make_copy(struct job *job, const struct provision_record *source, uint64_t size_bytes,
-                     const struct provision_still *still, struct provision_record *record, struct error *error)
+/* With the pool's lock, and the record as it will be. from: the source's pool, if that is another; or NULL. */
+static int make_copy(struct job *job, const struct provision_record *source, const struct pool *from,
+                     uint64_t size_bytes, const struct provision_still *still, struct provision_record *record,
+                     struct error *error)
 {
         struct pool_item item;
         bool shares;
-        int r = choose_way(job, source, still, error);
+        int r = from != NULL ? 0 : choose_way(job, source, still, error);
 
         if (r < 0)
                 return r;
@@ -161,7 +173,7 @@ static int make_copy(struct job *job, const struct provision_record *source, uin
                 return create_forget(job, record, r);
         if (r == 0 && (!shares || job->kind->share == NULL)) {
                 job_unlock_pool(job);
-                r = fill(job, source, record, shares, still, error);
+                r = fill(job, source, from, record, shares, still, error);
         }
         if (r == 0)
                 r = job_look_again(job, record, &item, error);
@@ -185,21 +197,37 @@ static int make_copy(struct job *job, const struct provision_record *source, uin
         return 0;
 }
 
+/*
+ * The copy is for another pool than the source's: that is the job's from now on, with its lock. The source is kept by the
+ * lock of its name.
+ */
+static int leave_pool(struct job *job, struct pool *ret_from, struct error *error)
+{
+        int r;
+
+        *ret_from = job->pool;
+        if ((r = job_use_pool(job, job->request->pool, error)) < 0)
+                return r;
+        if (ret_from->kind->open_content == NULL || job->kind->open_content == NULL)
+                return fail_because(error, EOPNOTSUPP, "copy volume", job->request->from,
+                                    "it is in pool \"%.128s\" of type %s, and pools of type %s have no copies of such: "
+                                    "make a volume there without \"from\", mount both, and copy the files",
+                                    ret_from->name, ret_from->kind->type, job->kind->type);
+        return job_lock_pool(job, error);
+}
+
 int copy_volume(struct job *job, struct provision_record *ret_record, struct error *error)
 {
+        static struct pool from; /* static, for its size */
         const struct provision_request *request = job->request;
         cleanup_provision_record struct provision_record source = {};
         uint64_t size_bytes = request->size_bytes;
+        bool elsewhere;
         int r = find_source(job, request->from, &source, error);
 
         if (r < 0)
                 return r;
-        if (request->pool != NULL && strcmp(request->pool, source.pool) != 0)
-                return fail_because(
-                        error, EINVAL, "copy volume", request->from,
-                        "it is in pool \"%.128s\", and a copy of it is made there; to have its files in another "
-                        "pool, make a volume there without \"from\", mount both, and copy them",
-                        source.pool);
+        elsewhere = request->pool != NULL && strcmp(request->pool, source.pool) != 0;
         if (size_bytes != 0 && size_bytes < source.size_bytes)
                 return fail_because(error, ERANGE, "copy volume", request->from,
                                     "it has %llu bytes, and the request is for %llu",
@@ -209,13 +237,15 @@ int copy_volume(struct job *job, struct provision_record *ret_record, struct err
                 return r != -EBUSY ? r
                                    : fail_because(error, EBUSY, "copy volume", request->from,
                                                   "it is in use; take a snapshot with volume-snapshot, and copy that");
-        if ((r = begin_copy(job, &source, request->name, ret_record, error)) < 0)
+        if ((elsewhere && (r = leave_pool(job, &from, error)) < 0) ||
+            (r = begin_copy(job, &source, request->name, ret_record, error)) < 0)
                 return r;
         (void)text_copy(ret_record->copy_of, sizeof ret_record->copy_of, request->from); /* as long */
         ret_record->asked_bytes = size_bytes != 0 ? size_bytes : source.size_bytes;
         if (request->keeps_content || request->erases)
                 ret_record->keeps_content = request->keeps_content;
-        return make_copy(job, &source, ret_record->asked_bytes, /* still= */ NULL, ret_record, error);
+        return make_copy(job, &source, elsewhere ? &from : NULL, ret_record->asked_bytes, /* still= */ NULL, ret_record,
+                         error);
 }
 
 static json_t *object_of(struct job *job, const struct provision_record *record)
@@ -281,7 +311,7 @@ static int take(struct job *job, const struct provision_still *still, struct err
         (void)text_copy(record.snapshot_of, sizeof record.snapshot_of, request->name); /* as long */
         record.taken = clock_seconds();
         record.asked_bytes = source.size_bytes;
-        if ((r = make_copy(job, &source, source.size_bytes, still, &record, error)) < 0)
+        if ((r = make_copy(job, &source, /* from= */ NULL, source.size_bytes, still, &record, error)) < 0)
                 return r;
         return answer_taken(job, &record, /* existed= */ false);
 }

@@ -114,6 +114,8 @@ static int resume_source(const struct job *job, const struct provision_record *r
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
+        if (strcmp(source.pool, record->pool) != 0) /* copy_across() lets nothing wait */
+                return 0;
         return job->kind->resume(&job->config, &job->pool, source.id, record->id, error);
 }
 

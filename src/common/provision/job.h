@@ -92,6 +92,9 @@ int adopt_match(struct job *job, struct provision_record *ret_record, struct err
 /* copy_lock() - the locks of two names. */
 int copy_lock(struct job *job, const char *one, const char *other, struct error *error);
 int copy_volume(struct job *job, struct provision_record *ret_record, struct error *error);
+/* copy_across.c: what has the id in the pool becomes the content of a new volume of the job's pool. Gives: its namespace. */
+int copy_across(const struct job *job, const struct pool *pool, const char *id, struct provision_record *record,
+                struct error *error);
 /*
  * restore.c: restore_check_room() - for the content of the snapshot; restore_put_back() - it is the volume's; both with
  * the pool's lock. restore_unrestore() - remove what a restore left that was killed, or end that.

@@ -64,6 +64,14 @@ struct pool_item {
         const char *problem;                   /* why its content is lost; NULL: it is not */
 };
 
+/* What a volume holds, opened for a copy from one pool to another. */
+struct pool_content {
+        int fd;
+        uint64_t size_bytes;
+        bool blank;                   /* what is not written is zeroes */
+        char awake[PROVISION_ID_MAX]; /* what is active for that alone; "" nothing */
+};
+
 typedef int pool_item_function(const struct pool_item *item, void *argument, struct error *error);
 
 /* Parameters of volumes in every pool, as Kubernetes' provisioner names them; pools of type nfs use them. */
@@ -159,6 +167,13 @@ struct pool_kind {
         /* give another, which create() made just now, the content of this one, by sharing or by copying */
         int (*copy)(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,
                     struct error *error);
+        /*
+         * open what this one holds, which nobody uses, for a copy in another pool, or as such a copy, which create() made
+         * just now; without the pool's lock. close_content() - the opposite. NULL: it has no copies in other pools
+         */
+        int (*open_content)(const struct config *config, const struct pool *pool, const char *id, bool write,
+                            struct pool_content *ret_content, struct error *error);
+        void (*close_content)(const struct pool *pool, struct pool_content *content);
         /* it is on the disk; NULL: it is after copy() */
         int (*sync)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* put back the content of another, which stays; it keeps its size or has that of the other. With the pool's

@@ -98,6 +98,25 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
         return 0;
 }
 
+int pool_loop_open_content(const struct config *config, const struct pool *pool, const char *id, bool write,
+                           struct pool_content *ret_content, struct error *error)
+{
+        struct stat st;
+        int fd = pool_loop_open(config, pool, id, write ? O_RDWR : O_RDONLY, &st, error);
+
+        *ret_content = (struct pool_content){ .fd = fd, .blank = true };
+        if (fd < 0)
+                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+        ret_content->size_bytes = (uint64_t)st.st_size;
+        return 0;
+}
+
+void pool_loop_close_content(const struct pool *pool, struct pool_content *content)
+{
+        (void)pool;
+        fd_close(&content->fd);
+}
+
 int pool_loop_sync(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct stat st;

@@ -397,6 +397,8 @@ const struct pool_kind pool_lvm = { .type = "lvm",
                                     .share = pool_lvm_share,
                                     .resume = pool_lvm_resume,
                                     .copy = pool_lvm_copy,
+                                    .open_content = pool_lvm_open_content,
+                                    .close_content = pool_lvm_close_content,
                                     .restore = pool_lvm_restore,
                                     .remove = pool_lvm_remove,
                                     .each = pool_lvm_each };

@@ -44,7 +44,7 @@ int pool_lvm_measure_snapshot(const struct config *config, const struct pool *po
  */
 uint64_t pool_lvm_snapshot_room(uint64_t size_bytes, unsigned percent);
 
-/* Likewise: can_share, share, resume, copy and restore. */
+/* Likewise: can_share, share, resume, copy, open_content, close_content and restore. */
 int pool_lvm_can_share(const struct config *config, const struct pool *pool, const char *id, bool snapshot,
                        struct error *error);
 int pool_lvm_share(const struct config *config, const struct pool *pool, const char *id,
@@ -53,6 +53,9 @@ int pool_lvm_resume(const struct config *config, const struct pool *pool, const 
                     struct error *error);
 int pool_lvm_copy(const struct config *config, const struct pool *pool, const char *id, const char *to, bool shares,
                   struct error *error);
+int pool_lvm_open_content(const struct config *config, const struct pool *pool, const char *id, bool write,
+                          struct pool_content *ret_content, struct error *error);
+void pool_lvm_close_content(const struct pool *pool, struct pool_content *content);
 int pool_lvm_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
                      bool shares, bool *ret_torn, struct error *error);
 

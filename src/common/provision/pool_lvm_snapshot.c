@@ -7,9 +7,11 @@
  * active.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -226,6 +228,47 @@ int pool_lvm_copy(const struct config *config, const struct pool *pool, const ch
         (void)config;
         (void)shares;
         return r < 0 ? r : copy(&pair, /* only_changes= */ false, &ignored, error);
+}
+
+void pool_lvm_close_content(const struct pool *pool, struct pool_content *content)
+{
+        struct error ignored; /* what stays active is used next time */
+
+        fd_close(&content->fd);
+        if (content->awake[0] != '\0')
+                (void)lvm_deactivate(pool->volume_group, content->awake, &ignored);
+}
+
+static int open_awake(struct pair *pair, bool write, struct pool_content *content, struct error *error)
+{
+        struct block_device device;
+        int r = check_valid(pair, error);
+
+        if (r < 0 || (r = lvm_find_device(pair->pool->volume_group, pair->from.name, &device, error)) < 0)
+                return r;
+        content->fd = block_device_open(&device, (write ? O_RDWR : O_RDONLY) | O_EXCL, error);
+        return content->fd < 0 ? content->fd : block_device_size(&device, &content->size_bytes, error);
+}
+
+/* As copy() does: what a killed call left active ends with this one; the volume of a snapshot may be in use. */
+int pool_lvm_open_content(const struct config *config, const struct pool *pool, const char *id, bool write,
+                          struct pool_content *ret_content, struct error *error)
+{
+        struct pair pair = { .pool = pool };
+        int r;
+
+        (void)config;
+        *ret_content = (struct pool_content){ .fd = -EBADF };
+        if ((r = find(pool, id, &pair.from, error)) < 0 ||
+            (r = find(pool, pair.from.is_snapshot ? pair.from.origin : id, &pair.base, error)) < 0)
+                return r;
+        if (!pair.base.active && (r = lvm_activate(pool->volume_group, &pair.base, error)) < 0)
+                return r;
+        if (!pair.base.active || !pair.from.is_snapshot)
+                (void)text_copy(ret_content->awake, sizeof ret_content->awake, pair.base.name); /* shorter */
+        if ((r = open_awake(&pair, write, ret_content, error)) < 0)
+                pool_lvm_close_content(pool, ret_content);
+        return r;
 }
 
 void pool_lvm_put_restored(const char *id, char *ret_id)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy_across.c - the content of a volume of one pool in a volume of another, of whatever type the two are. */
+#include <errno.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "block/device_copy.h"
+#include "provision/job.h"
+#include "provision/pool.h"
+#include "provision/pool_kind.h"
+#include "provision/record.h"
+
+/* Whose content it is an image may know alone; of the copy its record tells. Needs CAP_SYS_ADMIN to see it. */
+static int note_namespace(int from_fd, struct provision_record *record, struct error *error)
+{
+        char namespace[sizeof record->namespace];
+        ssize_t n;
+
+        if (record->namespace[0] != '\0')
+                return 0;
+        n = fgetxattr(from_fd, POOL_IMAGE_NAMESPACE, namespace, sizeof namespace - 1);
+        if (n < 0) /* of a device: ENOTSUP, or ENODATA of its node */
+                return errno == ENODATA || errno == ENOTSUP ? 0
+                                                            : fail(error, errno, "read the namespace", record->copy_of);
+        (void)memcpy(record->namespace, namespace, (size_t)n);
+        record->namespace[n] = '\0';
+        return 0;
+}
+
+static int fill(const struct job *job, const struct pool_content *from, struct provision_record *record,
+                struct error *error)
+{
+        struct pool_content to;
+        int r = job->kind->open_content(&job->config, &job->pool, record->id, /* write= */ true, &to, error);
+
+        if (r < 0)
+                return r;
+        if (to.size_bytes < from->size_bytes)
+                r = fail_because(error, ERANGE, "copy volume", record->copy_of,
+                                 "it has %llu bytes, and its copy only %llu", (unsigned long long)from->size_bytes,
+                                 (unsigned long long)to.size_bytes);
+        else if ((r = note_namespace(from->fd, record, error)) == 0)
+                r = block_content_copy(from->fd, from->size_bytes, to.fd, to.blank, record->copy_of, error);
+        job->kind->close_content(&job->pool, &to);
+        return r;
+}
+
+int copy_across(const struct job *job, const struct pool *pool, const char *id, struct provision_record *record,
+                struct error *error)
+{
+        struct pool_content from;
+        int r = pool->kind->open_content(&job->config, pool, id, /* write= */ false, &from, error);
+
+        if (r < 0)
+                return r;
+        r = fill(job, &from, record, error);
+        pool->kind->close_content(pool, &from);
+        return r;
+}
