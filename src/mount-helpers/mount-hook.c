@@ -20,7 +20,7 @@ static const struct schema schema = { .request = &request_keys,
 
 static const struct program program = {
         .usage = { .name = "mount-hook",
-                   .arguments = "STAGE [--volume NAME --target PATH] | --cdi",
+                   .arguments = "STAGE [--volume NAME --target PATH [--raw]] | --cdi",
                    .about = "The OCI hook: a container runtime calls it with the container's state on standard input. "
                             "It mounts "
                             "what is wanted in the container (\"persist\"), and what its annotations ask for.\n"
@@ -33,8 +33,9 @@ static const struct program program = {
                             "section "
                             "\"annotations\" of /etc/flexgraft/policy.json says what they may ask for; without it, "
                             "nothing. The reason of a failure is printed on standard error.\n"
-                            "With --volume it mounts that volume on that path instead; the section applies to it "
-                            "likewise. --cdi writes /etc/cdi/flexgraft.json, by which engines call it so: volumes are "
+                            "With --volume it mounts that volume on that path instead, or with --raw the device of a "
+                            "block volume; the section applies to it likewise. --cdi writes /etc/cdi/flexgraft.json, "
+                            "by which engines call it so: volumes are "
                             "their devices flexgraft.io/volume=NAME. volume-create and volume-delete keep the file up "
                             "to date from then on.",
                    .schema = &schema,
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
         if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_stage(argv[1], &stage)))
                 return inject_reply_usage(program.usage.name, "a stage is needed: createRuntime, prestart, poststart "
                                                               "or poststop; --volume NAME and --target PATH may follow "
-                                                              "it");
+                                                              "it, and --raw");
         if (r == 0)
                 r = oci_hook_read(&hook, stage, with_volume > 0 ? &volume : NULL, &error);
         if (r == 0 && oci_hook_concerns(&hook))

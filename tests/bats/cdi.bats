@@ -63,12 +63,13 @@ device_hook() {
         made web-1 '"target": "/srv/data"'
         made raw '"targetType": "block"'
         written
-        assert_field .devices 2
+        assert_field .devices 3
         is "$(jq -r '.kind, .cdiVersion' "$CDI/flexgraft.json")" $'flexgraft.io/volume\n0.5.0'
-        is "$(devices)" "web-1 web-2"
+        is "$(devices)" "raw web-1 web-2"
+        is "$(of_device raw createRuntime | paste -sd' ')" "createRuntime --volume raw --target /volumes/raw --raw"
         is "$(of_device web-1 createRuntime | paste -sd' ')" "createRuntime --volume web-1 --target /srv/data"
         is "$(of_device web-2 poststop | paste -sd' ')" "poststop --volume web-2 --target /volumes/web-2"
-        is "$(jq -r '.devices[0].containerEdits.hooks[0].path' "$CDI/flexgraft.json")" "$(program mount-hook)"
+        is "$(jq -r '.devices[1].containerEdits.hooks[0].path' "$CDI/flexgraft.json")" "$(program mount-hook)"
         is "$(jq -c '[.kind, .devices[].name, .devices[0].containerEdits.hooks[0].args]' "$CDI/flexgraft-storage.json")" \
                 '["flexgraft.io/storage","annotated",["mount-hook","createRuntime"]]'
         is "$(stat -c %a "$CDI/flexgraft.json" "$CDI/flexgraft-storage.json")" $'644\n644'
@@ -231,9 +232,34 @@ agrees_after() {
         is_away other
 }
 
+# first_use NAME: where a container has the volume, and whether as a device.
+first_use() {
+        helper volume-list "{\"name\": \"$1\"}"
+        jq -c '.volumes[0].uses[0] | [.target, .raw]' <<<"$output"
+}
+
+@test "the hook of a block volume's device gives the container that device where the policy allows raw ones, and poststop takes it back" {
+        made web-1 '"targetType": "block"'
+        written
+        start_container plain-created
+        put_state '{}'
+        device_hook web-1 createRuntime
+        assert_complaint 1 raw
+        is_away web-1
+        policy '{"kinds": ["volume"], "volumeNames": ["web-*"], "pools": ["default"], "raw": true}'
+        device_hook web-1 createRuntime
+        assert_silent
+        assert_created_mounts_at /volumes/web-1 1
+        is "$(first_use web-1)" '["/volumes/web-1",true]'
+        stop_container
+        device_hook web-1 poststop
+        assert_silent
+        is_away web-1
+}
+
 @test "arguments that are no device's are refused with the usage" {
         local arguments
-        for arguments in "--volume a" "--target /a" "--volume a --target" "--volume a --volume b" "--other a" "a"; do
+        for arguments in "--raw" "--volume a --raw" "--volume a --target /a --raw --raw" "--volume a" "--target /a" "--volume a --target" "--volume a --volume b" "--other a" "a"; do
                 # shellcheck disable=SC2086 # words
                 helper mount-hook createRuntime $arguments </dev/null
                 is "$status" 2 "exit status with $arguments"

@@ -83,7 +83,7 @@ static int ask_for_volume(json_t *state, const struct oci_hook_volume *volume, s
 {
         cleanup_json json_t *mount =
                 json_pack("{s:s, s:s, s:s}", "type", "volume", "volume", volume->name, "target", volume->target);
-        char *text = json_text_make(mount);
+        char *text = volume->raw && json_object_set_new(mount, "raw", json_true()) < 0 ? NULL : json_text_make(mount);
         int r = text == NULL ? -ENOMEM
                              : json_object_set_new(state, "annotations", json_pack("{s:s}", ANNOTATION, text));
 

@@ -40,6 +40,7 @@ bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
 struct oci_hook_volume {
         const char *name;
         const char *target;
+        bool raw; /* its device itself */
 };
 
 /*

@@ -11,6 +11,11 @@ int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume
 {
         *ret_volume = (struct oci_hook_volume){};
         for (int i = 2; i < *argc; i += 2) {
+                if (strcmp(argv[i], "--raw") == 0 && !ret_volume->raw) {
+                        ret_volume->raw = true;
+                        i--; /* it has no value */
+                        continue;
+                }
                 const char **ret = strcmp(argv[i], "--volume") == 0   ? &ret_volume->name
                                    : strcmp(argv[i], "--target") == 0 ? &ret_volume->target
                                                                       : NULL;
@@ -19,7 +24,7 @@ int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume
                         return -EINVAL;
                 *ret = argv[i + 1];
         }
-        if ((ret_volume->name == NULL) != (ret_volume->target == NULL))
+        if ((ret_volume->name == NULL) != (ret_volume->target == NULL) || (ret_volume->raw && ret_volume->name == NULL))
                 return -EINVAL;
         if (*argc > 2)
                 *argc = 2;

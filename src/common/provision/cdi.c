@@ -106,8 +106,8 @@ static int read_caller(const struct config *config, int dir_fd, struct caller *r
         return json_equal(json_array_get(ret_caller->environment, 0), own);
 }
 
-/* volume: NULL: what its annotations ask for. */
-static json_t *hook(const struct caller *caller, const char *stage, const char *volume, const char *target)
+/* volume: NULL: what its annotations ask for. raw: its device itself. */
+static json_t *hook(const struct caller *caller, const char *stage, const char *volume, const char *target, bool raw)
 {
         json_t *one = json_pack("{s:s, s:s, s:[s, s], s:O}", "hookName", stage, "path", caller->path, "args", HOOK,
                                 stage, "env", caller->environment);
@@ -119,13 +119,16 @@ static json_t *hook(const struct caller *caller, const char *stage, const char *
                 (void)json_array_append_new(arguments, json_string("--target"));
                 (void)json_array_append_new(arguments, json_string(target));
         }
+        if (raw)
+                (void)json_array_append_new(arguments, json_string("--raw"));
         return one;
 }
 
-static json_t *device(const char *name, const struct caller *caller, const char *volume, const char *target)
+static json_t *device(const char *name, const struct caller *caller, const char *volume, const char *target, bool raw)
 {
         return json_pack("{s:s, s:{s:[o, o]}}", "name", name, "containerEdits", "hooks",
-                         hook(caller, "createRuntime", volume, target), hook(caller, "poststop", volume, target));
+                         hook(caller, "createRuntime", volume, target, raw),
+                         hook(caller, "poststop", volume, target, raw));
 }
 
 static json_t *spec(const char *kind, json_t *devices)
@@ -148,7 +151,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         (void)error;
         /* kubelet's own volumes are kubelet's to mount */
         if (record == NULL || record->stage != PROVISION_CREATED || record->driver[0] != '\0' ||
-            strcmp(record->target_type, "mount") != 0 || record->snapshot_of[0] != '\0')
+            record->snapshot_of[0] != '\0')
                 return 0;
         if (!is_device_name(record->name)) {
                 (void)json_array_append_new(collection->left_out, reply_printable(record->name));
@@ -157,8 +160,8 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         (void)snprintf(target, sizeof target, "%s%s%s", record->target,
                        record->target[0] == '\0' ? CDI_TARGET_DIR "/" : "",
                        record->target[0] == '\0' ? record->name : "");
-        (void)json_array_append_new(collection->devices,
-                                    device(record->name, collection->caller, record->name, target));
+        (void)json_array_append_new(collection->devices, device(record->name, collection->caller, record->name, target,
+                                                                strcmp(record->target_type, "block") == 0));
         return 0;
 }
 
@@ -239,7 +242,8 @@ static int write_files(const struct config *config, const struct state *state, c
                 return dir_fd;
         /* this file first: volumes that are made from then on write the other one, which may not see them */
         if (chosen != NULL) {
-                storage = spec("flexgraft.io/storage", json_pack("[o]", device("annotated", chosen, NULL, NULL)));
+                storage = spec("flexgraft.io/storage",
+                               json_pack("[o]", device("annotated", chosen, NULL, NULL, /* raw= */ false)));
                 r = storage == NULL ? fail(error, ENOMEM, OPERATION, STORAGE)
                                     : replace(dir_fd, STORAGE, storage, error);
                 written = r > 0;
