@@ -10,9 +10,10 @@
 #include "named/keeper.h"
 #include "process/program.h"
 
-static const struct schema schema = { .request = &request_keys,
-                                      .programs = REQUEST_MOUNT_BATCH,
+static const struct schema schema = { .request = &request_batch_keys,
+                                      .programs = 1,
                                       .make_request = batch_schema,
+                                      .reply_programs = REPLIES_BATCH,
                                       .replies = inject_reply_forms,
                                       .people = inject_people };
 

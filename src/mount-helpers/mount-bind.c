@@ -10,13 +10,13 @@ static const struct helper helper = {
         .program = { .usage = { .name = "mount-bind",
                                 .about = "Mount a file or directory of this node inside a container that is already "
                                          "running.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_BIND),
+                                .schema = HELPER_SCHEMA(source_bind_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-bind '{\"container\": \"web\", \"source\": \"/srv/data\", "
                                             "\"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin_for },
-        .kind = REQUEST_MOUNT_BIND,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

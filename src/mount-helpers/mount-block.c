@@ -10,13 +10,13 @@ static const struct helper helper = {
         .program = { .usage = { .name = "mount-block",
                                 .about = "Mount the filesystem on a block device of this node inside a container that "
                                          "is already running, and that need not see the device.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_BLOCK),
+                                .schema = HELPER_SCHEMA(source_block_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-block '{\"container\": \"web\", \"source\": \"LABEL=data\", "
                                             "\"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin_for },
-        .kind = REQUEST_MOUNT_BLOCK,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

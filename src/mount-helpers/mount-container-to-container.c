@@ -9,14 +9,14 @@ static const struct helper helper = {
         .program = { .usage = { .name = "mount-container-to-container",
                                 .about = "Mount a file or directory of one running container inside another, with its "
                                          "owners translated where the two have different user namespaces.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_CONTAINER),
+                                .schema = HELPER_SCHEMA(source_container_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-container-to-container '{\"from\": {\"container\": \"db\", "
                                             "\"path\": \"/run/db\"},\n"
                                             "                                 \"to\": {\"container\": \"web\", "
                                             "\"path\": \"/run/db\"}}'\n" },
                      .privileges = &PRIVILEGES },
-        .kind = REQUEST_MOUNT_CONTAINER,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

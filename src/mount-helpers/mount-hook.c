@@ -7,14 +7,12 @@
 #include "inject/batch_schema.h"
 #include "inject/oci_hook.h"
 #include "inject/reply.h"
-#include "inject/request_keys.h"
 #include "named/batch_begin.h"
 #include "named/hook_devices.h"
 #include "named/keeper.h"
 #include "process/program.h"
 
-static const struct schema schema = { .request = &request_keys,
-                                      .make_request = batch_schema_of_annotation,
+static const struct schema schema = { .make_request = batch_schema_of_annotation,
                                       .reply_programs = 1,
                                       .replies = hook_devices_replies };
 

@@ -10,13 +10,13 @@ static const struct helper helper = {
         .program = { .usage = { .name = "mount-image",
                                 .about = "Mount the filesystem in an image file of this node, or in a partition of "
                                          "it, inside a container that is already running.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_IMAGE),
+                                .schema = HELPER_SCHEMA(source_image_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-image '{\"container\": \"web\", \"source\": \"/srv/disk.img\",\n"
                                             "                \"target\": \"/data\", \"partition\": 2}'\n" },
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin_for },
-        .kind = REQUEST_MOUNT_IMAGE,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

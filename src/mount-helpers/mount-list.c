@@ -32,7 +32,7 @@ static const struct program program = {
                             "kernel says: present, covered (by another mount, or moved away), gone. "
                             "What \"persist\" wants and is not there is \"wanted\".",
                    .options = options,
-                   .schema = HELPER_SCHEMA(REQUEST_MOUNT_LIST),
+                   .schema = HELPER_SCHEMA(request_list_keys, REPLIES_LIST),
                    .examples = "Example: mount-list '{\"container\": \"web\"}'\n"
                                "         mount-list --table\n" },
         .privileges = &PRIVILEGES,

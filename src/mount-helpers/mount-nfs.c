@@ -12,13 +12,13 @@ static const struct helper helper = {
                                          "is already running. The server is found and reached from the container's "
                                          "network; owners are right in its user namespace. Unless the options name a "
                                          "version, the newest that the server speaks is taken.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_NFS),
+                                .schema = HELPER_SCHEMA(source_nfs_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-nfs '{\"container\": \"web\", \"source\": \"nas:/export\", "
                                             "\"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
                      .before_drop = remap_begin },
-        .kind = REQUEST_MOUNT_NFS,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

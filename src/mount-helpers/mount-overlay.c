@@ -10,13 +10,13 @@ static const struct helper helper = {
                                 .about = "Mount an overlay of directories of this node inside a container that is "
                                          "already running. Owners in the layers are stored as the container counts "
                                          "them: 0 is its root.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_OVERLAY),
+                                .schema = HELPER_SCHEMA(source_overlay_keys, REPLIES_MOUNT),
                                 .examples = "Example: mount-overlay '{\"container\": \"web\", \"target\": \"/app\",\n"
                                             "                          \"lower\": [\"/srv/app/2\", \"/srv/app/1\"],\n"
                                             "                          \"upper\": \"/srv/web/upper\", \"work\": "
                                             "\"/srv/web/work\"}'\n" },
                      .privileges = &PRIVILEGES },
-        .kind = REQUEST_MOUNT_OVERLAY,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

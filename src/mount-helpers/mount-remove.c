@@ -9,7 +9,7 @@ static const struct helper helper = {
                                 .about = "Remove a mount that flexgraft put into a container, and the directories it "
                                          "made for it. The last mount of a volume by name detaches the volume. What is "
                                          "gone already is a success.",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_REMOVE),
+                                .schema = HELPER_SCHEMA(request_remove_keys, REPLIES_REMOVE),
                                 .examples =
                                         "Example: mount-remove '{\"container\": \"web\", \"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,

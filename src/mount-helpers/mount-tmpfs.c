@@ -9,12 +9,12 @@ static const struct helper helper = {
         .program = { .usage = { .name = "mount-tmpfs",
                                 .about = "Mount a fresh tmpfs inside a container that is already running. The "
                                          "container's root cannot raise its size, except with \"ids\": \"userns\".",
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_TMPFS),
+                                .schema = HELPER_SCHEMA(source_tmpfs_keys, REPLIES_MOUNT),
                                 .examples = "Example:\n"
                                             "  mount-tmpfs '{\"container\": \"web\", \"target\": \"/cache\", \"size\": "
                                             "\"64m\"}'\n" },
                      .privileges = &PRIVILEGES },
-        .kind = REQUEST_MOUNT_TMPFS,
+        .kind = REQUEST_MOUNT,
         .sources = sources,
 };
 

@@ -4,7 +4,6 @@
 #include "inject/helper_main.h"
 #include "named/batch_begin.h"
 #include "named/keeper.h"
-#include "named/source_volume.h"
 
 static const struct source_kind *const sources[] = { &source_volume, NULL };
 
@@ -15,13 +14,13 @@ static const struct helper helper = {
                                          "a filesystem if it is blank, and is mounted once for all containers. "
                                          "mount-remove detaches it after the last of them.",
                                 .options = usage_of_long,
-                                .schema = HELPER_SCHEMA(REQUEST_MOUNT_VOLUME),
+                                .schema = HELPER_SCHEMA(source_volume_keys, REPLIES_SWITCH),
                                 .examples = "Example:\n"
                                             "  mount-volume '{\"container\": \"web\", \"volume\": \"db\", "
                                             "\"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
                      .before_drop = batch_begin_for_volume },
-        .kind = REQUEST_MOUNT_VOLUME,
+        .kind = REQUEST_MOUNT,
         .keeper = &named_keeper,
         .sources = sources,
 };

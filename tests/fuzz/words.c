@@ -10,12 +10,25 @@
 
 #define ARGUMENTS_MAX 64
 
-static const enum request_kind kinds[] = { REQUEST_MOUNT_BIND,    REQUEST_MOUNT_BLOCK, REQUEST_MOUNT_REMOVE,
-                                           REQUEST_MOUNT_LIST,    REQUEST_MOUNT_NFS,   REQUEST_MOUNT_TMPFS,
-                                           REQUEST_MOUNT_OVERLAY, REQUEST_MOUNT_BATCH, REQUEST_MOUNT_CONTAINER,
-                                           REQUEST_MOUNT_IMAGE };
+/* A seed's first byte means its row. */
+static const struct {
+        enum request_kind kind;
+        const struct source_kind *const *sources;
+        const struct key_table *keys;
+} kinds[] = {
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_bind, NULL }, &source_bind_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_block, NULL }, &source_block_keys },
+        { REQUEST_MOUNT_REMOVE, source_kinds, &request_remove_keys },
+        { REQUEST_MOUNT_LIST, source_kinds, &request_list_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_nfs, NULL }, &source_nfs_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_tmpfs, NULL }, &source_tmpfs_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_overlay, NULL }, &source_overlay_keys },
+        { REQUEST_MOUNT_BATCH, source_kinds, &request_batch_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_container, NULL }, &source_container_keys },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_image, NULL }, &source_image_keys },
+};
 
-static void parse(enum request_kind kind, const json_t *json)
+static void parse(size_t which, const json_t *json)
 {
         struct request request = {};
         struct error error = {};
@@ -23,7 +36,7 @@ static void parse(enum request_kind kind, const json_t *json)
         char *argv[] = { (char *)"program", text, NULL };
 
         fuzz_check(text != NULL);
-        if (request_parse(&request, kind, source_kinds, 2, argv, &error) < 0) {
+        if (request_parse(&request, kinds[which].kind, kinds[which].sources, 2, argv, &error) < 0) {
                 fuzz_printable(&error);
                 fuzz_check(strcmp(error.operation, OPERATION_PARSE) == 0);
                 fuzz_check(strncmp(error.reason, "invalid JSON at", strlen("invalid JSON at")) != 0);
@@ -34,17 +47,19 @@ static void parse(enum request_kind kind, const json_t *json)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct words words = { .program = "program", .table = &request_keys };
+        struct words words = { .program = "program", .programs = 1 };
         char *argv[ARGUMENTS_MAX + 1] = { (char *)"program" };
         struct error error = {};
         json_t *json = NULL;
         int argc = 1;
+        size_t which;
         char *text;
         char *rest;
 
         if (size == 0)
                 return 0;
-        words.programs = kinds[data[0] % (sizeof kinds / sizeof kinds[0])];
+        which = data[0] % (sizeof kinds / sizeof kinds[0]);
+        words.table = kinds[which].keys;
         text = rest = fuzz_text(data + 1, size - 1);
         while (rest != NULL && argc < ARGUMENTS_MAX)
                 argv[argc++] = strsep(&rest, "\n");
@@ -52,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 fuzz_printable(&error);
                 fuzz_check(strcmp(error.operation, OPERATION_PARSE) == 0);
         } else
-                parse((enum request_kind)words.programs, json);
+                parse(which, json);
         json_decref(json);
         free(text);
         return 0;

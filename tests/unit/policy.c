@@ -226,14 +226,16 @@ static void a_count_is_bounded(void **state)
         assert_int_equal(policy_check_count(&policy, 3, &error), -EACCES);
 }
 
-static void check_request(const struct policy *policy, enum request_kind kind, const char *text, const char *forbidden)
+static void check_request(const struct policy *policy, const struct source_kind *kind, const char *text,
+                          const char *forbidden)
 {
+        const struct source_kind *const sources[] = { kind, NULL };
         cleanup_request struct request request = {};
         char *argv[] = { (char *)"program", (char *)text, NULL };
         struct error error = {};
         int r;
 
-        assert_int_equal(request_parse(&request, kind, source_kinds, 2, argv, &error), 0);
+        assert_int_equal(request_parse(&request, REQUEST_MOUNT, sources, 2, argv, &error), 0);
         r = request_policy_check(policy, &request, &error);
         if (forbidden == NULL)
                 assert_int_equal(r, 0);
@@ -251,20 +253,20 @@ static void requests_are_held_against_kinds_and_rights(void **state)
                               " \"sources\": [\"/a\"], \"containers\": [\"db\"]}}",
                               &policy, &error),
                          0);
-        check_request(&policy, REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\"}", NULL);
-        check_request(&policy, REQUEST_MOUNT_TMPFS, "{\"container\": 1, \"target\": \"/b\"}", "tmpfs");
-        check_request(&policy, REQUEST_MOUNT_BIND,
+        check_request(&policy, &source_bind, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\"}", NULL);
+        check_request(&policy, &source_tmpfs, "{\"container\": 1, \"target\": \"/b\"}", "tmpfs");
+        check_request(&policy, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"replace\": true}", "replace");
-        check_request(&policy, REQUEST_MOUNT_BIND,
+        check_request(&policy, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"ids\": \"remap\"}", "ids");
-        check_request(&policy, REQUEST_MOUNT_BLOCK,
+        check_request(&policy, &source_block,
                       "{\"container\": 1, \"source\": \"/dev/loop0\", \"target\": \"/b\", \"raw\": true}", "raw");
         check_request(
-                &policy, REQUEST_MOUNT_CONTAINER,
+                &policy, &source_container,
                 "{\"from\": {\"container\": \"db\", \"path\": \"/x\"}, \"to\": {\"container\": 2, \"path\": \"/b\"}}",
                 NULL);
         check_request(
-                &policy, REQUEST_MOUNT_CONTAINER,
+                &policy, &source_container,
                 "{\"from\": {\"container\": \"web\", \"path\": \"/x\"}, \"to\": {\"container\": 2, \"path\": \"/b\"}}",
                 "containers");
 }

@@ -5,22 +5,25 @@
 #include "inject/request_parse.h"
 #include "inject/source.h"
 
-static int parse(enum request_kind kind, const char *text, struct request *request, struct error *error)
+/* source: the kind of one mount; NULL: it is another request. */
+static int parse(enum request_kind kind, const struct source_kind *source, const char *text, struct request *request,
+                 struct error *error)
 {
+        const struct source_kind *const one[] = { source, NULL };
         char *argv[] = { (char *)"program", (char *)text, NULL };
 
         *request = (struct request){};
         *error = (struct error){};
-        return request_parse(request, kind, source_kinds, 2, argv, error);
+        return request_parse(request, kind, source != NULL ? one : source_kinds, 2, argv, error);
 }
 
 /* check_refused() - the request is refused as one that cannot be understood, and the key is named. */
-static void check_refused(enum request_kind kind, const char *text, const char *key)
+static void check_refused(enum request_kind kind, const struct source_kind *source, const char *text, const char *key)
 {
         cleanup_request struct request request;
         struct error error;
 
-        assert_int_equal(parse(kind, text, &request, &error), -EINVAL);
+        assert_int_equal(parse(kind, source, text, &request, &error), -EINVAL);
         assert_string_equal(error.operation, OPERATION_PARSE);
         if (strcmp(error.subject, key) != 0)
                 fail_msg("%s: names \"%s\" (%s), not \"%s\"", text, error.subject, error_why(&error), key);
@@ -32,7 +35,7 @@ static void a_bind_request_has_its_values_and_defaults(void **state)
         struct error error;
 
         (void)state;
-        assert_int_equal(parse(REQUEST_MOUNT_BIND,
+        assert_int_equal(parse(REQUEST_MOUNT, &source_bind,
                                "{\"container\": 4711, \"source\": \"/srv//a/\", \"target\": \"/data/./x/\"}", &request,
                                &error),
                          0);
@@ -53,77 +56,80 @@ static void containers_are_named_in_four_ways(void **state)
         struct error error;
 
         (void)state;
-        assert_int_equal(parse(REQUEST_MOUNT_LIST, "{\"container\": \"web\"}", &by_id, &error), 0);
+        assert_int_equal(parse(REQUEST_MOUNT_LIST, NULL, "{\"container\": \"web\"}", &by_id, &error), 0);
         assert_string_equal(by_id.container.id, "web");
-        assert_int_equal(parse(REQUEST_MOUNT_LIST, "{\"container\": {\"id\": \"web\", \"runtime\": \"crun\"}}",
+        assert_int_equal(parse(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"id\": \"web\", \"runtime\": \"crun\"}}",
                                &by_object, &error),
                          0);
         assert_string_equal(by_object.container.runtime, "crun");
-        assert_int_equal(parse(REQUEST_MOUNT_LIST, "{\"container\": {\"procDir\": \"/proc/7\"}}", &by_dir, &error), 0);
+        assert_int_equal(
+                parse(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"procDir\": \"/proc/7\"}}", &by_dir, &error), 0);
         assert_string_equal(by_dir.container.proc_dir, "/proc/7");
 }
 
 static void containers_named_badly_are_refused(void **state)
 {
         (void)state;
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": 0}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": -5}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": 4294967297}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": 1.5}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {\"pid\": 1, \"id\": \"web\"}}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {}}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {\"pid\": 1, \"runtime\": \"crun\"}}", "container");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {\"id\": \"web\", \"runtime\": \"other\"}}",
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": 0}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": -5}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": 4294967297}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": 1.5}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"pid\": 1, \"id\": \"web\"}}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {}}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"pid\": 1, \"runtime\": \"crun\"}}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"id\": \"web\", \"runtime\": \"other\"}}",
                       "container.runtime");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {\"id\": \"web\", \"more\": 1}}", "container.more");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": {\"procDir\": \"proc/7\"}}", "container.procDir");
-        check_refused(REQUEST_MOUNT_LIST, "{\"container\": \"../web\"}", "container");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"id\": \"web\", \"more\": 1}}", "container.more");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": {\"procDir\": \"proc/7\"}}", "container.procDir");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "{\"container\": \"../web\"}", "container");
 }
 
 static void a_key_of_another_program_is_unknown(void **state)
 {
         (void)state;
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"fsType\": \"ext4\"}", "fsType");
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"colour\": 1}",
-                      "colour");
-        check_refused(REQUEST_MOUNT_REMOVE, "{\"id\": \"a\", \"readOnly\": true}", "readOnly");
+        check_refused(REQUEST_MOUNT, &source_bind,
+                      "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"colour\": 1}", "colour");
+        check_refused(REQUEST_MOUNT_REMOVE, NULL, "{\"id\": \"a\", \"readOnly\": true}", "readOnly");
 }
 
 static void what_is_missing_is_named(void **state)
 {
         (void)state;
-        check_refused(REQUEST_MOUNT_BIND, "{\"source\": \"/a\", \"target\": \"/b\"}", "container");
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"target\": \"/b\"}", "source");
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\"}", "target");
-        check_refused(REQUEST_MOUNT_REMOVE, "{\"container\": 1}", "id");
-        check_refused(REQUEST_MOUNT_REMOVE, "{\"id\": \"a\", \"container\": 1, \"target\": \"/b\"}", "id");
-        check_refused(REQUEST_MOUNT_OVERLAY, "{\"container\": 1, \"target\": \"/b\"}", "lower");
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"source\": \"/a\", \"target\": \"/b\"}", "container");
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"container\": 1, \"target\": \"/b\"}", "source");
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"container\": 1, \"source\": \"/a\"}", "target");
+        check_refused(REQUEST_MOUNT_REMOVE, NULL, "{\"container\": 1}", "id");
+        check_refused(REQUEST_MOUNT_REMOVE, NULL, "{\"id\": \"a\", \"container\": 1, \"target\": \"/b\"}", "id");
+        check_refused(REQUEST_MOUNT, &source_overlay, "{\"container\": 1, \"target\": \"/b\"}", "lower");
 }
 
 static void targets_are_absolute_and_not_the_root(void **state)
 {
         (void)state;
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"b\"}", "target");
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/\"}", "target");
-        check_refused(REQUEST_MOUNT_BIND, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\\u0000c\"}",
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"container\": 1, \"source\": \"/a\", \"target\": \"b\"}",
+                      "target");
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/\"}",
+                      "target");
+        check_refused(REQUEST_MOUNT, &source_bind, "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\\u0000c\"}",
                       "target");
 }
 
 static void flags_are_booleans_and_words_come_from_their_list(void **state)
 {
         (void)state;
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"readOnly\": \"true\"}", "readOnly");
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"ids\": \"mine\"}", "ids");
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"propagation\": \"down\"}",
                       "propagation");
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"timeoutSeconds\": 0}",
                       "timeoutSeconds");
-        check_refused(REQUEST_MOUNT_BIND,
+        check_refused(REQUEST_MOUNT, &source_bind,
                       "{\"container\": 1, \"source\": \"/a\", \"target\": \"/b\", \"timeoutSeconds\": 3601}",
                       "timeoutSeconds");
 }
@@ -134,7 +140,7 @@ static void a_batch_takes_entries_of_an_oci_mounts_array(void **state)
         struct error error;
 
         (void)state;
-        assert_int_equal(parse(REQUEST_MOUNT_BATCH,
+        assert_int_equal(parse(REQUEST_MOUNT_BATCH, NULL,
                                "{\"container\": 1, \"mounts\": [{\"destination\": \"/b/c\", \"type\": \"bind\", "
                                "\"source\": \"/a\","
                                " \"options\": [\"rbind\", \"ro\"]}, {\"type\": \"tmpfs\", \"target\": \"/b\"}]}",
@@ -143,7 +149,7 @@ static void a_batch_takes_entries_of_an_oci_mounts_array(void **state)
         assert_int_equal(request.entry_count, 2);
         /* parents come before children */
         assert_string_equal(request.entries[0].target, "/b");
-        assert_int_equal(request.entries[0].kind, REQUEST_MOUNT_TMPFS);
+        assert_ptr_equal(request.entries[0].source_kind, &source_tmpfs);
         assert_string_equal(request.entries[1].target, "/b/c");
         assert_true(request.entries[1].read_only);
         assert_true(request.entries[1].recursive);
@@ -159,7 +165,7 @@ static void one_argument_is_needed(void **state)
         (void)state;
         assert_int_equal(request_parse(&request, REQUEST_MOUNT_LIST, source_kinds, 1, argv, &error), -EINVAL);
         assert_int_equal(request_parse(&more, REQUEST_MOUNT_LIST, source_kinds, 3, argv, &error), -EINVAL);
-        check_refused(REQUEST_MOUNT_LIST, "[]", "the request");
+        check_refused(REQUEST_MOUNT_LIST, NULL, "[]", "the request");
 }
 
 int main(void)

@@ -6,16 +6,17 @@
 #include "base/nearest.h"
 #include "base/words.h"
 #include "inject/request_keys.h"
+#include "inject/source.h"
 #include "provision/request.h"
 
 #define WORDS_MAX 16
 
-static const struct words bind = { "mount-bind", &request_keys, REQUEST_MOUNT_BIND, NULL };
-static const struct words nfs = { "mount-nfs", &request_keys, REQUEST_MOUNT_NFS, NULL };
-static const struct words overlay = { "mount-overlay", &request_keys, REQUEST_MOUNT_OVERLAY, NULL };
-static const struct words batch = { "mount-batch", &request_keys, REQUEST_MOUNT_BATCH, NULL };
-static const struct words between = { "mount-container-to-container", &request_keys, REQUEST_MOUNT_CONTAINER, NULL };
-static const struct words removal = { "mount-remove", &request_keys, REQUEST_MOUNT_REMOVE, NULL };
+static const struct words bind = { "mount-bind", &source_bind_keys, 1, NULL };
+static const struct words nfs = { "mount-nfs", &source_nfs_keys, 1, NULL };
+static const struct words overlay = { "mount-overlay", &source_overlay_keys, 1, NULL };
+static const struct words batch = { "mount-batch", &request_batch_keys, 1, NULL };
+static const struct words between = { "mount-container-to-container", &source_container_keys, 1, NULL };
+static const struct words removal = { "mount-remove", &request_remove_keys, 1, NULL };
 static const struct words create = { "volume-create", &provision_keys, PROVISION_BIT(PROVISION_CREATE), NULL };
 
 /* take() - the words of a line, as argv has them. */

@@ -30,18 +30,8 @@ static const struct {
         [STEP_PIN_CONTAINER] = { .inject = injection_pin_container },
         [STEP_CLAIM] = { .inject = injection_claim },
         [STEP_LOOK] = { .inject = look_at_target },
-        [STEP_OPEN_SOURCE] = { .inject = injection_open_source },
-        [STEP_OPEN_IN_CONTAINER] = { .inject = injection_open_source },
-        [STEP_OPEN_LAYERS] = { .inject = injection_open_source },
-        [STEP_FIND_DEVICE] = { .inject = injection_open_source },
-        [STEP_FIND_VOLUME] = { .inject = injection_open_source },
-        [STEP_STAGE_VOLUME] = { .inject = injection_make_mount },
-        [STEP_FIND_IMAGE] = { .inject = injection_open_source },
-        [STEP_CHECK_SERVER] = { .inject = injection_open_source },
-        [STEP_MOUNT_EXPORT] = { .inject = injection_make_mount },
-        [STEP_CLONE] = { .inject = injection_make_mount },
-        [STEP_CREATE_SUPERBLOCK] = { .inject = injection_make_mount },
-        [STEP_MAKE_NODE] = { .inject = injection_make_mount },
+        [STEP_OPEN] = { .inject = injection_open_source },
+        [STEP_MAKE] = { .inject = injection_make_mount },
         [STEP_SET_ATTRIBUTES] = { .inject = attributes_set },
         [STEP_LOCK] = { .inject = attributes_lock },
         [STEP_LOOK_AGAIN] = { .inject = look_at_target },
@@ -68,8 +58,8 @@ struct run {
         bool batched;
         const struct volume_keeper *keeper; /* for volumes that are replaced; NULL: none are */
         struct removal removal;
-        size_t current; /* the current plan */
-        enum step step; /* the current step */
+        size_t current;    /* the current plan */
+        const char *doing; /* the current step, in words */
 };
 
 /*
@@ -100,16 +90,18 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < plan->count; i++) {
-                if (injection->already && plan->steps[i] != STEP_WANT)
+                const enum step step = plan->steps[i];
+
+                if (injection->already && step != STEP_WANT)
                         continue; /* what was done before may still have to be wanted */
-                if (step_phase(plan->steps[i]) != phase || (run->session.dry_run && !step_looks(plan->steps[i])))
+                if (step_phase(step, injection->kind) != phase || (run->session.dry_run && !step_looks(step)))
                         continue;
-                run->step = plan->steps[i];
+                run->doing = step_text(step, injection->kind);
                 if ((r = interrupt_check("wait", injection->request->target, error)) < 0)
                         return r;
-                verbose_say(step_text(run->step));
-                r = functions[run->step].inject(injection, error);
-                if (r == 0 && run->step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
+                verbose_say(run->doing);
+                r = functions[step].inject(injection, error);
+                if (r == 0 && step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
         }
         if (r == 0 && run->batched && phase == PHASE_PLACE && !run->session.dry_run)
@@ -169,7 +161,7 @@ static int hold_sources(struct run *run, struct error *error)
                              strcmp(before->request->source, injection->request->source) == 0;
 
                 run->current = order[i];
-                run->step = injection->kind->open_step;
+                run->doing = step_text(STEP_OPEN, injection->kind);
                 r = injection->kind->hold(injection, alike ? before : NULL, error);
         }
         return r;
@@ -208,12 +200,14 @@ static int run_removal(void *argument, struct error *error)
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < run->plans->count; i++) {
-                if (run->plans->request->dry_run && !step_looks(run->plans->steps[i]))
+                const enum step step = run->plans->steps[i];
+
+                if (run->plans->request->dry_run && !step_looks(step))
                         continue;
-                run->step = run->plans->steps[i];
-                verbose_say(step_text(run->step));
-                r = functions[run->step].remove(&run->removal, error);
-                if (run->removal.already && run->step == STEP_UNWANT)
+                run->doing = step_text(step, /* kind= */ NULL);
+                verbose_say(run->doing);
+                r = functions[step].remove(&run->removal, error);
+                if (run->removal.already && step == STEP_UNWANT)
                         break; /* no record: nothing to remove */
         }
         return r;
@@ -230,7 +224,7 @@ static int name_hanging_step(const struct run *run, int r, struct error *error)
 
         if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's own; a step's tells more */
                 return fail_because(error, ETIMEDOUT, "wait", request->target, "no answer after %d s from the step: %s",
-                                    request->timeout_seconds, step_text(run->step));
+                                    request->timeout_seconds, run->doing);
         return r;
 }
 

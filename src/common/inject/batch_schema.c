@@ -8,10 +8,10 @@
 #include "inject/source.h"
 
 /* The request of a helper as an entry: with a type, and without what is said once for the batch. */
-static json_t *entry_of(const struct key_table *table, const struct source_kind *kind)
+static json_t *entry_of(const struct source_kind *kind)
 {
         static const char *const once[] = { "dryRun", "timeoutSeconds" };
-        json_t *entry = schema_of_keys(table, kind->request, /* texts= */ false);
+        json_t *entry = schema_of_keys(kind->keys, 1, /* texts= */ false);
         json_t *required = json_object_get(entry, "required");
         json_t *properties = json_object_get(entry, "properties");
 
@@ -36,32 +36,33 @@ static json_t *oci_entry(void)
                          0);
 }
 
-static json_t *entry(const struct key_table *table)
+static json_t *entry(void)
 {
         json_t *forms = json_array();
 
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
-                (void)json_array_append_new(forms, entry_of(table, *kind));
+                (void)json_array_append_new(forms, entry_of(*kind));
         (void)json_array_append_new(forms, oci_entry());
         return json_pack("{s:o}", "anyOf", forms);
 }
 
-static json_t *mounts(const struct key_table *table)
+static json_t *mounts(void)
 {
-        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", entry(table), "type", "array", "minItems", 1,
-                         "maxItems", REQUEST_ENTRIES_MAX, "items", entry(table));
+        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", entry(), "type", "array", "minItems", 1, "maxItems",
+                         REQUEST_ENTRIES_MAX, "items", entry());
 }
 
 json_t *batch_schema(const struct key_table *table, unsigned programs)
 {
         json_t *schema = schema_of_keys(table, programs, /* texts= */ false);
 
-        (void)json_object_update_new(json_object_get(json_object_get(schema, "properties"), "mounts"), mounts(table));
+        (void)json_object_update_new(json_object_get(json_object_get(schema, "properties"), "mounts"), mounts());
         return schema;
 }
 
 json_t *batch_schema_of_annotation(const struct key_table *table, unsigned programs)
 {
+        (void)table;
         (void)programs;
-        return json_pack("{s:[o, o]}", "anyOf", entry(table), mounts(table));
+        return json_pack("{s:[o, o]}", "anyOf", entry(), mounts());
 }

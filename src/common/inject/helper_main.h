@@ -18,11 +18,12 @@ struct helper {
         const struct volume_keeper *keeper;       /* as in struct request */
 };
 
-/* HELPER_SCHEMA(kind) - what a mount helper takes and replies. */
-#define HELPER_SCHEMA(kind)                                                                                            \
+/* HELPER_SCHEMA(keys, replies) - what a mount helper takes and replies (enum inject_replies). */
+#define HELPER_SCHEMA(keys, replies_of)                                                                                \
         &(const struct schema)                                                                                         \
         {                                                                                                              \
-                .request = &request_keys, .programs = (kind), .replies = inject_reply_forms, .people = inject_people   \
+                .request = &(keys), .programs = 1, .reply_programs = (replies_of), .replies = inject_reply_forms,      \
+                .people = inject_people                                                                                \
         }
 
 /* helper_main() - one request, one mount placed or removed, one reply. Returns the program's exit status. */

@@ -64,15 +64,19 @@ uint64_t injection_digest(const struct injection *injection)
 {
         const struct request *request = injection->request;
         const struct mount_options *options = &request->options;
-        const uint64_t numbers[] = {
-                (uint64_t)request->kind, options->attr_set,
-                options->attr_clear,     (uint64_t)options->propagation,
-                (uint64_t)request->ids,  (uint64_t)request->recursive << 1 | (uint64_t)request->locked,
-                (uint64_t)request->uid,  (uint64_t)request->gid,
-                (uint64_t)request->raw,  injection->source_digest
-        };
+        const char *kind = request->source_kind->word;
+        const uint64_t numbers[] = { options->attr_set,
+                                     options->attr_clear,
+                                     (uint64_t)options->propagation,
+                                     (uint64_t)request->ids,
+                                     (uint64_t)request->recursive << 1 | (uint64_t)request->locked,
+                                     (uint64_t)request->uid,
+                                     (uint64_t)request->gid,
+                                     (uint64_t)request->raw,
+                                     injection->source_digest };
         uint64_t digest = hash_bytes(HASH_SEED, numbers, sizeof numbers);
 
+        digest = hash_bytes(digest, kind, strlen(kind) + 1);
         digest = hash_bytes(digest, injection->record.origin, strlen(injection->record.origin) + 1);
         digest = hash_bytes(digest, &injection->device.number, sizeof injection->device.number);
         if (request->fs_type != NULL)

@@ -51,7 +51,8 @@ static int describe(struct injection *injection, struct error *error)
         if (r < 0)
                 return fail(error, -r, "statx", record->source);
         mount_options_text((unsigned long)fs.f_flags, record->options, sizeof record->options);
-        (void)text_copy(record->type, sizeof record->type, injection->fs_type[0] != '\0' ? injection->fs_type : "bind");
+        (void)text_copy(record->type, sizeof record->type,
+                        injection->fs_type[0] != '\0' ? injection->fs_type : MOUNT_RECORD_CLONE);
         return 0;
 }
 

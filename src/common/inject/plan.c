@@ -35,11 +35,11 @@ static void plan_injection(struct plan *plan, const struct request *request, boo
 
         add(plan, STEP_PIN_CONTAINER);
         add(plan, STEP_CLAIM);
-        if (kind->open_step != STEP_NONE)
-                add(plan, kind->open_step);
+        if (kind->open != NULL)
+                add(plan, STEP_OPEN);
         if (!within)
                 add(plan, STEP_LOOK);
-        add(plan, kind->make_step);
+        add(plan, STEP_MAKE);
         add(plan, STEP_SET_ATTRIBUTES);
         if (request->locked || request->held || kind->foreign)
                 add(plan, STEP_LOCK);

@@ -248,11 +248,12 @@ int inject_reply_listed(const struct listing *listing)
 
 static json_t *steps_array(const struct plan *plan)
 {
+        const struct source_kind *kind = plan->request->source_kind;
         json_t *steps = json_array();
 
         for (size_t i = 0; i < plan->count; i++) {
-                const char *undo = step_undo(plan->steps[i]);
-                json_t *step = json_pack("{s:s}", "ensure", step_text(plan->steps[i]));
+                const char *undo = step_undo(plan->steps[i], kind);
+                json_t *step = json_pack("{s:s}", "ensure", step_text(plan->steps[i], kind));
 
                 if (step != NULL && undo[0] != '\0')
                         (void)json_object_set_new(step, "undo", json_string(undo));
@@ -302,16 +303,19 @@ static void intention(const struct request *request, char *ret_text, size_t size
         char container[256];
         char from[256];
 
-        if (request->kind == 0) { /* it failed before the request was read */
-                ret_text[0] = '\0';
-                return;
-        }
         name_container(&request->container, container, sizeof container);
         switch (request->kind) {
-        case REQUEST_MOUNT_CONTAINER:
-                name_container(&request->from, from, sizeof from);
-                (void)snprintf(ret_text, size, "cannot mount %s of %s on %s in %s: ", request->source, from,
-                               request->target, container);
+        case REQUEST_NONE: /* it failed before the request was read */
+                ret_text[0] = '\0';
+                return;
+        case REQUEST_MOUNT:
+                if (request->source_kind->of_container) {
+                        name_container(&request->from, from, sizeof from);
+                        (void)snprintf(ret_text, size, "cannot mount %s of %s on %s in %s: ", request->source, from,
+                                       request->target, container);
+                } else
+                        (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source,
+                                       request->target, container);
                 return;
         case REQUEST_MOUNT_BATCH:
                 (void)snprintf(ret_text, size, "cannot mount: ");
@@ -324,10 +328,6 @@ static void intention(const struct request *request, char *ret_text, size_t size
                 return;
         case REQUEST_MOUNT_LIST:
                 (void)snprintf(ret_text, size, "cannot list mounts: ");
-                return;
-        default:
-                (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source, request->target,
-                               container);
                 return;
         }
 }

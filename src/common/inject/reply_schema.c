@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/reply_schema.h"
 
-#include "inject/request.h"
-
 #define ALL ~0U
 
 static const char *const states[] = { "present", "covered", "gone", "wanted", "unknown", NULL };
@@ -49,8 +47,9 @@ static const struct key open_keys[] = {
 };
 static const struct key_table open = KEY_TABLE(open_keys);
 
-#define SWITCHES (REQUEST_MOUNT_VOLUME | REQUEST_MOUNT_BATCH)
-#define MADE (REQUEST_MOUNTS | REQUEST_MOUNT_BATCH)
+#define ONE (REPLIES_MOUNT | REPLIES_SWITCH)
+#define SWITCHES (REPLIES_SWITCH | REPLIES_BATCH)
+#define MADE (ONE | REPLIES_BATCH)
 
 static const struct key mount_keys[] = {
         { "id", ALL, ALL, KEY_ANY, .help = "the record's name, for mount-remove" },
@@ -72,25 +71,25 @@ static const struct key mount_keys[] = {
           .help = "true: there are more, or not all were looked at in time" },
         { "stillAttached", SWITCHES, 0, KEY_ANY, .help = "a replaced volume that could not be detached" },
         { "hint", SWITCHES, 0, KEY_ANY, .help = "why it stays attached" },
-        { "state", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_WORD, .words = states,
+        { "state", REPLIES_LIST, REPLIES_LIST, KEY_WORD, .words = states,
           .help = "what the kernel says; covered: by another mount, or moved away; wanted: it is not there, and comes "
                   "when the container starts again; unknown: it could not be asked" },
-        { "wanted", REQUEST_MOUNT_LIST, REQUEST_MOUNT_LIST, KEY_BOOLEAN,
+        { "wanted", REPLIES_LIST, REPLIES_LIST, KEY_BOOLEAN,
           .help = "whether it is wanted whenever the container runs: \"persist\"" },
-        { "device", REQUEST_MOUNT_LIST, 0, KEY_WORD, .words = device_states,
+        { "device", REPLIES_LIST, 0, KEY_WORD, .words = device_states,
           .help = "of a block device: whether its number is still the disk that was mounted" },
-        { "stillReachable", REQUEST_MOUNT_LIST, 0, KEY_BOOLEAN,
+        { "stillReachable", REPLIES_LIST, 0, KEY_BOOLEAN,
           .help = "true: it was removed or replaced, but a process may still have its raw device or files open" },
-        { "remap", REQUEST_MOUNT_LIST, 0, KEY_OBJECT, .members = &remap,
+        { "remap", REPLIES_LIST, 0, KEY_OBJECT, .members = &remap,
           .help = "the daemon that serves \"ids\": \"remap\"" },
-        { "problem", REQUEST_MOUNT_LIST, 0, KEY_ANY, .help = "why the kernel could not be asked" },
+        { "problem", REPLIES_LIST, 0, KEY_ANY, .help = "why the kernel could not be asked" },
 };
 static const struct key_table mount = KEY_TABLE(mount_keys);
 
 static const struct key mounted_keys[] = {
         { "status", MADE, MADE, KEY_WORD, .words = schema_success, .help = "it is mounted" },
-        { "mount", REQUEST_MOUNTS, REQUEST_MOUNTS, KEY_OBJECT, .members = &mount, .help = "what was mounted" },
-        { "mounts", REQUEST_MOUNT_BATCH, REQUEST_MOUNT_BATCH, KEY_ARRAY, .members = &mount,
+        { "mount", ONE, ONE, KEY_OBJECT, .members = &mount, .help = "what was mounted" },
+        { "mounts", REPLIES_BATCH, REPLIES_BATCH, KEY_ARRAY, .members = &mount,
           .help = "what was mounted, in the order of the request" },
 };
 static const struct key_table mounted = KEY_TABLE(mounted_keys);
@@ -136,21 +135,17 @@ static const struct key_table planned_mount = KEY_TABLE(planned_mount_keys);
 static const struct key planned_keys[] = {
         { "status", ALL, ALL, KEY_WORD, .words = schema_success, .help = "the request could be carried out so far" },
         { "dryRun", ALL, ALL, KEY_BOOLEAN, .help = "true" },
-        { "alreadyMounted", REQUEST_MOUNTS, REQUEST_MOUNTS, KEY_BOOLEAN,
-          .help = "whether the same request was done before" },
-        { "alreadyRemoved", REQUEST_MOUNT_REMOVE, REQUEST_MOUNT_REMOVE, KEY_BOOLEAN, .help = "whether it is gone" },
-        { "plan", REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE, REQUEST_MOUNTS | REQUEST_MOUNT_REMOVE, KEY_ARRAY,
-          .members = &step, .help = "the steps, in order" },
-        { "mounts", REQUEST_MOUNT_BATCH, REQUEST_MOUNT_BATCH, KEY_ARRAY, .members = &planned_mount,
+        { "alreadyMounted", ONE, ONE, KEY_BOOLEAN, .help = "whether the same request was done before" },
+        { "alreadyRemoved", REPLIES_REMOVE, REPLIES_REMOVE, KEY_BOOLEAN, .help = "whether it is gone" },
+        { "plan", ONE | REPLIES_REMOVE, ONE | REPLIES_REMOVE, KEY_ARRAY, .members = &step,
+          .help = "the steps, in order" },
+        { "mounts", REPLIES_BATCH, REPLIES_BATCH, KEY_ARRAY, .members = &planned_mount,
           .help = "a plan for each entry, in the order of the request" },
 };
 static const struct key_table planned = KEY_TABLE(planned_keys);
 
 const struct schema_form inject_reply_forms[] = {
-        { "mounted", MADE, &mounted },
-        { "removed", REQUEST_MOUNT_REMOVE, &removed },
-        { "listed", REQUEST_MOUNT_LIST, &listed },
-        { "planned", MADE | REQUEST_MOUNT_REMOVE, &planned },
-        { "failed", ALL, &schema_failure },
-        {},
+        { "mounted", MADE, &mounted },       { "removed", REPLIES_REMOVE, &removed },
+        { "listed", REPLIES_LIST, &listed }, { "planned", MADE | REPLIES_REMOVE, &planned },
+        { "failed", ALL, &schema_failure },  {},
 };

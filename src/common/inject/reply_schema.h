@@ -7,7 +7,16 @@
 
 #include "base/schema.h"
 
-/* The shapes of inject/reply.c; their programs are the bits of enum request_kind. */
+/* The programs of inject_reply_forms, a bit for each sort. */
+enum inject_replies {
+        REPLIES_MOUNT = 1,
+        REPLIES_SWITCH = 2, /* of a mount that may take the place of a volume (source_kind.switches) */
+        REPLIES_BATCH = 4,
+        REPLIES_REMOVE = 8,
+        REPLIES_LIST = 16,
+};
+
+/* The shapes of inject/reply.c. */
 extern const struct schema_form inject_reply_forms[];
 
 #endif

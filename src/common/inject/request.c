@@ -6,9 +6,10 @@
 
 #define TIMEOUT_DEFAULT_S 30
 
-void request_begin(struct request *ret_request, enum request_kind kind)
+void request_begin(struct request *ret_request, enum request_kind kind, const struct key_table *keys)
 {
         *ret_request = (struct request){ .kind = kind,
+                                         .keys = keys,
                                          .mkdir = true,
                                          .timeout_seconds = TIMEOUT_DEFAULT_S,
                                          .uid = REQUEST_ID_NONE,

@@ -16,26 +16,14 @@
 #include "container/container.h"
 #include "mount/options.h"
 
-/* One bit per sort of request: the table of keys says which key belongs to which. */
+/* What a request asks for. */
 enum request_kind {
-        REQUEST_MOUNT_BIND = 1,
-        REQUEST_MOUNT_BLOCK = 2,
-        REQUEST_MOUNT_REMOVE = 4,
-        REQUEST_MOUNT_LIST = 8,
-        REQUEST_MOUNT_CONTAINER = 16, /* mount-container-to-container */
-        REQUEST_MOUNT_TMPFS = 32,
-        REQUEST_MOUNT_OVERLAY = 64,
-        REQUEST_MOUNT_BATCH = 128,
-        REQUEST_MOUNT_NFS = 256,
-        REQUEST_MOUNT_VOLUME = 512,
-        REQUEST_MOUNT_IMAGE = 1024,
+        REQUEST_NONE,         /* it was not read */
+        REQUEST_MOUNT,        /* one mount, whose kind is a row of inject/source.h */
+        REQUEST_MOUNT_BATCH,  /* many */
+        REQUEST_MOUNT_REMOVE, /* that one goes */
+        REQUEST_MOUNT_LIST,   /* which there are */
 };
-
-#define REQUEST_ON_DEVICE (REQUEST_MOUNT_BLOCK | REQUEST_MOUNT_IMAGE) /* a filesystem on a block device */
-#define REQUEST_FROM_NODE (REQUEST_MOUNT_BIND | REQUEST_ON_DEVICE)    /* "source" is the node's */
-#define REQUEST_IN_CONTAINER                                                                                           \
-        (REQUEST_FROM_NODE | REQUEST_MOUNT_NFS | REQUEST_MOUNT_TMPFS | REQUEST_MOUNT_OVERLAY | REQUEST_MOUNT_VOLUME)
-#define REQUEST_MOUNTS (REQUEST_IN_CONTAINER | REQUEST_MOUNT_CONTAINER)
 
 #define REQUEST_LAYERS_MAX 64
 #define REQUEST_ENTRIES_MAX 256
@@ -44,6 +32,7 @@ enum request_kind {
 /* How owners are made right (docs/owners.md). */
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
+struct key_table;     /* base/key.h */
 struct source_kind;   /* inject/source.h */
 struct volume_keeper; /* inject/volume_keeper.h */
 
@@ -56,6 +45,7 @@ struct request_create {
 
 struct request {
         enum request_kind kind;
+        const struct key_table *keys; /* those that it may have; NULL: the kind of its mount is not known yet */
         const struct source_kind *source_kind;    /* the row of a mount's kind; NULL: it is no mount */
         const struct source_kind *const *sources; /* the kinds that it, or an entry of a batch, may be of; NULL: none */
         const struct volume_keeper *keeper;       /* of mount-remove, for volumes by name; NULL: none */
@@ -79,7 +69,7 @@ struct request {
         const char *work;
         uint32_t uid; /* tmpfs: of its root directory, as the container counts; REQUEST_ID_NONE: its root's */
         uint32_t gid;
-        uint64_t given;          /* a bit for each row of request_keys that was there */
+        uint64_t given;          /* a bit for each row of keys that was there */
         struct request *entries; /* batch: owned; parents before children */
         size_t entry_count;
         size_t index; /* of a batch's entry: where in the request it was */
@@ -104,7 +94,7 @@ struct request {
 };
 
 /* request_begin() - an empty request with the defaults. */
-void request_begin(struct request *ret_request, enum request_kind kind);
+void request_begin(struct request *ret_request, enum request_kind kind, const struct key_table *keys);
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))

@@ -24,31 +24,44 @@ static int fail_entry(const char *key, size_t index, int r, struct error *error)
         return r;
 }
 
-static bool has_option(const json_t *options, const char *name)
+static bool has_option(const json_t *options, const char *const *names)
 {
         const json_t *option;
         size_t i;
 
         json_array_foreach (options, i, option)
-                if (json_is_string(option) && strcmp(json_string_value(option), name) == 0)
+                if (json_is_string(option) && text_among(json_string_value(option), names))
                         return true;
         return false;
 }
 
-/* The kind with this word, or with this type in an OCI configuration; NULL: none. */
-static const struct source_kind *find_kind(const struct request *request, const char *word, bool oci)
+/* The kind with this word; NULL: none. */
+static const struct source_kind *find_kind(const struct request *request, const char *word)
 {
         for (const struct source_kind *const *kind = request->sources; *kind != NULL; kind++)
-                if (oci ? (*kind)->oci_types != NULL && text_among(word, (*kind)->oci_types)
-                        : strcmp((*kind)->word, word) == 0)
+                if (strcmp((*kind)->word, word) == 0)
                         return *kind;
+        return NULL;
+}
+
+/* The kind that such an entry of an OCI configuration means by its options, else by its type; NULL: none. */
+static const struct source_kind *find_oci_kind(const struct request *request, const char *type, const json_t *options)
+{
+        const struct source_kind *const *kinds = request->sources;
+
+        for (size_t i = 0; kinds[i] != NULL; i++)
+                if (kinds[i]->oci_options != NULL && has_option(options, kinds[i]->oci_options))
+                        return kinds[i];
+        for (size_t i = 0; type != NULL && kinds[i] != NULL; i++)
+                if (kinds[i]->oci_types != NULL && text_among(type, kinds[i]->oci_types))
+                        return kinds[i];
         return NULL;
 }
 
 static void set_kind(struct request *entry, const struct source_kind *kind)
 {
-        entry->kind = kind->request;
         entry->source_kind = kind;
+        entry->keys = kind->keys;
 }
 
 /* The kind of mount that an entry of an OCI "mounts" array means: what crun and runc would do with it. */
@@ -56,13 +69,8 @@ static int oci_kind(struct request *entry, const json_t *value, struct error *er
 {
         const char *type = json_string_value(json_object_get(value, "type"));
         const char *source = json_string_value(json_object_get(value, "source"));
-        const json_t *options = json_object_get(value, "options");
-        const struct source_kind *kind = NULL;
+        const struct source_kind *kind = find_oci_kind(entry, type, json_object_get(value, "options"));
 
-        if (has_option(options, "bind") || has_option(options, "rbind"))
-                type = "bind";
-        if (type != NULL)
-                kind = find_kind(entry, type, /* oci= */ true);
         for (size_t i = 0; kind == NULL && type != NULL && entry->sources[i] != NULL; i++)
                 if (entry->sources[i]->oci_others && source != NULL &&
                     (source[0] == '/' || strchr(source, '=') != NULL)) {
@@ -125,7 +133,7 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         if ((part = json_object_get(value, "source")) != NULL &&
             (r = json_value_string("source", part, JSON_VALUE_STRING_MAX, &key, error)) < 0)
                 return r;
-        kind = word != NULL ? find_kind(entry, word, /* oci= */ false) : NULL;
+        kind = word != NULL ? find_kind(entry, word) : NULL;
         if (json_object_get(value, "destination") != NULL)
                 return parse_oci_entry(entry, value, error);
         if (word == NULL)
@@ -162,7 +170,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
                 struct request *entry = &entries[request->entry_count++];
                 int r;
 
-                request_begin(entry, 0);
+                request_begin(entry, REQUEST_MOUNT, /* keys= */ NULL);
                 entry->sources = request->sources;
                 entry->said = json_is_array(value) ? json_array_get(value, i) : value;
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);

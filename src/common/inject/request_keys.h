@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_keys.h - the keys of the mount helpers' requests: one key and its value -> the field it means.
+ * request_keys.h - the keys of the mount helpers' requests: one key and its value -> the field it means. Here are those
+ * that several requests have; a kind of mount has a table of its own, of these rows and its own, in its own file.
  */
 #ifndef FLEXGRAFT_INJECT_REQUEST_KEYS_H
 #define FLEXGRAFT_INJECT_REQUEST_KEYS_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "base/error.h"
+#include "base/json_value.h"
 #include "base/key.h"
+#include "container/reference.h"
 #include "inject/request.h"
+#include "inject/request_schema.h"
 
-/* Its programs are the bits of enum request_kind. */
-extern const struct key_table request_keys;
+/* Of requests that are no mount of one kind. Each table is of one request: the programs of its rows are always 1. */
+extern const struct key_table request_batch_keys;
+extern const struct key_table request_remove_keys;
+extern const struct key_table request_list_keys;
 
 /*
- * request_key_take() - any key that belongs to a request of this kind. Strings are borrowed from the value.
+ * request_key_take() - any key that the request may have. Strings are borrowed from the value.
  * Errors: OPERATION_PARSE, naming the key: unknown, or a value of the wrong sort.
  */
 int request_key_take(struct request *request, const char *key, const json_t *value, struct error *error);
 
-/* request_key_is_for() - whether requests of its kind have this key. */
+/* request_key_is_for() - whether the request may have this key. */
 bool request_key_is_for(const struct request *request, const char *key);
 
 /* request_key_take_as() - the same, of a key that has another name where it was written (OCI's "destination"). */
@@ -30,7 +37,104 @@ int request_key_take_as(struct request *request, const char *key, const char *na
 /* request_key_given() - whether a key was there, whatever its value. */
 bool request_key_given(const struct request *request, const char *key);
 
-/* request_keys_check() - whether every key that a request of this kind needs was given. Errors: OPERATION_PARSE. */
+/* request_keys_check() - whether every key that the request needs was given. Errors: OPERATION_PARSE. */
 int request_keys_check(const struct request *request, struct error *error);
+
+/* ---- what rows are made of */
+
+#define REQUEST_FIELD(field) .offset = offsetof(struct request, field)
+
+/* Of struct key. */
+int request_take_container(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_target(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_options(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_propagation(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_ids(void *object, const char *key, const json_t *value, struct error *error);
+
+/* request_set_target() - a target that another key names. Errors: OPERATION_PARSE. */
+int request_set_target(struct request *request, const char *key, const char *path, struct error *error);
+
+extern const char *const request_propagation_words[];
+
+/* Every way to make owners right, in the order of enum request_ids. */
+extern const char *const request_ids_words[];
+
+#define REQUEST_CONTAINER_OBJECTS                                                                                      \
+        "{\"pid\": N}, {\"id\": S, \"runtime\": S, \"user\": N}, {\"pod\": \"namespace/name\", \"container\": S}, "    \
+        "{\"unit\": S} or {\"procDir\": S}"
+
+/* ---- rows that several tables have: { REQUEST_KEY_TARGET }. A table has its rows in the order of --help. */
+
+#define REQUEST_KEY_CONTAINER(required)                                                                                \
+        "container", 1, (required), KEY_OWN,                                                                           \
+                .take = request_take_container, .schema = request_schema_container,                                    \
+                .members = &container_reference_members, .placed = 1, .spelling = SPELLED_MEMBERS,                     \
+                .help = "process id, container id or name, or an object: " REQUEST_CONTAINER_OBJECTS
+
+#define REQUEST_KEY_TARGET                                                                                             \
+        "target", 1, 1, KEY_PATH, .take = request_take_target, .placed = 1,                                            \
+                                  .help = "absolute path as the container sees it; it is made if missing"
+
+#define REQUEST_KEY_FS_TYPE                                                                                            \
+        "fsType", 1, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, REQUEST_FIELD(fs_type),                              \
+                                    .help = "ext4, xfs, btrfs, erofs, squashfs, ...; probed if absent"
+
+#define REQUEST_KEY_READ_ONLY "readOnly", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(read_only), .help = "true: mount read-only"
+
+#define REQUEST_KEY_RECURSIVE                                                                                          \
+        "recursive", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(recursive), .help = "true: with the mounts below the source"
+
+/* Of a clone, which has none of a filesystem's. */
+#define REQUEST_KEY_OPTIONS                                                                                            \
+        "options", 1, 0, KEY_OWN,                                                                                      \
+                .take = request_take_options, .schema = request_schema_options, .spelling = SPELLED_COMMAS,            \
+                .help = "mount options, \"noexec,noatime\" or an array; nosuid and nodev apply unless suid or dev is " \
+                        "given"
+
+#define REQUEST_KEY_FS_OPTIONS                                                                                         \
+        "options", 1, 0, KEY_OWN,                                                                                      \
+                .take = request_take_options, .schema = request_schema_options, .spelling = SPELLED_COMMAS,            \
+                .help = "options of the mount and of the filesystem, a string with commas or an array; nosuid and "    \
+                        "nodev apply unless suid or dev is given"
+
+#define REQUEST_KEY_PROPAGATION                                                                                        \
+        "propagation", 1, 0, KEY_WORD, .words = request_propagation_words, .take = request_take_propagation,           \
+                                       .preset = "private", .help = "mount propagation (mount_namespaces(7))"
+
+/*
+ * can: the words for what the kind can do. Where there is nothing to map, as in a container without a user namespace,
+ * every word is taken.
+ */
+#define REQUEST_KEY_IDS(can)                                                                                           \
+        "ids", 1, 0, KEY_WORD, .words = (can), .take = request_take_ids, .preset = "auto",                             \
+                               .help = "how file owners are mapped"
+
+#define REQUEST_KEY_LOCKED                                                                                             \
+        "locked", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(locked),                                                            \
+                .help = "true: root in the container cannot remove ro, nosuid, nodev and noexec by a remount"
+
+#define REQUEST_KEY_MKDIR                                                                                              \
+        "mkdir", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir), .preset = "true",                                            \
+                                                          .help = "false: refuse a target that does not exist"
+
+#define REQUEST_KEY_REPLACE                                                                                            \
+        "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace),                                                          \
+                .help = "true: replace what flexgraft mounted there before, atomically where the kernel can"
+
+#define REQUEST_KEY_ID                                                                                                 \
+        "id", 1, 0, KEY_NAME, REQUEST_FIELD(id),                                                                       \
+                .help = "a name for mount-list and mount-remove; derived from the target if absent"
+
+#define REQUEST_KEY_PERSIST                                                                                            \
+        "persist", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(persist),                                                          \
+                .help = "true: mount it again whenever the container is started again, until mount-remove; false: no " \
+                        "more; what was said before holds if absent"
+
+#define REQUEST_KEY_DRY_RUN                                                                                            \
+        "dryRun", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(dry_run), .help = "true: change nothing, reply with the plan"
+
+#define REQUEST_KEY_TIMEOUT                                                                                            \
+        "timeoutSeconds", 1, 0, KEY_INTEGER, .minimum = 1, .maximum = 3600, REQUEST_FIELD(timeout_seconds),            \
+                                             .preset = "30", .help = "give up after so many seconds"
 
 #endif

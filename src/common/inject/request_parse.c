@@ -33,7 +33,7 @@ static int finish(struct request *request, struct error *error)
 {
         if (request->kind == REQUEST_MOUNT_BATCH)
                 return finish_batch(request, error);
-        if ((request->kind & REQUEST_MOUNTS) != 0)
+        if (request->kind == REQUEST_MOUNT)
                 return request_rules_apply(request, error);
         if (request->kind == REQUEST_MOUNT_REMOVE && request->id == NULL &&
             (!request->has_container || request->target[0] == '\0'))
@@ -45,6 +45,20 @@ static int finish(struct request *request, struct error *error)
         return 0;
 }
 
+static const struct key_table *keys_of(enum request_kind kind, const struct source_kind *const *sources)
+{
+        switch (kind) {
+        case REQUEST_MOUNT_BATCH:
+                return &request_batch_keys;
+        case REQUEST_MOUNT_REMOVE:
+                return &request_remove_keys;
+        case REQUEST_MOUNT_LIST:
+                return &request_list_keys;
+        default:
+                return sources[0]->keys;
+        }
+}
+
 int request_parse(struct request *ret_request, enum request_kind kind, const struct source_kind *const *sources,
                   int argc, char **argv, struct error *error)
 {
@@ -53,11 +67,9 @@ int request_parse(struct request *ret_request, enum request_kind kind, const str
         json_t *value;
         int r;
 
-        request_begin(ret_request, kind);
+        request_begin(ret_request, kind, keys_of(kind, sources));
+        ret_request->source_kind = kind == REQUEST_MOUNT ? sources[0] : NULL;
         ret_request->sources = sources;
-        for (; sources != NULL && *sources != NULL; sources++)
-                if ((*sources)->request == kind)
-                        ret_request->source_kind = *sources;
         if ((r = key_read_request(argc, argv, &json, error)) < 0)
                 return r;
         ret_request->json = json;

@@ -12,7 +12,8 @@
 /*
  * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.
  *
- * Takes:   sources, the kinds of mounts that it may be of, ended by NULL; NULL for a request that mounts nothing.
+ * Takes:   sources, ended by NULL: of REQUEST_MOUNT its kind, of REQUEST_MOUNT_BATCH those of its entries; NULL for a
+ *          request that mounts nothing.
  * Gives:   ret_request, released by request_release(), also after a failure.
  * Errors:  operation OPERATION_PARSE, the key as subject; the program then exits 2.
  */

@@ -6,12 +6,11 @@
 
 #include "base/json_value.h"
 #include "container/lookup.h"
-#include "inject/request.h"
 
 #define STRING "type", "string", "minLength", 1, "maxLength", JSON_VALUE_STRING_MAX
 #define NAME_PATTERN "^[A-Za-z0-9_+:@-][A-Za-z0-9_.+:@-]*$"
 
-static json_t *string(const char *pattern)
+json_t *request_schema_string(const char *pattern)
 {
         return json_pack("{s:s, s:i, s:i, s:s}", STRING, "pattern", pattern);
 }
@@ -39,10 +38,12 @@ json_t *request_schema_container(const struct key_table *table, unsigned program
                 json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", JSON_VALUE_ID_MAX, "pattern", NAME_PATTERN);
         json_t *user =
                 json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", 0, "maximum", (json_int_t)UINT32_MAX - 1);
-        json_t *members = json_pack(
-                "{s:O, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", pid, "id", name, "runtime", runtimes(), "user", user,
-                "pod", string("^[a-z0-9-]+/[a-z0-9.-]+$"), "container", string("^[a-z0-9-]+$"), "unit",
-                string("^[A-Za-z0-9:_\\\\@-][A-Za-z0-9:._\\\\@-]*\\.(service|scope)$"), "procDir", string("^/"));
+        json_t *members =
+                json_pack("{s:O, s:O, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", pid, "id", name, "runtime", runtimes(),
+                          "user", user, "pod", request_schema_string("^[a-z0-9-]+/[a-z0-9.-]+$"), "container",
+                          request_schema_string("^[a-z0-9-]+$"), "unit",
+                          request_schema_string("^[A-Za-z0-9:_\\\\@-][A-Za-z0-9:._\\\\@-]*\\.(service|scope)$"),
+                          "procDir", request_schema_string("^/"));
         json_t *object =
                 json_pack("{s:s, s:o, s:b, s:[{s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}], s:{s:[s], s:[s], s:[s]}}",
                           "type", "object", "properties", members, "additionalProperties", 0, "oneOf", "required",
@@ -53,54 +54,10 @@ json_t *request_schema_container(const struct key_table *table, unsigned program
         return json_pack("{s:[o, o, o]}", "anyOf", pid, name, object);
 }
 
-static json_t *side(json_t *required)
-{
-        return json_pack("{s:s, s:{s:o, s:o}, s:o, s:b}", "type", "object", "properties", "container",
-                         request_schema_container(NULL, 0), "path", string("^/"), "required", required,
-                         "additionalProperties", 0);
-}
-
-json_t *request_schema_from(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return side(json_pack("[s, s]", "container", "path"));
-}
-
-json_t *request_schema_to(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return side(json_pack("[s]", "path")); /* in a batch, which may name the container */
-}
-
 json_t *request_schema_options(const struct key_table *table, unsigned programs)
 {
         (void)table;
         (void)programs;
         return json_pack("{s:[{s:s, s:i}, {s:s, s:{s:s, s:i, s:i}}]}", "anyOf", "type", "string", "maxLength",
                          JSON_VALUE_STRING_MAX, "type", "array", "items", STRING);
-}
-
-json_t *request_schema_mode(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return string("^0?[0-7]{1,4}$");
-}
-
-json_t *request_schema_lower(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", string("^/"), "type", "array", "minItems", 1,
-                         "maxItems", REQUEST_LAYERS_MAX, "items", string("^/"));
-}
-
-json_t *request_schema_partition(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return json_pack("{s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}]}", "anyOf", "type", "integer", "minimum", 0, "maximum",
-                         IMAGE_PARTITION_MAX, "type", "string", "minLength", 1, "maxLength", JSON_VALUE_ID_MAX * 2);
 }

@@ -9,13 +9,11 @@
 
 #include "base/key.h"
 
-/* Each is for a row of request_keys; the caller owns the result. */
+/* request_schema_string() - a string that matches a pattern. The caller owns the result, as that of the others. */
+json_t *request_schema_string(const char *pattern);
+
+/* Of struct key. */
 json_t *request_schema_container(const struct key_table *table, unsigned programs);
-json_t *request_schema_from(const struct key_table *table, unsigned programs);
-json_t *request_schema_to(const struct key_table *table, unsigned programs);
 json_t *request_schema_options(const struct key_table *table, unsigned programs);
-json_t *request_schema_mode(const struct key_table *table, unsigned programs);
-json_t *request_schema_lower(const struct key_table *table, unsigned programs);
-json_t *request_schema_partition(const struct key_table *table, unsigned programs);
 
 #endif

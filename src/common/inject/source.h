@@ -11,10 +11,10 @@
 #include "base/failure.h"
 #include "base/need.h"
 #include "inject/request.h"
-#include "inject/step.h"
 
 struct injection;
 struct mount_record;
+struct key_table;
 struct policy;
 
 #define SOURCE_IDENTITY_SIZE 64 /* terminated */
@@ -27,18 +27,18 @@ enum source_remap {
 };
 
 /*
- * A kind of mount: one row, in a file of its own (inject/source_WORD.c). Whatever differs between kinds is in the row;
- * only the keys of its request are in inject/request_keys.c, and the privileges of its program in
- * src/privileges/privilege_table.h.
+ * A kind of mount: one row, in a file of its own (inject/source_NAME.c). Whatever differs between kinds is in the row;
+ * only the privileges of its program are elsewhere, in src/privileges/privilege_table.h.
  */
 struct source_kind {
-        const char *word;          /* "bind": the "type" of an entry of mount-batch, and a word of a policy's "kinds" */
-        enum request_kind request; /* the bit of its keys in request_keys.c */
+        const char *word; /* "bind": the "type" of an entry of mount-batch, and a word of a policy's "kinds" */
+        const struct key_table *keys; /* of its requests; NULL: another kind's check() selects this one */
 
         /* Entries of an OCI configuration's "mounts": */
-        const char *const *oci_types; /* "type"s that mean this kind, ended by NULL; NULL: none */
-        bool oci_others;              /* a "type" of no kind means this one if "source" is a device */
-        const char *oci_source;       /* the key that "source" means; NULL: it is ignored, as with tmpfs */
+        const char *const *oci_types;   /* "type"s that mean this kind, ended by NULL; NULL: none */
+        const char *const *oci_options; /* "options" that mean it, whatever the "type" is; likewise */
+        bool oci_others;                /* a "type" of no kind means this one if "source" is a device */
+        const char *oci_source;         /* the key that "source" means; NULL: it is ignored, as with tmpfs */
 
         bool clones;       /* the mount is a clone of an existing one: may be recursive, takes no filesystem options */
         bool of_container; /* the source is another container's: "from" and "to" */
@@ -49,8 +49,9 @@ struct source_kind {
         bool fresh;        /* it has no owners from before: the mount is made with ids of the container */
         bool ownable;      /* make() can create a superblock that the container's user namespace owns */
         enum source_remap remap;
-        enum step open_step;                 /* the step that finds the source; STEP_NONE: it has none */
-        enum step make_step;                 /* the step that makes the detached mount */
+        const char *open_text;               /* what open() does, in words */
+        const char *make_text;               /* what make() does */
+        const char *make_undo;               /* how that is undone */
         const char *const *harmless_options; /* options that a policy need not list, ended by NULL; NULL: none */
         need_set needs;                      /* what the node must have for it, as host-check says */
         const struct hint *hints;            /* what to do about failures of this kind alone; NULL: nothing */
@@ -69,7 +70,10 @@ struct source_kind {
          * source that has it already; NULL: none. NULL: nothing is locked.
          */
         int (*hold)(struct injection *injection, const struct injection *like, struct error *error);
-        /* open() - find the source; sets directory, record.origin and what make() needs. NULL with STEP_NONE. */
+        /*
+         * open() - find the source; changes nothing. Sets directory, record.origin and what make() needs. NULL: there
+         * is nothing to find.
+         */
         int (*open)(struct injection *injection, struct error *error);
         /* make() - set mount_fd; owned: with a superblock that the container's user namespace owns. */
         int (*make)(struct injection *injection, bool owned, struct error *error);
@@ -94,16 +98,30 @@ struct source_kind {
         void (*release)(struct injection *injection);
 };
 
-extern const struct source_kind source_bind;      /* a file or directory of the node */
-extern const struct source_kind source_block;     /* a filesystem on a block device of the node */
-extern const struct source_kind source_container; /* a file or directory of another container */
-extern const struct source_kind source_image;     /* the filesystem in an image file of the node */
-extern const struct source_kind source_nfs;       /* an export of an NFS server */
-extern const struct source_kind source_overlay;   /* an overlay of directories of the node */
-extern const struct source_kind source_raw;   /* a block device itself: source_block's check() selects it for "raw" */
-extern const struct source_kind source_tmpfs; /* a fresh tmpfs */
+/*
+ * SOURCE_KINDS(X, SEPARATOR) - every kind that a request can name, listed once: a row for each, SEPARATOR between them.
+ * A new kind is its file, source_NAME.c, and one row here. Those above inject/ are listed, too.
+ */
+/* clang-format off */
+#define SOURCE_KINDS(X, SEPARATOR) \
+        X(bind)      /* a file or directory of the node */ SEPARATOR \
+        X(block)     /* a filesystem on a block device of the node */ SEPARATOR \
+        X(image)     /* the filesystem in an image file of the node */ SEPARATOR \
+        X(container) /* a file or directory of another container */ SEPARATOR \
+        X(tmpfs)     /* a fresh tmpfs */ SEPARATOR \
+        X(overlay)   /* an overlay of directories of the node */ SEPARATOR \
+        X(nfs)       /* an export of an NFS server */ SEPARATOR \
+        X(volume)    /* a volume by its name */
+/* clang-format on */
 
-/* source_kinds - every kind that a request can name, ended by NULL, those above inject/ too (named/source_kinds.c). */
+/* Each source_NAME.c has source_NAME, and the keys of its requests. */
+#define SOURCE_KIND_DECLARATION(name)                                                                                  \
+        extern const struct source_kind source_##name;                                                                 \
+        extern const struct key_table source_##name##_keys
+SOURCE_KINDS(SOURCE_KIND_DECLARATION, ;);
+#undef SOURCE_KIND_DECLARATION
+
+/* source_kinds - all of them, ended by NULL, for programs that link all (named/source_kinds.c). */
 extern const struct source_kind *const source_kinds[];
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/json_value.h"
 #include "base/node_path.h"
 #include "inject/injection.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 #include "mount/detached.h"
 
@@ -44,17 +45,42 @@ static int check(struct request *request, struct error *error)
         return 0;
 }
 
+static const char *const ids[] = { "auto", "idmapped", "remap", "host", NULL };
+
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { "source", 1, 1, KEY_PATH, .placed = 1, REQUEST_FIELD(source),
+          .help = "absolute path on the node, of a file or a directory" },
+        { REQUEST_KEY_TARGET },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_RECURSIVE },
+        { REQUEST_KEY_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(ids) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_bind_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "bind", NULL };
+static const char *const oci_options[] = { "bind", "rbind", NULL };
 
 const struct source_kind source_bind = {
         .word = "bind",
-        .request = REQUEST_MOUNT_BIND,
+        .keys = &source_bind_keys,
         .oci_types = oci_types,
+        .oci_options = oci_options,
         .oci_source = "source",
         .clones = true,
         .remap = REMAP_ASKED,
-        .open_step = STEP_OPEN_SOURCE,
-        .make_step = STEP_CLONE,
+        .open_text = "open the source on the node",          /* openat2 */
+        .make_text = "clone the source as a detached mount", /* open_tree */
+        .make_undo = "close it",
         .check = check,
         .open = open_source,
         .make = make_clone,

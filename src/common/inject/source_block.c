@@ -9,6 +9,7 @@
 #include "block/device.h"
 #include "inject/device_mount.h"
 #include "inject/injection.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 #include "inject/source_raw.h"
 
@@ -52,18 +53,41 @@ static int check(struct request *request, struct error *error)
         return source_raw_check(request, error);
 }
 
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { "source", 1, 1, KEY_STRING, .pattern = "^/|=", .placed = 1, REQUEST_FIELD(source),
+          .help = "path of a block device, or UUID=, LABEL=, PARTUUID= or PARTLABEL= and its value" },
+        { REQUEST_KEY_TARGET },
+        { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),
+          .help = "true: the device itself, usable by the container's root; the target is a file" },
+        { REQUEST_KEY_FS_TYPE },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(request_ids_words) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_block_keys = KEY_TABLE(keys);
+
 const struct source_kind source_block = {
         .word = "block",
         .needs = NEED(USER_NAMESPACES),
-        .request = REQUEST_MOUNT_BLOCK,
+        .keys = &source_block_keys,
         .hints = block_hints,
         .oci_others = true,
         .oci_source = "source",
         .foreign = true,
         .ownable = true,
         .remap = REMAP_ASKED,
-        .open_step = STEP_FIND_DEVICE,
-        .make_step = STEP_CREATE_SUPERBLOCK,
+        .open_text = "find the block device and the type of its filesystem", /* open, libblkid */
+        .make_text = "mount the filesystem, detached",                       /* fsopen, fsconfig, fsmount */
+        .make_undo = "close it",
         .check = check,
         .open = find_device,
         .identify = identify,

@@ -205,8 +205,9 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
         job.rest = path + length + (path[length] == '/' ? 1 : 0);
         if (fstat(injection->source.fd, &job.source) < 0)
                 return container_fail(injection->from, errno, "fstat", path, error);
-        fd = strcmp(record.type, "bind") == 0 ? clone_bind_origin(&job, error)
-                                              : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
+        fd = strcmp(record.type, MOUNT_RECORD_CLONE) == 0
+                     ? clone_bind_origin(&job, error)
+                     : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
         /* a clone of the node's mount: it gets the restrictions of the source container's */
@@ -417,13 +418,14 @@ static int check_policy(const struct request *request, const struct policy *poli
 const struct source_kind source_container = {
         .word = "container-to-container",
         .needs = NEED(USER_NAMESPACES),
-        .request = REQUEST_MOUNT_CONTAINER,
+        .keys = &source_container_keys, /* in source_container_keys.c */
         .clones = true,
         .of_container = true,
         .foreign = true,
         .maps = true,
-        .open_step = STEP_OPEN_IN_CONTAINER,
-        .make_step = STEP_CLONE,
+        .open_text = "open the source beneath the other container's root", /* openat2 */
+        .make_text = "clone the source as a detached mount",               /* mkdirat; open_tree; unshare, move_mount */
+        .make_undo = "close it",
         .check_policy = check_policy,
         .open = open_source,
         .make = make_clone,

@@ -211,12 +211,67 @@ static int make_mount(struct injection *injection, bool owned, struct error *err
         return r < 0 ? r : device_mount_make(injection, owned, error);
 }
 
+/* In words a number is a string, too. */
+static int take_partition(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        uint64_t number;
+
+        if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+            json_integer_value(value) <= IMAGE_PARTITION_MAX) {
+                request->partition =
+                        (struct image_choice){ .by_number = true, .number = (unsigned)json_integer_value(value) };
+                return 0;
+        }
+        if (!json_is_string(value))
+                return json_value_refuse(error, key,
+                                         "must be a number from 0 to 65535 (0: the whole image), or a string: a "
+                                         "partition's name, or PARTLABEL=, PARTUUID=, LABEL= or UUID= and its value");
+        if (text_number(json_string_value(value), IMAGE_PARTITION_MAX, &number)) {
+                request->partition = (struct image_choice){ .by_number = true, .number = (unsigned)number };
+                return 0;
+        }
+        request->partition = (struct image_choice){};
+        return json_value_string(key, value, JSON_VALUE_ID_MAX * 2, &request->partition.name, error);
+}
+
+static json_t *schema_of_partition(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}]}", "anyOf", "type", "integer", "minimum", 0, "maximum",
+                         IMAGE_PARTITION_MAX, "type", "string", "minLength", 1, "maxLength", JSON_VALUE_ID_MAX * 2);
+}
+
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { "source", 1, 1, KEY_PATH, .placed = 1, REQUEST_FIELD(source),
+          .help = "absolute path on the node, of an image file" },
+        { REQUEST_KEY_TARGET },
+        { "partition", 1, 0, KEY_OWN, .take = take_partition, .schema = schema_of_partition,
+          .help = "which one: its number, its name or its filesystem's label, or PARTLABEL=, PARTUUID=, LABEL= or "
+                  "UUID= and its value; the only one if absent; 0: the whole image" },
+        { REQUEST_KEY_FS_TYPE },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(request_ids_words) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_image_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "image", NULL };
 
 const struct source_kind source_image = {
         .word = "image",
         .needs = NEED(USER_NAMESPACES) | NEED(LOOP) | NEED(LOOP_CONFIGURE),
-        .request = REQUEST_MOUNT_IMAGE,
+        .keys = &source_image_keys,
         .hints = hints,
         .oci_types = oci_types,
         .oci_source = "source",
@@ -224,8 +279,9 @@ const struct source_kind source_image = {
         .shared = true, /* by all that mount the same image */
         .ownable = true,
         .remap = REMAP_ASKED,
-        .open_step = STEP_FIND_IMAGE,
-        .make_step = STEP_CREATE_SUPERBLOCK,
+        .open_text = "open the image; find the partition and the type of its filesystem", /* openat2, libblkid */
+        .make_text = "mount the filesystem, detached", /* ioctl; fsopen, fsconfig, fsmount */
+        .make_undo = "close it",
         .open = find_image,
         .make = make_mount,
 };

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "inject/attributes.h"
 #include "inject/injection.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 #include "mount/nfs.h"
 #include "state/policy_server.h"
@@ -125,12 +126,34 @@ static int check(struct request *request, struct error *error)
         return 0;
 }
 
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { "source", 1, 0, KEY_STRING, .pattern = ":/", .placed = 1, REQUEST_FIELD(source),
+          .help = "\"host:/path\" or \"[IPv6 address]:/path\"; or give server and share" },
+        { "server", 1, 0, KEY_STRING, .maximum = (int64_t)JSON_VALUE_ID_MAX * 2, REQUEST_FIELD(server),
+          .help = "host name or address of the server" },
+        { "share", 1, 0, KEY_PATH, REQUEST_FIELD(share), .help = "exported path on the server" },
+        { REQUEST_KEY_TARGET },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(request_ids_words) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_nfs_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "nfs", "nfs4", NULL };
 
 const struct source_kind source_nfs = {
         .word = "nfs",
         .needs = NEED(NFS) | NEED(USER_NAMESPACES),
-        .request = REQUEST_MOUNT_NFS,
+        .keys = &source_nfs_keys,
         .hints = nfs_hints,
         .oci_types = oci_types,
         .oci_source = "source",
@@ -138,8 +161,10 @@ const struct source_kind source_nfs = {
         .maps = true,
         .ownable = true,
         .remap = REMAP_FALLBACK,
-        .open_step = STEP_CHECK_SERVER,
-        .make_step = STEP_MOUNT_EXPORT,
+        .open_text = "check that the policy allows the server",
+        .make_text = "find the server from the container's network namespace, mount its export, detached; "
+                     "map owners with remap where the kernel cannot", /* setns, connect, fsopen, fsmount */
+        .make_undo = "close it",
         .harmless_options = nfs_harmless_options,
         .check = check,
         .open = open_source,

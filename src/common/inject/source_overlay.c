@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "inject/attributes.h"
 #include "inject/injection.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"
@@ -357,17 +358,74 @@ static int check(struct request *request, struct error *error)
         return 0;
 }
 
+static int take_lower(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        const json_t *layer;
+        size_t i;
+        int r;
+
+        if (json_is_string(value)) {
+                request->lower_count = 1;
+                return json_value_path(key, value, &request->lower[0], error);
+        }
+        if (!json_is_array(value) || json_array_size(value) == 0)
+                return json_value_refuse(error, key,
+                                         "must be a directory of the node or an array of them, the topmost first");
+        if (json_array_size(value) > REQUEST_LAYERS_MAX)
+                return json_value_refuse(error, key, "has more than 64 layers");
+        json_array_foreach (value, i, layer)
+                if ((r = json_value_path(key, layer, &request->lower[i], error)) < 0)
+                        return r;
+        request->lower_count = json_array_size(value);
+        return 0;
+}
+
+static json_t *schema_of_lower(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[o, {s:s, s:i, s:i, s:o}]}", "anyOf", request_schema_string("^/"), "type", "array",
+                         "minItems", 1, "maxItems", REQUEST_LAYERS_MAX, "items", request_schema_string("^/"));
+}
+
+static const char *const ids[] = { "auto", "idmapped", "host", NULL };
+
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { REQUEST_KEY_TARGET },
+        { "lower", 1, 0, KEY_OWN, .take = take_lower, .schema = schema_of_lower, .spelling = SPELLED_LIST,
+          .help = "the lower layers, absolute paths on the node, the topmost first" },
+        { "upper", 1, 0, KEY_PATH, REQUEST_FIELD(upper),
+          .help = "directory of the node for changes; without it the overlay is read-only and needs two lower layers" },
+        { "work", 1, 0, KEY_PATH, REQUEST_FIELD(work),
+          .help = "empty directory on the same filesystem as upper; they go together" },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(ids) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_overlay_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "overlay", NULL };
 
 const struct source_kind source_overlay = {
         .word = "overlay",
         .needs = NEED(OVERLAY) | NEED(USER_NAMESPACES),
-        .request = REQUEST_MOUNT_OVERLAY,
+        .keys = &source_overlay_keys,
         .oci_types = oci_types,
         .foreign = true,
         .maps = true,
-        .open_step = STEP_OPEN_LAYERS,
-        .make_step = STEP_CREATE_SUPERBLOCK,
+        .open_text = "open the layers on the node",    /* openat2 */
+        .make_text = "mount the filesystem, detached", /* open_tree, unshare, move_mount; fsopen, fsconfig, fsmount */
+        .make_undo = "close it",
         .check = check,
         .open = open_layers,
         .make = make_overlay,

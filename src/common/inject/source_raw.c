@@ -209,12 +209,12 @@ static int check_policy(const struct request *request, const struct policy *poli
 const struct source_kind source_raw = {
         .word = "block",
         .needs = NEED(DEVICE_CGROUP) | NEED(LOOP) | NEED(LOOP_CONFIGURE),
-        .request = REQUEST_MOUNT_BLOCK,
         .hints = block_hints,
         .maps = true,
         .fresh = true,
-        .open_step = STEP_FIND_DEVICE,
-        .make_step = STEP_MAKE_NODE,
+        .open_text = "find the block device and the type of its filesystem", /* open, libblkid */
+        .make_text = "create a device node for it, detached",                /* ioctl; unshare, mknodat, open_tree */
+        .make_undo = "close it",
         .check_policy = check_policy,
         .open = find_device,
         .identify = identify,

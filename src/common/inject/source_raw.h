@@ -8,6 +8,10 @@
 
 #include "base/error.h"
 #include "inject/injection.h"
+#include "inject/source.h"
+
+/* A block device itself: source_block's check() selects it for "raw". */
+extern const struct source_kind source_raw;
 
 /* source_raw_check() - of a request with "raw": that nothing in it needs a filesystem. Errors: OPERATION_PARSE. */
 int source_raw_check(struct request *request, struct error *error);

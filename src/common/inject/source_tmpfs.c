@@ -13,6 +13,7 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "inject/injection.h"
+#include "inject/request_keys.h"
 #include "inject/source.h"
 #include "mount/superblock.h"
 
@@ -128,16 +129,91 @@ static int check(struct request *request, struct error *error)
         return 0;
 }
 
+/* What the request says as a key of its own is an option of the filesystem's in the end. */
+static int add_fs_option(struct request *request, const char *name, const char *value, struct error *error)
+{
+        char option[64];
+
+        (void)snprintf(option, sizeof option, "%s=%s", name, value);
+        return mount_options_add(&request->options, option, error);
+}
+
+static int take_fs_size(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        char text[32];
+        int r = json_value_size(key, value, /* percent= */ true, text, sizeof text, error);
+
+        return r < 0 ? r : add_fs_option(request, "size", text, error);
+}
+
+static int take_inodes(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        char text[32];
+        int r = json_value_size(key, value, /* percent= */ false, text, sizeof text, error);
+
+        return r < 0 ? r : add_fs_option(request, "nr_inodes", text, error);
+}
+
+static int take_mode(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        const char *text;
+
+        if (!json_is_string(value)) /* 755 and 0755 would be other numbers than they look */
+                return json_value_refuse(error, key, "must be a string of octal digits, as \"0755\" or \"1777\"");
+        if (json_value_string(key, value, 5, &text, error) < 0 || strspn(text, "01234567") != strlen(text) ||
+            strtoul(text, NULL, 8) > 07777)
+                return json_value_refuse(error, key, "must be at most four octal digits, as \"0755\" or \"1777\"");
+        return add_fs_option(request, "mode", text, error);
+}
+
+static json_t *schema_of_mode(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return request_schema_string("^0?[0-7]{1,4}$");
+}
+
+static const char *const ids[] = { "auto", "idmapped", "userns", "host", NULL };
+
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { REQUEST_KEY_TARGET },
+        { "size", 1, 0, KEY_SIZE_SHARE, .take = take_fs_size,
+          .help = "bytes, \"64m\", \"64Mi\", \"1g\", or \"10%\" of the memory; half of the memory if absent" },
+        { "inodes", 1, 0, KEY_SIZE, .take = take_inodes, .help = "how many files, directories and links it may hold" },
+        { "mode", 1, 0, KEY_OWN, .take = take_mode, .schema = schema_of_mode, .preset = "1777",
+          .help = "permissions of its root directory, a string of octal digits" },
+        { "uid", 1, 0, KEY_USER_ID, REQUEST_FIELD(uid),
+          .help = "owner of its root directory, as the container counts; the container's root if absent" },
+        { "gid", 1, 0, KEY_USER_ID, REQUEST_FIELD(gid), .help = "its group, likewise" },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(ids) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { REQUEST_KEY_REPLACE },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_tmpfs_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "tmpfs", NULL };
 
 const struct source_kind source_tmpfs = {
         .word = "tmpfs",
-        .request = REQUEST_MOUNT_TMPFS,
+        .keys = &source_tmpfs_keys,
         .oci_types = oci_types,
         .maps = true,
         .fresh = true,
         .ownable = true,
-        .make_step = STEP_CREATE_SUPERBLOCK,
+        .make_text = "mount the filesystem, detached", /* fsopen, fsconfig, fsmount */
+        .make_undo = "close it",
         .harmless_options = mount_options_tmpfs_harmless,
         .check = check,
         .make = make_tmpfs,

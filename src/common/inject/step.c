@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/step.h"
 
+#include "inject/source.h"
+
+/* Those of STEP_OPEN and STEP_MAKE are in the rows of the kinds. */
 static const struct {
         const char *text;
         const char *undo;
@@ -8,21 +11,6 @@ static const struct {
         [STEP_PIN_CONTAINER] = { "open the container's process, namespaces and root directory", "" },
         [STEP_CLAIM] = { "lock the target and read its record", "" },
         [STEP_LOOK] = { "find the target beneath the container's root; check whether it is mounted already", "" },
-        [STEP_OPEN_SOURCE] = { "open the source on the node", "" },
-        [STEP_OPEN_IN_CONTAINER] = { "open the source beneath the other container's root", "" },
-        [STEP_OPEN_LAYERS] = { "open the layers on the node", "" },
-        [STEP_FIND_DEVICE] = { "find the block device and the type of its filesystem", "" },
-        [STEP_FIND_VOLUME] = { "lock the volume and read its records", "" },
-        [STEP_STAGE_VOLUME] = { "attach the volume, format it if it is blank, mount it on the node, clone that mount",
-                                "close it; unmount and detach the volume unless it has another user" },
-        [STEP_FIND_IMAGE] = { "open the image; find the partition and the type of its filesystem", "" },
-        [STEP_CHECK_SERVER] = { "check that the policy allows the server", "" },
-        [STEP_MOUNT_EXPORT] = { "find the server from the container's network namespace, mount its export, detached; "
-                                "map owners with remap where the kernel cannot",
-                                "close it" },
-        [STEP_CLONE] = { "clone the source as a detached mount", "close it" },
-        [STEP_CREATE_SUPERBLOCK] = { "mount the filesystem, detached", "close it" },
-        [STEP_MAKE_NODE] = { "create a device node for it, detached", "close it" },
         [STEP_SET_ATTRIBUTES] = { "set attributes, propagation and the id mapping", "" },
         [STEP_LOCK] = { "lock attributes against the container's root: with \"locked\" all, else nosuid and nodev",
                         "close it" },
@@ -42,14 +30,14 @@ static const struct {
         [STEP_FORGET] = { "remove the record", "" },
 };
 
-enum phase step_phase(enum step step)
+enum phase step_phase(enum step step, const struct source_kind *kind)
 {
         switch (step) {
         case STEP_PIN_CONTAINER:
         case STEP_CLAIM:
                 return PHASE_PIN;
-        case STEP_FIND_VOLUME:
-                return PHASE_LOOK;
+        case STEP_OPEN: /* what is held by now is looked at before the mounts are locked */
+                return kind->hold != NULL ? PHASE_LOOK : PHASE_PREPARE;
         case STEP_LOOK_AGAIN:
         case STEP_WANT:
         case STEP_RECORD:
@@ -69,13 +57,7 @@ bool step_looks(enum step step)
         case STEP_PIN_CONTAINER:
         case STEP_CLAIM:
         case STEP_LOOK:
-        case STEP_OPEN_SOURCE:
-        case STEP_OPEN_IN_CONTAINER:
-        case STEP_OPEN_LAYERS:
-        case STEP_FIND_DEVICE:
-        case STEP_FIND_VOLUME:
-        case STEP_FIND_IMAGE:
-        case STEP_CHECK_SERVER:
+        case STEP_OPEN:
         case STEP_FIND_RECORD:
                 return true;
         default:
@@ -83,12 +65,26 @@ bool step_looks(enum step step)
         }
 }
 
-const char *step_text(enum step step)
+const char *step_text(enum step step, const struct source_kind *kind)
 {
-        return words[step].text;
+        switch (step) {
+        case STEP_OPEN:
+                return kind->open_text;
+        case STEP_MAKE:
+                return kind->make_text;
+        default:
+                return words[step].text;
+        }
 }
 
-const char *step_undo(enum step step)
+const char *step_undo(enum step step, const struct source_kind *kind)
 {
-        return words[step].undo;
+        switch (step) {
+        case STEP_OPEN:
+                return "";
+        case STEP_MAKE:
+                return kind->make_undo;
+        default:
+                return words[step].undo;
+        }
 }

@@ -6,19 +6,9 @@
  *      ----------------    ---------------------------------    ----------------------------------------
  *      PIN_CONTAINER       open /proc/PID/..., pidfd_open       closing
  *      CLAIM               fcntl(F_OFD_SETLKW), read            closing
- *      OPEN_SOURCE         openat2                              closing
- *      OPEN_IN_CONTAINER   openat2; mkdirat                     closing; unlinkat
- *      OPEN_LAYERS         openat2                              closing
- *      FIND_DEVICE         open, libblkid                       closing
- *      FIND_VOLUME         fcntl(F_OFD_SETLKW), read            closing
- *      FIND_IMAGE          openat2, libblkid                    closing
+ *      OPEN                as the kind of mount does it         closing
  *      LOOK                openat2, statx                       -
- *      CHECK_SERVER        -                                    -
- *      MOUNT_EXPORT        setns, connect, fsopen, fsmount      closing
- *      CLONE               open_tree; unshare, move_mount       closing
- *      STAGE_VOLUME        ioctl, fsmount, open_tree            umount2, ioctl
- *      CREATE_SUPERBLOCK   ioctl; fsopen, fsconfig, fsmount     closing
- *      MAKE_NODE           unshare, mknodat, open_tree          closing
+ *      MAKE                as the kind of mount does it         as its row says
  *      SET_ATTRIBUTES      mount_setattr                        closing
  *      LOCK                unshare, setns, open_tree            closing
  *      LOOK_AGAIN          openat2, statx                       -
@@ -42,23 +32,15 @@
 
 #include <stdbool.h>
 
+struct source_kind; /* inject/source.h */
+
 enum step {
         STEP_NONE,
         STEP_PIN_CONTAINER,
         STEP_CLAIM,
+        STEP_OPEN, /* the source, as its kind does */
         STEP_LOOK,
-        STEP_OPEN_SOURCE,
-        STEP_OPEN_IN_CONTAINER,
-        STEP_OPEN_LAYERS,
-        STEP_FIND_DEVICE,
-        STEP_FIND_VOLUME,
-        STEP_STAGE_VOLUME,
-        STEP_FIND_IMAGE,
-        STEP_CHECK_SERVER,
-        STEP_MOUNT_EXPORT,
-        STEP_CLONE,
-        STEP_CREATE_SUPERBLOCK,
-        STEP_MAKE_NODE,
+        STEP_MAKE, /* the detached mount, likewise */
         STEP_SET_ATTRIBUTES,
         STEP_LOCK,
         STEP_LOOK_AGAIN,
@@ -86,14 +68,17 @@ enum phase {
         PHASE_COUNT,
 };
 
-/* step_phase() - the phase that a step of an injection belongs to. */
-enum phase step_phase(enum step step);
+/* step_phase() - the phase that a step of an injection, of this kind of mount, belongs to. */
+enum phase step_phase(enum step step, const struct source_kind *kind);
 
 /* step_looks() - whether a step changes nothing: a dry run takes only those. */
 bool step_looks(enum step step);
 
-/* step_text() and step_undo() - a step in words, and how it is undone; "" where there is nothing to undo. */
-const char *step_text(enum step step);
-const char *step_undo(enum step step);
+/*
+ * step_text() and step_undo() - a step in words, and how it is undone; "" where there is nothing to undo. kind: NULL
+ * for the steps of a removal.
+ */
+const char *step_text(enum step step, const struct source_kind *kind);
+const char *step_undo(enum step step, const struct source_kind *kind);
 
 #endif

@@ -13,7 +13,6 @@
 #include "inject/request.h"
 #include "inject/source.h"
 #include "named/keeper.h"
-#include "named/source_volume.h"
 #include "process/unprivileged.h"
 #include "provision/pool_nfs_share.h"
 #include "state/config.h"

@@ -3,9 +3,7 @@
 #include <stddef.h>
 
 #include "inject/source.h"
-#include "named/source_volume.h"
 
-const struct source_kind *const source_kinds[] = {
-        &source_bind, &source_block,  &source_image, &source_container, &source_tmpfs, &source_overlay,
-        &source_nfs,  &source_volume, NULL,
-};
+#define COMMA ,
+#define ROW(name) &source_##name
+const struct source_kind *const source_kinds[] = { SOURCE_KINDS(ROW, COMMA), NULL };

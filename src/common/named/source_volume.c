@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "named/source_volume.h"
-
+/*
+ * source_volume.c - a volume by name as the source of a mount: attached, formatted if it is blank, staged once on the
+ * node, and a clone of that for each container.
+ *
+ * Locks: the volume's, that of its record in provisioned/, then those of mounts. The volume's is held until all is done
+ * or undone, so that whoever asks for its users sees this one's record.
+ */
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -16,6 +21,7 @@
 #include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/remap.h"
+#include "inject/request_keys.h"
 #include "inject/source_raw.h"
 #include "mount/detached.h"
 #include "provision/record.h"
@@ -26,6 +32,7 @@
 #include "volume/named_policy.h"
 #include "volume/named_stage.h"
 
+#define OPEN_TEXT "lock the volume and read its records"
 #define UNDO_UNMOUNT_S 10 /* what it may take to unmount a volume that nobody uses */
 #define UNDO_MS 20000     /* that, what is detached lazily, and to detach the device */
 
@@ -228,6 +235,66 @@ static int check_policy_raw(const struct request *request, const struct policy *
         return r < 0 ? r : check_policy(request, policy, error);
 }
 
+static const struct key create_keys[] = {
+        { "size", 1, 1, KEY_SIZE, .offset = offsetof(struct request_create, size_bytes),
+          .help = "bytes, or with k, m, g, t" },
+        { "pool", 1, 0, KEY_TEXT, .maximum = JSON_VALUE_ID_MAX, .offset = offsetof(struct request_create, pool),
+          .help = "the pool; a profile may choose it" },
+        { "profile", 1, 0, KEY_TEXT, .maximum = MOUNT_RECORD_VOLUME_MAX - 1,
+          .offset = offsetof(struct request_create, profile), .help = "profile of profiles.json" },
+};
+static const struct key_table create_table = KEY_TABLE(create_keys);
+
+static int take_create(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        const char *member;
+        json_t *part;
+        int r;
+
+        if (!json_is_object(value))
+                return json_value_refuse(error, key, "must be an object, {\"size\": ..., \"pool\": ...}");
+        json_object_foreach ((json_t *)value, member, part) {
+                const struct key *row = key_find(&create_table, 1, member);
+                char path[192];
+
+                (void)snprintf(path, sizeof path, "%s.%.128s", key, member);
+                r = row == NULL ? key_unknown(path, error) : key_take(row, path, &request->create, part, error);
+                if (r < 0)
+                        return r;
+        }
+        return request->create.size_bytes > 0 ? 0 : json_value_refuse(error, key, "has no \"size\"");
+}
+
+static const char *const ids[] = { "auto", "idmapped", "host", NULL };
+
+static const struct key keys[] = {
+        { REQUEST_KEY_CONTAINER(1) },
+        { "volume", 1, 1, KEY_TEXT, .maximum = MOUNT_RECORD_VOLUME_MAX - 1, .placed = 1, REQUEST_FIELD(source),
+          .help = "name of a volume that volume-create made" },
+        { REQUEST_KEY_TARGET },
+        { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),
+          .help = "true: its device itself, of a volume with targetType block; the target is a file" },
+        { "create", 1, 0, KEY_OBJECT, .take = take_create, .members = &create_table, .spelling = SPELLED_MEMBERS,
+          .help = "{\"size\": \"10g\", \"pool\": P, \"profile\": F}: make the volume if there is none; pool and "
+                  "profile may be left out" },
+        { "fsType", 1, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, REQUEST_FIELD(fs_type),
+          .help = "ext4, xfs or btrfs, made on a blank volume; ext4 if the volume says nothing else" },
+        { REQUEST_KEY_READ_ONLY },
+        { REQUEST_KEY_OPTIONS },
+        { REQUEST_KEY_PROPAGATION },
+        { REQUEST_KEY_IDS(ids) },
+        { REQUEST_KEY_LOCKED },
+        { REQUEST_KEY_MKDIR },
+        { "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace),
+          .help = "true: switch to this volume from what flexgraft mounted there before; always atomically" },
+        { REQUEST_KEY_ID },
+        { REQUEST_KEY_PERSIST },
+        { REQUEST_KEY_DRY_RUN },
+        { REQUEST_KEY_TIMEOUT },
+};
+const struct key_table source_volume_keys = KEY_TABLE(keys);
+
 static const char *const oci_types[] = { "volume", NULL };
 
 static int allow_raw(struct injection *injection, struct error *error)
@@ -247,6 +314,28 @@ static int undo_raw(struct injection *injection, struct error *error)
         return r < 0 ? r : undo(injection, error);
 }
 
+/* Its device itself: check() chooses it for "raw". */
+static const struct source_kind raw_kind = {
+        .word = "volume",
+        .needs = NEED(DEVICE_CGROUP),
+        .hints = block_hints,
+        .maps = true,
+        .fresh = true,
+        .open_text = OPEN_TEXT,
+        .make_text = "create a device node for it, detached", /* ioctl; unshare, mknodat, open_tree */
+        .make_undo = "close it",
+        .check_policy = check_policy_raw,
+        .hold = hold,
+        .open = find_volume,
+        .identify = identify,
+        .make = make_raw,
+        .allow = allow_raw,
+        .settle = settle_raw,
+        .undo = undo_raw,
+        .undo_ms = UNDO_MS,
+        .release = release,
+};
+
 static int check(struct request *request, struct error *error)
 {
         if (request->source[0] == '\0')
@@ -254,7 +343,7 @@ static int check(struct request *request, struct error *error)
         if (request->raw && request->replace)
                 return json_value_refuse(error, "replace", "is not for \"raw\": a process may have the device open");
         if (request->raw) {
-                request->source_kind = &source_volume_raw;
+                request->source_kind = &raw_kind;
                 return source_raw_check(request, error);
         }
         if (request->options.fs_count > 0)
@@ -267,7 +356,7 @@ static int check(struct request *request, struct error *error)
 
 const struct source_kind source_volume = {
         .word = "volume",
-        .request = REQUEST_MOUNT_VOLUME,
+        .keys = &source_volume_keys,
         .needs = NEED(USER_NAMESPACES),
         .hints = block_hints,
         .oci_types = oci_types,
@@ -276,8 +365,9 @@ const struct source_kind source_volume = {
         .shared = true,
         .switches = true,
         .remap = REMAP_NEVER,
-        .open_step = STEP_FIND_VOLUME,
-        .make_step = STEP_STAGE_VOLUME,
+        .open_text = OPEN_TEXT,
+        .make_text = "attach the volume, format it if it is blank, mount it on the node, clone that mount",
+        .make_undo = "close it; unmount and detach the volume unless it has another user",
         .check = check,
         .check_policy = check_policy,
         .hold = hold,
@@ -285,27 +375,6 @@ const struct source_kind source_volume = {
         .identify = identify,
         .make = make_clone,
         .undo = undo,
-        .undo_ms = UNDO_MS,
-        .release = release,
-};
-
-const struct source_kind source_volume_raw = {
-        .word = "volume",
-        .needs = NEED(DEVICE_CGROUP),
-        .request = REQUEST_MOUNT_VOLUME,
-        .hints = block_hints,
-        .maps = true,
-        .fresh = true,
-        .open_step = STEP_FIND_VOLUME,
-        .make_step = STEP_MAKE_NODE,
-        .check_policy = check_policy_raw,
-        .hold = hold,
-        .open = find_volume,
-        .identify = identify,
-        .make = make_raw,
-        .allow = allow_raw,
-        .settle = settle_raw,
-        .undo = undo_raw,
         .undo_ms = UNDO_MS,
         .release = release,
 };

@@ -24,6 +24,7 @@
 #define MOUNT_RECORD_PENDING '~'
 #define MOUNT_RECORD_NOT_COUNTED UINT_MAX
 #define MOUNT_RECORD_VOLUME_MAX 256 /* terminated */
+#define MOUNT_RECORD_CLONE "bind"   /* the type of a clone, of whatever filesystem */
 
 struct mount_record {
         char id[MOUNT_RECORD_ID_MAX];
