@@ -44,8 +44,7 @@ AR := $(if $(findstring -flto,$(CFLAGS)),$(if $(CLANG),llvm-ar,$(CROSS)gcc-ar),$
 BUILD := build$(if $(FUZZ),/fuzz,$(if $(SANITIZE),/sanitize))
 BIN := bin$(if $(SANITIZE),/sanitize)
 
-HELPERS := mount-bind mount-block mount-image mount-container-to-container mount-nfs mount-tmpfs mount-overlay mount-volume \
-	mount-batch mount-hook mount-list mount-remove remap-mount
+HELPERS := $(patsubst src/mount-helpers/%.c,%,$(sort $(wildcard src/mount-helpers/*.c)))
 VERBS := init getvolumename attach waitforattach isattached detach mountdevice unmountdevice mount unmount \
 	expandvolume expandfs
 VOLUME_TOOLS := volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity volume-reconcile
@@ -72,7 +71,7 @@ CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -I
 CFLAGS ?= -O2 -g
 # The programs do not depend on the directory that they are built in.
 CFLAGS_ALL := -std=gnu17 $(WARNINGS) -ffile-prefix-map=$(CURDIR)=. -fno-common -ffunction-sections -fdata-sections -fstack-protector-strong $(CFLAGS)
-LDFLAGS_ALL := -Wl,--gc-sections -Wl,-z,relro,-z,now $(LDFLAGS)
+LDFLAGS_ALL := -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS)
 
 # Static programs start fastest: process start is most of what a helper costs.
 ifdef SANITIZE
@@ -91,13 +90,8 @@ CFLAGS_ALL += $(if $(filter -static-pie,$(STATIC)),-fPIE)
 LDFLAGS_ALL += $(STATIC) -Wl,--sort-section=alignment
 endif
 
-LIBS_mount-block := -lblkid -luuid
-LIBS_mount-image := -lblkid -luuid
-LIBS_mount-nfs := -lcares
-# What may have to do with any kind of mount or volume:
-$(foreach program,mount-batch mount-hook mount-volume mount-remove remap-mount $(VERBS) $(VOLUME_TOOLS) $(NODE_TOOLS), \
-	$(eval LIBS_$(program) := -lblkid -luuid -lcares))
-LIBS := -ljansson -lcap
+# A library of which a program uses nothing leaves no trace in it.
+LIBS := -lblkid -luuid -lcares -ljansson -lcap
 
 all: $(PROGRAMS) $(BUILD)/record-schemas
 	@:
@@ -136,7 +130,7 @@ Q := $(if $(V),,@)
 # A file that was written from its beginning to its end, as an installed one, has larger pages in the page cache than what
 # the linker wrote here and there: it starts with a tenth less CPU.
 COPY = cp $@ $@.copy && mv $@.copy $@
-LINK = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_$*) $(LIBS) && $(COPY)
+LINK = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS) && $(COPY)
 
 $(BIN)/%: $(BUILD)/mount-helpers/%.o $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
@@ -250,7 +244,6 @@ $(BUILD)/export-privileges: src/privileges/export-privileges.c src/privileges/pr
 	$(Q)$(CC_FOR_BUILD) -D_GNU_SOURCE $(if $(SANITIZE),-DSANITIZE) -Isrc/common -std=gnu17 $(WARNINGS) -O1 -o $@ $< -lseccomp
 
 # Unit tests (make test) and fuzz targets (make fuzz): dynamic programs with the sanitizers, linked with what the programs are made of.
-LIBS_TEST := -lblkid -luuid -lcares $(LIBS)
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/target/%,$(wildcard tests/fuzz/*.c))
 
@@ -262,11 +255,11 @@ fuzzers: $(FUZZERS)
 
 $(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS_TEST)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS)
 
 $(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS_TEST)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS)
 
 # csi-driver without its main() and its services, which need programs.
 CSI_PARTS := calls codes connection launcher loop memory message outcome run stream timeout
@@ -274,12 +267,12 @@ CSI_PARTS := calls codes connection launcher loop memory message outcome run str
 $(BUILD)/target/csi_%: tests/fuzz/csi_%.c tests/fuzz/fuzz.h $(CSI_PARTS:%=$(BUILD)/csi/%.o) $(CSI_MESSAGES:%=%.o) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(CSI_PARTS:%=$(BUILD)/csi/%.o) $(CSI_MESSAGES:%=%.o) $(BUILD)/libcommon.a \
-		$(CSI_LIBS) $(LIBS_TEST)
+		$(CSI_LIBS) $(LIBS)
 
 # remap-daemon without its main() and its threads.
 $(BUILD)/target/fuse_requests: tests/fuzz/fuse_requests.c tests/fuzz/fuse_kernel.h tests/fuzz/fuzz.h src/remap/session.c $(REMAP) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(filter-out %/remap-daemon.o %/session.o,$(REMAP)) $(BUILD)/libcommon.a -lfuse3 $(LIBS_TEST)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(filter-out %/remap-daemon.o %/session.o,$(REMAP)) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
 
 tools: $(TOOLS)
 	@:

@@ -658,10 +658,9 @@ array_of() {
 
 # makefile_words NAME...: the words of these variables of the Makefile, one on a line: HELPERS, VERBS, VOLUME_TOOLS, NODE_TOOLS.
 makefile_words() {
-        local name
-        for name; do
-                sed -n "/^$name := /{:more; /\\\\\$/{N; s/\\\\\n//; b more}; s/^$name := //p}" "$FLEXGRAFT_REPO/Makefile" | grep -oE '[^[:space:]]+'
-        done
+        # shellcheck disable=SC2016 # for make
+        MAKEFLAGS='' make --silent --no-print-directory --directory="$FLEXGRAFT_REPO" \
+                --eval='words: ; @printf "%s\n" $(foreach name,$(NAMES),$($(name)))' NAMES="$*" words
 }
 
 # ---- running the programs
