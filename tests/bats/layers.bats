@@ -13,6 +13,9 @@ setup() {
         cp "$FLEXGRAFT_REPO/scripts/layers" "$TREE/scripts/"
         file common/inject/plan.h ''
         file common/base/fd.h ''
+        file common/base/operation.h '#define OPERATION_FIND_TARGET "find target"'
+        file common/base/look.c 'int look(void) { return fail(error, ENOENT, OPERATION_FIND_TARGET, "/a"); }'
+        file common/base/failure.c 'const struct hint failure_hints[] = { { OPERATION_FIND_TARGET, ENOENT, "make it" }, {} };'
         local program
         for program in mount-helpers/mount-bind flexdriver/init volume-tools/volume-list node-tools/host-check command/flexgraft csi/csi-driver; do
                 file "$program.c" "#include \"privileges/${program##*/}.h\""
@@ -73,4 +76,26 @@ refused() {
         file common/inject/order.h '#include "inject/plan.h"'
         layers
         [[ $status == 1 && $stderr == *"files include each other in a cycle:"*src/common/inject/order* ]]
+}
+
+@test "an error that calls an operation of a hint by its words is told, also where the call has several lines" {
+        file common/base/look.c 'int look(void) { return fail(error, ENOENT, OPERATION_FIND_TARGET, "find target"); }
+int again(void) { return a_fail(container, ENOENT,
+                "find target", "/a"); }'
+        refused 'common/base/look.c: "find target" is OPERATION_FIND_TARGET of base/operation.h'
+}
+
+@test "what looks at the operation of an error by its words is told" {
+        file common/base/again.c 'int again(void) { return strcmp(error->operation, "find target"); }'
+        refused 'common/base/again.c: "find target" is OPERATION_FIND_TARGET of base/operation.h'
+}
+
+@test "a hint with words of its own, and an operation without a hint or without a failure, are told" {
+        file common/base/failure.c 'static const struct hint hints[] = { { "find a target", 0, "make it" }, {} };'
+        file common/base/look.c ''
+        layers
+        is "$status" 1
+        is "$stderr" 'layers: common/base/failure.c: the hint about "find a target" names no operation of base/operation.h
+layers: nothing fails with OPERATION_FIND_TARGET of base/operation.h
+layers: no hint is about OPERATION_FIND_TARGET of base/operation.h'
 }

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/operation.h"
+
 struct error {
         int errnum;             /* errno value; 0: no error */
         char operation[32];     /* what was tried: a system call's name, or "parse request" and the like */
@@ -18,9 +20,6 @@ struct error {
         char kernel[512];       /* the filesystem context's messages, if any */
         char reason[512];       /* a sentence, where the errno's text would mislead */
 };
-
-/* The operation of every failure that means "the request cannot be understood": the program exits with status 2. */
-#define OPERATION_PARSE "parse request"
 
 /* error_set() - fill in all of it; an earlier error is replaced. */
 void error_set(struct error *error, int errnum, const char *operation, const char *subject);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * failure.h - a struct error, in words -> the reply {"status":"Failure", ...}, with a hint: of its kind's row, or for
- * all kinds.
+ * failure.h - a struct error, in words -> the reply {"status":"Failure", ...}, with a hint: of its kind's row, or of the
+ * folder that the operation is of.
  */
 #ifndef FLEXGRAFT_BASE_FAILURE_H
 #define FLEXGRAFT_BASE_FAILURE_H
@@ -19,10 +19,13 @@
  * counts.
  */
 struct hint {
-        const char *operation;
-        int errnum; /* 0: any */
+        const char *operation; /* one of base/operation.h */
+        int errnum;            /* 0: any */
         const char *text;
 };
+
+/* Those of base/ and process/. Each folder has those of what it does; inject/hints and state/hints put them together. */
+extern const struct hint failure_hints[];
 
 /*
  * failure_say() - print the reply. message: what could not be done, and why; hint: by failure_hint(), or NULL. Returns
@@ -40,8 +43,8 @@ json_t *failure_detail(const struct error *error, const char *hint);
  */
 int failure_complain(char *line, size_t size, const struct error *error);
 
-/* failure_hint() - of the kind's hints, then of those for all kinds; NULL where the message is enough. */
-const char *failure_hint(const struct error *error, const struct hint *of_kind);
+/* failure_hint() - of the kind's hints, then of these lists, which NULL ends; NULL where the message is enough. */
+const char *failure_hint(const struct error *error, const struct hint *of_kind, const struct hint *const *lists);
 
 /* failure_hint_among() - of one list alone. */
 const char *failure_hint_among(const struct hint *list, const struct error *error);

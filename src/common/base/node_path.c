@@ -44,23 +44,23 @@ static int splice_link(int fd, const char *path, char *rest, struct error *error
         ssize_t n;
 
         if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
-                return fail(error, errno, "open source", path);
+                return fail(error, errno, OPERATION_OPEN_SOURCE, path);
         if (fs.f_type == PROC_SUPER_MAGIC)
-                return fail_because(error, ELOOP, "open source", path, "%s is a magic link, which is not followed",
-                                    path);
+                return fail_because(error, ELOOP, OPERATION_OPEN_SOURCE, path,
+                                    "%s is a magic link, which is not followed", path);
         if (st.st_uid != 0)
-                return fail_because(error, ELOOP, "open source", path,
+                return fail_because(error, ELOOP, OPERATION_OPEN_SOURCE, path,
                                     "the symbolic link %s belongs to uid %u and not to root", path, st.st_uid);
         n = readlinkat(fd, "", link, sizeof link - 1);
         if (n < 0)
-                return fail(error, errno, "open source", path);
+                return fail(error, errno, OPERATION_OPEN_SOURCE, path);
         link[n] = '\0';
         if (!leads_nowhere_else(path, link))
-                return fail_because(error, ELOOP, "open source", path,
+                return fail_because(error, ELOOP, OPERATION_OPEN_SOURCE, path,
                                     "the symbolic link %.200s leads out of its directory, to %.200s", path, link);
         (void)text_copy(behind, sizeof behind, rest);
         if (snprintf(rest, PATH_MAX, "%s/%s", link, behind) >= PATH_MAX)
-                return fail(error, ENAMETOOLONG, "open source", path);
+                return fail(error, ENAMETOOLONG, OPERATION_OPEN_SOURCE, path);
         return 0;
 }
 
@@ -88,17 +88,17 @@ static int resolve_links(const char *source, char *ret_path, struct error *error
                         size_t before = length;
 
                         if (length + 1 + part >= PATH_MAX)
-                                return fail(error, ENAMETOOLONG, "open source", source);
+                                return fail(error, ENAMETOOLONG, OPERATION_OPEN_SOURCE, source);
                         length += (size_t)snprintf(ret_path + length, PATH_MAX - length, "/%.*s", (int)part, name);
                         fd = sys_openat2(AT_FDCWD, ret_path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
                         if (fd < 0 || fstat(fd, &st) < 0)
-                                return fail(error, errno, "open source", source);
+                                return fail(error, errno, OPERATION_OPEN_SOURCE, source);
                         if (S_ISLNK(st.st_mode)) {
                                 int r;
 
                                 (void)memmove(rest, name + part, strlen(name + part) + 1);
                                 if (++links > LINKS_MAX)
-                                        return fail(error, ELOOP, "open source", source);
+                                        return fail(error, ELOOP, OPERATION_OPEN_SOURCE, source);
                                 if ((r = splice_link(fd, ret_path, rest, error)) < 0)
                                         return r;
                                 length = rest[0] == '/' ? 0 : before;
@@ -127,5 +127,5 @@ int node_path_open(const char *path, char *ret_path, struct error *error)
                         return r;
                 fd = sys_openat2(AT_FDCWD, ret_path, O_PATH, 0, RESOLVE_NO_SYMLINKS);
         }
-        return fd < 0 ? fail(error, errno, "open source", path) : fd;
+        return fd < 0 ? fail(error, errno, OPERATION_OPEN_SOURCE, path) : fd;
 }

@@ -34,9 +34,9 @@ void tree_remove_until(int64_t until_ms)
 static int fail_busy(const char *name, const char *subject, struct error *error)
 {
         if (strncmp(name, ".nfs", 4) == 0) /* of a file that was unlinked while a process had it open */
-                return fail_because(error, EBUSY, "remove", subject,
+                return fail_because(error, EBUSY, OPERATION_REMOVE, subject,
                                     "a process of this node has a file open in it (\"%.255s\"); end that first", name);
-        return fail_because(error, EBUSY, "remove", subject,
+        return fail_because(error, EBUSY, OPERATION_REMOVE, subject,
                             "something is mounted on \"%.255s\" in it; unmount it first", name);
 }
 
@@ -106,9 +106,9 @@ static int scan(int dir_fd, entry_function *function, int trash_fd, const char *
                         continue;
                 seen = 1;
                 if (deadline_ms != 0 && clock_now_ms() > deadline_ms)
-                        r = fail_because(error, ETIME, "remove", subject,
+                        r = fail_because(error, ETIME, OPERATION_REMOVE, subject,
                                          "its tree is large, and there was no more time; the next call goes on");
-                else if ((r = interrupt_check("remove", subject, error)) == 0)
+                else if ((r = interrupt_check(OPERATION_REMOVE, subject, error)) == 0)
                         r = function(dir_fd, entry->d_name, entry->d_type == DT_DIR, trash_fd, subject, error);
                 errno = 0;
         }
@@ -120,7 +120,7 @@ static int scan(int dir_fd, entry_function *function, int trash_fd, const char *
 
 static int fail_growing(const char *subject, struct error *error)
 {
-        return fail_because(error, EAGAIN, "remove", subject,
+        return fail_because(error, EAGAIN, OPERATION_REMOVE, subject,
                             "a process makes files in it as fast as they are removed; end it, and try again");
 }
 
@@ -153,7 +153,7 @@ static int remove_trash(int dir_fd, const char *name, bool directory, int trash_
         if (fd < 0)
                 return errno == ENOENT  ? 0
                        : errno == EXDEV ? fail_busy(name, subject, error)
-                                        : fail(error, errno, "open", subject);
+                                        : fail(error, errno, OPERATION_OPEN, subject);
         r = tree_empty(fd, trash_fd, subject, error);
         if (r == -EXDEV) /* a subvolume of btrfs, out of which nothing can be moved */
                 r = tree_empty_trash(fd, subject, error);

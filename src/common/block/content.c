@@ -48,17 +48,17 @@ int content_fs_type(int fd, uint64_t offset_bytes, uint64_t size_bytes, const ch
         int r = probe_for(fd, offset_bytes, size_bytes, BLKID_FLTR_NOTIN, BLKID_USAGE_FILESYSTEM, other);
 
         if (r > 0)
-                return fail_because(error, ENODATA, "probe", subject, "it holds no filesystem but %s", other);
+                return fail_because(error, ENODATA, OPERATION_PROBE, subject, "it holds no filesystem but %s", other);
         if (r == 0)
                 r = probe_for(fd, offset_bytes, size_bytes, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM, ret_type);
         if (r == -ENOTUNIQ)
-                return fail_because(error, ENOTUNIQ, "probe", subject,
+                return fail_because(error, ENOTUNIQ, OPERATION_PROBE, subject,
                                     "it has signatures of several filesystems; choose one with \"fsType\"");
         if (r < 0)
-                return fail(error, -r, "probe", subject);
+                return fail(error, -r, OPERATION_PROBE, subject);
         if (r == 0)
                 return fail_because(
-                        error, ENODATA, "probe", subject,
+                        error, ENODATA, OPERATION_PROBE, subject,
                         "it holds no filesystem that could be recognised (blank, a partition table, or damaged)");
         return 0;
 }

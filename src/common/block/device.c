@@ -28,16 +28,17 @@
 #define XFS_INPROGRESS 126 /* offset of sb_inprogress in struct xfs_dsb */
 
 const struct hint block_hints[] = {
-        { "find device", ENOTBLK,
+        { OPERATION_FIND_DEVICE, ENOTBLK,
           "mount-image mounts the filesystem in an image file; for a directory use mount-bind" },
-        { "find device", EBUSY, "findmnt, lsblk and lsof show what uses it; \"readOnly\": true allows sharing it" },
-        { "find device", EROFS, "\"readOnly\": true mounts it read-only" },
-        { "find device", ENOENT, "lsblk -f lists devices, labels and UUIDs" },
-        { "probe", ENODATA, "create a filesystem first (mkfs), or name its type with \"fsType\"" },
-        { "fsconfig", EBUSY,
+        { OPERATION_FIND_DEVICE, EBUSY,
+          "findmnt, lsblk and lsof show what uses it; \"readOnly\": true allows sharing it" },
+        { OPERATION_FIND_DEVICE, EROFS, "\"readOnly\": true mounts it read-only" },
+        { OPERATION_FIND_DEVICE, ENOENT, "lsblk -f lists devices, labels and UUIDs" },
+        { OPERATION_PROBE, ENODATA, "create a filesystem first (mkfs), or name its type with \"fsType\"" },
+        { OPERATION_FSCONFIG, EBUSY,
           "findmnt and lsof show what uses the device; two mounts of it must have the same \"readOnly\"" },
-        { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
-        { "allow device", 0,
+        { OPERATION_FSCONFIG, EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
+        { OPERATION_ALLOW_DEVICE, 0,
           "see the container's line in /proc/PID/cgroup; bpftool cgroup tree lists the device programs there" },
         {},
 };
@@ -70,16 +71,16 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
                 return r;
         node_fd = node_path_open(path, ret_device->path, error);
         if (node_fd < 0) {
-                (void)text_copy(error->operation, sizeof error->operation, "find device");
+                (void)text_copy(error->operation, sizeof error->operation, OPERATION_FIND_DEVICE);
                 return node_fd;
         }
         if (fstat(node_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);
         if (!S_ISBLK(st.st_mode))
-                return fail_because(error, ENOTBLK, "find device", source, "it is not a block device");
+                return fail_because(error, ENOTBLK, OPERATION_FIND_DEVICE, source, "it is not a block device");
         ret_device->number = st.st_rdev;
         if (loop_guard_is_part(ret_device->path))
-                return fail_because(error, EACCES, "find device", source,
+                return fail_because(error, EACCES, OPERATION_FIND_DEVICE, source,
                                     "loop devices from number %d on are for raw devices of containers, whose "
                                     "processes can change what they hold; name the device behind it, or attach its "
                                     "file again: losetup --find --show FILE",
@@ -164,7 +165,7 @@ int block_device_uuid(const struct block_device *device, char *ret_uuid, struct 
         char label[CONTENT_LABEL_SIZE];
         int r = fd < 0 ? fd : content_tags(fd, 0, 0, label, ret_uuid);
 
-        return fd >= 0 && r < 0 ? fail(error, -r, "probe", device->path) : r;
+        return fd >= 0 && r < 0 ? fail(error, -r, OPERATION_PROBE, device->path) : r;
 }
 
 int block_device_is_unfinished(const struct block_device *device, struct error *error)
@@ -209,15 +210,15 @@ int block_device_is_blank(const struct block_device *device, char *ret_what, str
         if (fd < 0)
                 return fd;
         if (probe == NULL)
-                return fail(error, ENOMEM, "probe", device->path);
+                return fail(error, ENOMEM, OPERATION_PROBE, device->path);
         if (blkid_probe_set_device(probe, fd, 0, 0) < 0 || blkid_probe_enable_superblocks(probe, 1) < 0 ||
             blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
             blkid_probe_enable_partitions(probe, 1) < 0)
-                return fail(error, EIO, "probe", device->path);
+                return fail(error, EIO, OPERATION_PROBE, device->path);
         (void)posix_fadvise(fd, 0, BLANK_BYTES, POSIX_FADV_WILLNEED); /* read at once */
         r = blkid_do_fullprobe(probe);                                /* finds damaged filesystems, too */
         if (r < 0)
-                return fail(error, EIO, "probe", device->path);
+                return fail(error, EIO, OPERATION_PROBE, device->path);
         if (r == 0) {
                 if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0 &&
                     blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL) < 0)
@@ -320,7 +321,7 @@ int block_device_check_place(const struct block_device *device, struct error *er
                 return fail(error, errno, "stat", device->path);
         if (node.st_dev == dev.st_dev && S_ISBLK(node.st_mode) && node.st_rdev == device->number)
                 return 0;
-        return fail_because(error, EACCES, "check policy", device->path, "a device must be one of /dev");
+        return fail_because(error, EACCES, OPERATION_CHECK_POLICY, device->path, "a device must be one of /dev");
 }
 
 int block_device_check_unused(const struct block_device *device, struct error *error)
@@ -329,7 +330,7 @@ int block_device_check_unused(const struct block_device *device, struct error *e
 
         if (fd < 0 && errno == EBUSY)
                 return fail_because(
-                        error, EBUSY, "find device", device->path,
+                        error, EBUSY, OPERATION_FIND_DEVICE, device->path,
                         "the device is in use on the node: mounted, part of RAID or LVM, or opened exclusively");
         return fd < 0 ? fail(error, errno, "open", device->path) : 0;
 }

@@ -77,7 +77,7 @@ int device_each(device_each_function *function, void *argument, struct error *er
         int r = 0;
 
         if (list == NULL)
-                return fail(error, errno, "find device", ALL);
+                return fail(error, errno, OPERATION_FIND_DEVICE, ALL);
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 char path[PATH_MAX];
                 char size[32];

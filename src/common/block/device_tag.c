@@ -129,15 +129,16 @@ static int choose(const struct search *search, const char *source, char *ret_pat
         const struct found *found = search->mine.count > 0 ? &search->mine : &search->theirs;
 
         if (found->count == 1 || (found->count > 1 && found->parts))
-                return text_copy(ret_path, PATH_MAX, found->path) ? 0
-                                                                  : fail(error, ENAMETOOLONG, "find device", source);
+                return text_copy(ret_path, PATH_MAX, found->path)
+                               ? 0
+                               : fail(error, ENAMETOOLONG, OPERATION_FIND_DEVICE, source);
         if (found->count > 1)
-                return fail_because(error, ENOTUNIQ, "find device", source,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_DEVICE, source,
                                     "%u block devices have this tag; name the device by its path", found->count);
         if (search->silent > 0)
-                return fail_because(error, ENOENT, "find device", source,
+                return fail_because(error, ENOENT, OPERATION_FIND_DEVICE, source,
                                     "no block device has this tag, and %u do not answer", search->silent);
-        return fail_because(error, ENOENT, "find device", source, "no block device has this tag");
+        return fail_because(error, ENOENT, OPERATION_FIND_DEVICE, source, "no block device has this tag");
 }
 
 int device_tag_find(const char *tag, const char *value, char *ret_path, struct error *error)
@@ -148,7 +149,7 @@ int device_tag_find(const char *tag, const char *value, char *ret_path, struct e
 
         (void)snprintf(source, sizeof source, "%s=%s", tag, value);
         if (value[0] == '\0')
-                return fail_because(error, ENOENT, "find device", source, "the tag has no value");
+                return fail_because(error, ENOENT, OPERATION_FIND_DEVICE, source, "the tag has no value");
         for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++)
                 if (strcmp(tags[i].tag, tag) == 0)
                         search.look.name = tags[i].name;

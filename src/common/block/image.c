@@ -60,8 +60,8 @@ static int fail_listing(const struct find_job *job, const struct content_table *
         char text[300];
 
         list_partitions(table, text, sizeof text);
-        return fail_because(error, errnum, "find partition", job->image, "%s; it has the partition%s %s", complaint,
-                            table->count == 1 ? "" : "s", text);
+        return fail_because(error, errnum, OPERATION_FIND_PARTITION, job->image, "%s; it has the partition%s %s",
+                            complaint, table->count == 1 ? "" : "s", text);
 }
 
 /* ---- by name */
@@ -149,7 +149,7 @@ static int find_only(const struct find_job *job, const struct content_table *tab
         struct error ignored;
 
         if (content_fs_type(job->fd, 0, 0, job->image, type, &ignored) == 0)
-                return fail_because(error, ENOTUNIQ, "find partition", job->image,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_PARTITION, job->image,
                                     "it has a partition table, and a filesystem (%s) as a whole; partition 0 is the "
                                     "whole",
                                     type);
@@ -175,8 +175,8 @@ static int check_partition(const struct find_job *job, const struct content_tabl
                  partition->size_bytes > job->image_bytes - partition->offset_bytes)
                 complaint = "ends beyond the end of the image";
         if (complaint != NULL)
-                return fail_because(error, EBADMSG, "find partition", job->image, "partition %u %s", partition->number,
-                                    complaint);
+                return fail_because(error, EBADMSG, OPERATION_FIND_PARTITION, job->image, "partition %u %s",
+                                    partition->number, complaint);
         end = partition->offset_bytes + partition->size_bytes;
         for (size_t i = 0; i < table->count; i++) {
                 const struct content_partition *other = &table->partitions[i];
@@ -184,7 +184,7 @@ static int check_partition(const struct find_job *job, const struct content_tabl
                 if (other != partition && other->size_bytes > 0 && other->offset_bytes < end &&
                     (other->size_bytes > UINT64_MAX - other->offset_bytes ||
                      other->offset_bytes + other->size_bytes > partition->offset_bytes))
-                        return fail_because(error, EBADMSG, "find partition", job->image,
+                        return fail_because(error, EBADMSG, OPERATION_FIND_PARTITION, job->image,
                                             "partitions %u and %u overlap", partition->number, other->number);
         }
         return 0;
@@ -204,12 +204,13 @@ static int find(struct find_job *job, struct error *error)
         if (r < 0)
                 return r;
         if (r == 0 && (choice->by_number || choice->name != NULL))
-                return fail_because(error, ENOENT, "find partition", job->image,
+                return fail_because(error, ENOENT, OPERATION_FIND_PARTITION, job->image,
                                     "it has no partition table that could be read");
         if (r == 0)
                 return 0;
         if (table.count == 0)
-                return fail_because(error, ENOENT, "find partition", job->image, "its partition table is empty");
+                return fail_because(error, ENOENT, OPERATION_FIND_PARTITION, job->image,
+                                    "its partition table is empty");
         r = choice->name != NULL ? find_name(job, &table, &found, error)
             : choice->by_number  ? find_number(job, &table, &found, error)
                                  : find_only(job, &table, &found, error);
@@ -276,7 +277,7 @@ int image_find(int fd, const char *image, uint64_t image_bytes, const struct ima
                                    : ret_part->offset_bytes == 0) ||
             (ret_part->sector_bytes != 512 && ret_part->sector_bytes != 4096) ||
             memchr(ret_part->type, '\0', sizeof ret_part->type) == NULL)
-                return fail(error, EPROTO, "find partition", image);
+                return fail(error, EPROTO, OPERATION_FIND_PARTITION, image);
         return 0;
 }
 
@@ -309,7 +310,7 @@ static int compare(const struct loop_device *device, void *argument, struct erro
         if (!loop_device_is_over(device, search->file))
                 return 0;
         if (loop_device_is_volume(device->tag))
-                return fail_because(error, EBUSY, "attach image", search->image,
+                return fail_because(error, EBUSY, OPERATION_ATTACH_IMAGE, search->image,
                                     "it is attached as %s: it is the image of a volume", device->path);
         if (is_same_part(search, device->offset_bytes, end) && (writes || search->read_only)) {
                 search->found = true;
@@ -320,11 +321,11 @@ static int compare(const struct loop_device *device, void *argument, struct erro
             end <= part->offset_bytes)
                 return 0;
         if (is_same_part(search, device->offset_bytes, end))
-                return fail_because(error, EBUSY, "attach image", search->image,
+                return fail_because(error, EBUSY, OPERATION_ATTACH_IMAGE, search->image,
                                     "it is attached read-only, as %s, and cannot be written at the same time",
                                     device->path);
         return fail_because(
-                error, EBUSY, "attach image", search->image,
+                error, EBUSY, OPERATION_ATTACH_IMAGE, search->image,
                 "%s shows some of the same bytes, and two that do not know of each other would destroy them",
                 device->path);
 }

@@ -174,7 +174,7 @@ int lvm_find_device(const char *group, const char *volume, struct block_device *
                 return r;
         if (block_device_attribute(ret_device->number, "dm/name", found, sizeof found) < 0 ||
             strcmp(found, expected) != 0)
-                return fail_because(error, ESTALE, "find device", volume,
+                return fail_because(error, ESTALE, OPERATION_FIND_DEVICE, volume,
                                     "/dev/%s/%s is not the device of that logical volume but %s", group, volume,
                                     ret_device->path);
         return 0;
@@ -270,9 +270,9 @@ int lvm_find_group(const char *group, struct lvm_group *ret_group, struct error 
         if ((r = ask(group, words, &report, error)) < 0)
                 return r;
         if (!lvm_report_group(report, ret_group))
-                return fail_because(error, ENOENT, "find volume group", group, "there is no volume group \"%s\"",
-                                    group);
-        return ret_group->extent_bytes > 0 ? 0 : fail(error, EPROTO, "find volume group", group);
+                return fail_because(error, ENOENT, OPERATION_FIND_VOLUME_GROUP, group,
+                                    "there is no volume group \"%s\"", group);
+        return ret_group->extent_bytes > 0 ? 0 : fail(error, EPROTO, OPERATION_FIND_VOLUME_GROUP, group);
 }
 
 int lvm_find_disk(const char *device, char *ret_group, struct error *error)

@@ -67,7 +67,7 @@ static int find(const char *name, json_t **ret_report, const json_t **ret_region
                         *ret_region = region;
                         return 0;
                 }
-        return fail_because(error, ENODEV, "find region", name,
+        return fail_because(error, ENODEV, OPERATION_FIND_REGION, name,
                             "there is no region of persistent memory with the %s %s", by_identity ? "iset_id" : "name",
                             name);
 }
@@ -88,7 +88,7 @@ static int take_region(const json_t *found, const char *name, struct pmem_region
         json_array_foreach (json_object_get(found, "extents"), i, extent)
                 if (ret_region->extents_count < PMEM_EXTENTS_MAX)
                         ret_region->extents[ret_region->extents_count++] = (uint64_t)json_integer_value(extent);
-        return ret_region->align_bytes > 0 ? 0 : fail(error, EPROTO, "find region", name);
+        return ret_region->align_bytes > 0 ? 0 : fail(error, EPROTO, OPERATION_FIND_REGION, name);
 }
 
 int pmem_look(const char *region, struct pmem_region *ret_region, pmem_function *function, void *argument,
@@ -156,7 +156,7 @@ int pmem_wait_for(const struct pmem_namespace *namespace, unsigned timeout_secon
 
         while ((r = pmem_find_device(namespace, ret_device, error)) == -ENOENT || r == -ENXIO) {
                 if (clock_now_ms() >= deadline_ms)
-                        return fail_because(error, -r, "find device", namespace->device,
+                        return fail_because(error, -r, OPERATION_FIND_DEVICE, namespace->device,
                                             "the device %s did not appear within %u seconds", namespace->device,
                                             timeout_seconds);
                 clock_pause_ms(RETRY_MS);
@@ -191,7 +191,7 @@ int pmem_find_device(const struct pmem_namespace *namespace, struct block_device
         int r;
 
         if (namespace->device[0] == '\0')
-                return fail_because(error, ENODEV, "find device", namespace->device_name,
+                return fail_because(error, ENODEV, OPERATION_FIND_DEVICE, namespace->device_name,
                                     "the namespace %s has no device; is it disabled?", namespace->device_name);
         if ((r = block_device_find(namespace->device, ret_device, error)) < 0)
                 return r;
@@ -199,7 +199,7 @@ int pmem_find_device(const struct pmem_namespace *namespace, struct block_device
         (void)snprintf(expected, sizeof expected, "%u:%u\n", major(ret_device->number), minor(ret_device->number));
         n = file_read(AT_FDCWD, path, found, sizeof found);
         if (n < 0 || strcmp(found, expected) != 0)
-                return fail_because(error, ESTALE, "find device", namespace->device,
+                return fail_because(error, ESTALE, OPERATION_FIND_DEVICE, namespace->device,
                                     "%s is not the device of namespace %s but %s", namespace->device,
                                     namespace->device_name, ret_device->path);
         return 0;

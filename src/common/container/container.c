@@ -28,7 +28,7 @@
 /* The process has ended or never existed: these cannot be told apart. */
 static int fail_gone(const struct container *container, struct error *error)
 {
-        (void)fail_because(error, ESRCH, "pin container", container->name, "the container is not running");
+        (void)fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, container->name, "the container is not running");
         return error_where(error, container->name);
 }
 
@@ -88,18 +88,21 @@ static int open_process(struct container *container, const struct container_refe
                 (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
         container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
         if (container->proc_fd < 0)
-                return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, "open", path);
+                return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, OPERATION_OPEN, path);
         if (reference->proc_dir != NULL && (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
-                return fail_because(error, EINVAL, "pin container", path, "procDir is not a directory of a procfs");
+                return fail_because(error, EINVAL, OPERATION_PIN_CONTAINER, path,
+                                    "procDir is not a directory of a procfs");
 
         r = proc_start_time(container->proc_fd, &container->start_time, &container->pid);
         if (r < 0 && reference->proc_dir != NULL && r != -ESRCH)
-                return fail_because(error, EINVAL, "pin container", path, "procDir is not a process's directory");
+                return fail_because(error, EINVAL, OPERATION_PIN_CONTAINER, path,
+                                    "procDir is not a process's directory");
         if (r < 0)
                 return r == -ESRCH ? fail_gone(container, error) : fail(error, -r, "read", path);
         container->pidfd = pidfd_open(container->pid, 0);
         if (container->pidfd < 0 && reference->proc_dir == NULL)
-                return errno == ESRCH ? fail_gone(container, error) : fail(error, errno, "pidfd_open", container->name);
+                return errno == ESRCH ? fail_gone(container, error)
+                                      : fail(error, errno, OPERATION_PIDFD_OPEN, container->name);
         if (reference->proc_dir != NULL && container->pidfd >= 0) {
                 /* the pid is from another procfs: is it the same process here? */
                 cleanup_close int here_fd = proc_open(container->pid);
@@ -109,7 +112,7 @@ static int open_process(struct container *container, const struct container_refe
                         fd_close(&container->pidfd);
         }
         if (expected != 0 && expected != container->start_time)
-                return fail_because(error, ESRCH, "pin container", container->name,
+                return fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, container->name,
                                     "the container is gone: pid %d is another process now", container->pid);
         return 0;
 }
@@ -147,7 +150,7 @@ static int open_namespaces(struct container *container, struct error *error)
                 container->mnt_ns.id = 0; /* before Linux 6.11 */
         }
         if (r > 0)
-                return fail_because(error, EINVAL, "pin container", container->name,
+                return fail_because(error, EINVAL, OPERATION_PIN_CONTAINER, container->name,
                                     "the process is in the node's own mount namespace, so it is not a container");
         return 0;
 }
@@ -191,7 +194,7 @@ static int check_unsure(const struct container *container, const struct containe
         if (booted_s + (int64_t)(container->start_time / USER_HZ) <= known->written_s ||
             (booted_s <= known->written_s && !names_container(groups)))
                 return 0;
-        return fail_because(error, ESRCH, "pin container", container->name,
+        return fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, container->name,
                             "the container is gone: pid %d is a process that started after it", container->pid);
 }
 
@@ -206,7 +209,7 @@ static int check_owner(const struct container *container, const struct container
             (container->own_user_ns && !container->foreign_user_ns && container->map_owner == known->owner &&
              user_namespace_owns(known->owner, container->mnt_ns_fd)))
                 return 0;
-        return fail_because(error, EPERM, "pin container", container->name,
+        return fail_because(error, EPERM, OPERATION_PIN_CONTAINER, container->name,
                             "the state of user %u's container names process %d, which is not in namespaces of this "
                             "user's",
                             known->owner, container->pid);

@@ -124,7 +124,8 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
         int r = is_gone(mnt_ns) ? -ESRCH : search_proc(mnt_ns, ret_container, error);
 
         if (r == -ESRCH)
-                return fail_because(error, ESRCH, "pin container", "its namespaces", "the container is not running");
+                return fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, "its namespaces",
+                                    "the container is not running");
         return r;
 }
 

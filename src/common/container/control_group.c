@@ -67,7 +67,8 @@ int control_group_each(int group_fd, const char *name, control_group_visit *visi
         }
         free(text);
         if (n == -EFBIG)
-                return fail_because(error, E2BIG, "find container", name, "its control group has too many processes");
+                return fail_because(error, E2BIG, OPERATION_FIND_CONTAINER, name,
+                                    "its control group has too many processes");
         /* ENODEV: removed meanwhile; EOPNOTSUPP: a threaded group has no processes of its own */
         return n < 0 && n != -ENODEV && n != -EOPNOTSUPP && n != -ENOENT ? fail(error, (int)-n, "read", "cgroup.procs")
                                                                          : r;
@@ -143,7 +144,7 @@ static int visit_group(int group_fd, const char *name, struct oldest *oldest, st
                         return 0;
                 }
         }
-        return fail_because(error, EAGAIN, "find container", name,
+        return fail_because(error, EAGAIN, OPERATION_FIND_CONTAINER, name,
                             "its processes end faster than they can be looked at");
 }
 
@@ -157,7 +158,8 @@ static int visit_level(int group_fd, const char *name, unsigned level, struct ol
 
         if (level == 0) {
                 if (++*groups > GROUPS_MAX)
-                        return fail_because(error, E2BIG, "find container", name, "it has too many control groups");
+                        return fail_because(error, E2BIG, OPERATION_FIND_CONTAINER, name,
+                                            "it has too many control groups");
                 return visit_group(group_fd, name, oldest, error);
         }
         directory = file_list(group_fd, ".");

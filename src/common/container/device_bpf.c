@@ -262,7 +262,7 @@ int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned 
                         r = change_one(group_fd, flags, ids[i], device, access);
         }
         if (r == -EOPNOTSUPP || r == -ENOENT || r == -EACCES || r == -EINVAL)
-                return fail_because(error, EOPNOTSUPP, "allow device", group,
+                return fail_because(error, EOPNOTSUPP, OPERATION_ALLOW_DEVICE, group,
                                     "the device program of the control group cannot be extended");
         return r < 0 ? fail(error, -r, "bpf", group) : 0;
 }

@@ -140,7 +140,7 @@ static bool is_containers_own(const struct container *container, int group_fd, u
 
 static int fail_shared(const char *group, struct error *error)
 {
-        return fail_because(error, EPERM, "allow device", group,
+        return fail_because(error, EPERM, OPERATION_ALLOW_DEVICE, group,
                             "the control group %s denies the device, and contains processes of others", group);
 }
 
@@ -158,7 +158,7 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
         if (r == -ENOENT || (r == -EOPNOTSUPP && access == DEVICE_NONE))
                 return 0;
         if (r < 0)
-                return fail(error, -r, "allow device", "/sys/fs/cgroup");
+                return fail(error, -r, OPERATION_ALLOW_DEVICE, "/sys/fs/cgroup");
         for (;;) {
                 cleanup_close int group_fd = open_below(root_fd, path);
                 char *slash = strrchr(path, '/');
@@ -257,7 +257,7 @@ int device_cgroup_look(const struct container *container, uint64_t device, unsig
         else if (group_fd != -ENOENT)
                 r = group_fd;
         if (r < 0)
-                return fail(error, -r, "allow device", path);
+                return fail(error, -r, OPERATION_ALLOW_DEVICE, path);
         if ((access & ~*ret_version1) != 0 && !is_containers_own(container, group_fd, 0))
                 return fail_shared(path, error);
         return walk_unified(container, device, access, /* set= */ false, error);
@@ -279,7 +279,7 @@ static int set_version1(const struct container *container, uint64_t device, unsi
         if (r == -ENOENT || (r == -EOPNOTSUPP && access == DEVICE_NONE))
                 return 0;
         if (r < 0)
-                return fail(error, -r, "allow device", path);
+                return fail(error, -r, OPERATION_ALLOW_DEVICE, path);
         if ((access & ~given) == 0 && (given & ~(access | before)) == 0)
                 return 0;
         if (strcmp(path, "/") == 0 || !is_containers_own(container, group_fd, 0))
@@ -288,9 +288,9 @@ static int set_version1(const struct container *container, uint64_t device, unsi
         if (r == 0)
                 r = write_rule(group_fd, "devices.deny", device, given & ~(access | before));
         if (r == -EPERM)
-                return fail_because(error, EPERM, "allow device", path, "a control group above %s denies the device",
-                                    path);
-        return r < 0 ? fail(error, -r, "allow device", path) : 0;
+                return fail_because(error, EPERM, OPERATION_ALLOW_DEVICE, path,
+                                    "a control group above %s denies the device", path);
+        return r < 0 ? fail(error, -r, OPERATION_ALLOW_DEVICE, path) : 0;
 }
 
 int device_cgroup_set(const struct container *container, uint64_t device, unsigned access, unsigned before,

@@ -56,11 +56,11 @@ static int add(struct search *search, const struct runtime *runtime, const char 
                 return 0; /* stopped */
         if (search->found.pid > 0 && search->found.pid != process->pid && search->wanted != NULL &&
             !search->wanted->prefix)
-                return fail_because(error, ENOTUNIQ, "find container", search->subject,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_CONTAINER, search->subject,
                                     "%s and %s both run a container of this name; choose one with \"runtime\"",
                                     search->runtime->name, runtime->name);
         if (search->found.pid > 0 && search->found.pid != process->pid)
-                return fail_because(error, ENOTUNIQ, "find container", search->subject,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_CONTAINER, search->subject,
                                     "two containers match: %s (%s) and %s (%s)", search->full, search->runtime->name,
                                     full, runtime->name);
         if (search->found.pid <= 0 || search->found.start_time == 0) {
@@ -85,8 +85,8 @@ static int add_space(const char *name, void *argument, struct error *error)
         struct spaces *spaces = argument;
 
         if (spaces->count == RUNTIME_SPACES_MAX)
-                return fail_because(error, E2BIG, "find container", name, "containerd has more than %d namespaces",
-                                    RUNTIME_SPACES_MAX);
+                return fail_because(error, E2BIG, OPERATION_FIND_CONTAINER, name,
+                                    "containerd has more than %d namespaces", RUNTIME_SPACES_MAX);
         if (text_copy(spaces->names[spaces->count], RUNTIME_SPACE_MAX, name))
                 spaces->count++;
         return 0;
@@ -172,8 +172,9 @@ static int conclude(const struct search *search, struct container_process *ret_p
                 return 0;
         }
         if (search->known)
-                return fail_because(error, ESRCH, "find container", search->subject, "the container is not running");
-        return fail_because(error, ENOENT, "find container", search->subject, "no %s in %s",
+                return fail_because(error, ESRCH, OPERATION_FIND_CONTAINER, search->subject,
+                                    "the container is not running");
+        return fail_because(error, ENOENT, OPERATION_FIND_CONTAINER, search->subject, "no %s in %s",
                             search->pod != NULL ? "such container of a pod" : "container of this name or id",
                             search->where->runtime != NULL ? search->where->runtime : container_lookup_runtimes());
 }

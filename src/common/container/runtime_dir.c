@@ -23,7 +23,7 @@ static bool is_absent(int errnum)
 
 static int refuse_writable(const char *path, struct error *error)
 {
-        return fail_because(error, EPERM, "read container state", path,
+        return fail_because(error, EPERM, OPERATION_READ_CONTAINER_STATE, path,
                             "other users than its owner may write to %s: make it writable by the owner alone", path);
 }
 
@@ -35,7 +35,7 @@ int runtime_dir_open(const char *path, uid_t owner, struct runtime_dir *ret_dir,
         if (fd < 0 && is_absent(errno))
                 return 0;
         if (fd < 0 || fstat(fd, &st) < 0)
-                return fail(error, errno, "open", path);
+                return fail(error, errno, OPERATION_OPEN, path);
         if (st.st_uid != owner)
                 return 0;
         if ((st.st_mode & (owner == 0 ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0)
@@ -74,16 +74,16 @@ static int open_file(const struct runtime_dir *dir, const char *path, int *ret_f
                 return 0;
         runtime_dir_name(dir, path, ret_name);
         if (fd < 0 || fstat(fd, ret_st) < 0)
-                return fail(error, errno, "read container state", ret_name);
+                return fail(error, errno, OPERATION_READ_CONTAINER_STATE, ret_name);
         if (!S_ISREG(ret_st->st_mode))
-                return fail_because(error, EBADMSG, "read container state", ret_name, "not a regular file");
+                return fail_because(error, EBADMSG, OPERATION_READ_CONTAINER_STATE, ret_name, "not a regular file");
         if (ret_st->st_uid != dir->owner)
-                return fail_because(error, EPERM, "read container state", ret_name, "it belongs to user %u",
+                return fail_because(error, EPERM, OPERATION_READ_CONTAINER_STATE, ret_name, "it belongs to user %u",
                                     ret_st->st_uid);
         if ((ret_st->st_mode & (dir->owner == 0 ? S_IWGRP | S_IWOTH : S_IWOTH)) != 0)
                 return refuse_writable(ret_name, error);
         if (dir->owner != 0 && ret_st->st_size > USER_FILE_MAX_BYTES)
-                return fail(error, EFBIG, "read container state", ret_name);
+                return fail(error, EFBIG, OPERATION_READ_CONTAINER_STATE, ret_name);
         *ret_fd = fd_take(&fd);
         return 1;
 }
@@ -117,7 +117,7 @@ int runtime_dir_text(const struct runtime_dir *dir, const char *path, char *ret_
                 return r;
         n = file_read_fd(fd, ret_text, size);
         if (n < 0)
-                return fail(error, (int)-n, "read container state", name);
+                return fail(error, (int)-n, OPERATION_READ_CONTAINER_STATE, name);
         *ret_written_s = st.st_mtim.tv_sec;
         return 1;
 }
@@ -138,7 +138,7 @@ int runtime_dir_each(const struct runtime_dir *dir, const char *path, runtime_di
         int r = 0;
 
         if (directory == NULL)
-                return fd < 0 && is_absent(errno) ? 0 : fail(error, errno, "open", path);
+                return fd < 0 && is_absent(errno) ? 0 : fail(error, errno, OPERATION_OPEN, path);
         (void)fd_take(&fd); /* closedir() closes it */
         while (r == 0 && (errno = 0, entry = readdir(directory)) != NULL)
                 if (entry->d_name[0] != '.')

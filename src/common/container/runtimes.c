@@ -25,7 +25,7 @@ static int fail_content(const struct runtime_dir *dir, const char *path, const c
         char name[PATH_MAX];
 
         runtime_dir_name(dir, path, name);
-        return fail_because(error, EBADMSG, "read container state", name, "%s", reason);
+        return fail_because(error, EBADMSG, OPERATION_READ_CONTAINER_STATE, name, "%s", reason);
 }
 
 /* A runtime's JSON state file. */
@@ -111,7 +111,7 @@ static int complete(const char *name, void *argument, struct error *error)
         if (strlen(name) != CONTAINER_ID_FULL || !text_starts(name, completion->begin))
                 return 0;
         if (completion->found)
-                return fail_because(error, ENOTUNIQ, "find container", completion->begin,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_CONTAINER, completion->begin,
                                     "two ids in %s begin with it: %s and %s", completion->directory, completion->full,
                                     name);
         completion->found = true;
@@ -225,7 +225,7 @@ static int read_storage(const struct runtime_dir *dir, const char *path, const s
                 return r;
         r = state_file_podman(containers, wanted->id, wanted->prefix, ret_full, other);
         if (r > 1)
-                return fail_because(error, ENOTUNIQ, "find container", wanted->id,
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_CONTAINER, wanted->id,
                                     "two containers in %s match: %s and %s", dir->path, ret_full, other);
         return r;
 }

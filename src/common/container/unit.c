@@ -99,13 +99,13 @@ int unit_find(const char *unit, struct container_process *ret_process, struct er
         if (unit_fd < 0 && unit_fd != -ENOENT)
                 return fail(error, -unit_fd, "open", "/sys/fs/cgroup");
         if (unit_fd < 0)
-                return fail_because(error, ENOENT, "find container", unit, "no unit of this name runs");
+                return fail_because(error, ENOENT, OPERATION_FIND_CONTAINER, unit, "no unit of this name runs");
         payload_fd = control_group_open(unit_fd, "payload");
         r = control_group_first(payload_fd >= 0 ? payload_fd : unit_fd, unit, /* parent= */ 0, ret_process, error);
         if (r == 0 && ret_process->pid == 0)
-                return fail_because(error, ESRCH, "find container", unit, "the unit has no process");
+                return fail_because(error, ESRCH, OPERATION_FIND_CONTAINER, unit, "the unit has no process");
         if (r == 0)
-                return fail_because(error, EINVAL, "find container", unit,
+                return fail_because(error, EINVAL, OPERATION_FIND_CONTAINER, unit,
                                     "the unit's processes (%d) are in the node's own mount namespace, so it is not a "
                                     "container",
                                     ret_process->pid);

@@ -192,7 +192,7 @@ static int map_mounted(const struct mountinfo *line, int user_ns_fd, struct erro
                 return fail(error, ESTALE, "open", line->mount_point);
         fd = detached_mount_clone(source_fd, line->mount_point, /* recursive= */ false, error);
         if (fd < 0)
-                return fail(error, ESTALE, "open_tree", line->mount_point);
+                return fail(error, ESTALE, OPERATION_OPEN_TREE, line->mount_point);
         return detached_mount_map(fd, line->mount_point, /* recursive= */ false, user_ns_fd, error);
 }
 

@@ -11,6 +11,7 @@
 #include "host/check.h"
 #include "host/finding.h"
 #include "host/wanted.h"
+#include "state/hints.h"
 
 /* ---- the request */
 
@@ -132,5 +133,5 @@ int host_say_failure(const struct error *error, bool table)
         (void)snprintf(message, sizeof message, "%s%s%s", table ? "host-check: " : "",
                        understood ? "cannot check this node: " : FAILURE_NOT_UNDERSTOOD, error_why(error));
         return table ? failure_complain(message, sizeof message, error)
-                     : failure_say(message, error, failure_hint(error, NULL));
+                     : failure_say(message, error, failure_hint(error, /* of_kind= */ NULL, state_all_hints));
 }

@@ -75,7 +75,7 @@ static int check_order(const struct run *run, struct error *error)
 
                 if (container_same_namespace(&early->container->mnt_ns, &late->container->mnt_ns) &&
                     text_lies_in(early->record.mount_point, late->record.mount_point))
-                        return fail_because(error, EBUSY, "find target", late->request->target,
+                        return fail_because(error, EBUSY, OPERATION_FIND_TARGET, late->request->target,
                                             "it would cover the target of mounts[%zu]; a symbolic link may lead there",
                                             early->request->index);
         }
@@ -97,7 +97,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
                 if (step_phase(step, injection->kind) != phase || (run->session.dry_run && !step_looks(step)))
                         continue;
                 run->doing = step_text(step, injection->kind);
-                if ((r = interrupt_check("wait", injection->request->target, error)) < 0)
+                if ((r = interrupt_check(OPERATION_WAIT, injection->request->target, error)) < 0)
                         return r;
                 verbose_say(run->doing);
                 r = functions[step].inject(injection, error);
@@ -222,9 +222,10 @@ static int name_hanging_step(const struct run *run, int r, struct error *error)
 {
         const struct request *request = run->plans[run->current].request;
 
-        if (r == -ETIMEDOUT && strcmp(error->operation, "wait") == 0) /* the worker's own; a step's tells more */
-                return fail_because(error, ETIMEDOUT, "wait", request->target, "no answer after %d s from the step: %s",
-                                    request->timeout_seconds, run->doing);
+        if (r == -ETIMEDOUT &&
+            strcmp(error->operation, OPERATION_WAIT) == 0) /* the worker's own; a step's tells more */
+                return fail_because(error, ETIMEDOUT, OPERATION_WAIT, request->target,
+                                    "no answer after %d s from the step: %s", request->timeout_seconds, run->doing);
         return r;
 }
 

@@ -233,7 +233,7 @@ int attributes_lock(struct injection *injection, struct error *error)
         if (!injection->container->own_user_ns && !request->locked)
                 return 0; /* its root is the node's root: a lock has no effect */
         if (!injection->container->own_user_ns)
-                return fail_because(error, EINVAL, "lock attributes", request->target,
+                return fail_because(error, EINVAL, OPERATION_LOCK_ATTRIBUTES, request->target,
                                     "the container has no user namespace of its own, so its root could undo any lock");
         if ((r = lock(injection, error)) < 0 || locks_all(injection))
                 return r;

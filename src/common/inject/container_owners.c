@@ -71,7 +71,7 @@ static int make_ranges(const struct injection *injection, enum owner_ids ids, co
         }
         if (ids != FROM_MOUNT) {
                 count = id_ranges_join(from, from_count, to, to_count, ret_ranges);
-                return count < 0 ? container_fail(injection->from, -count, "map owners", map, error) : count;
+                return count < 0 ? container_fail(injection->from, -count, OPERATION_MAP_OWNERS, map, error) : count;
         }
         for (int i = 0; i < mounted_count; i++)
                 mounted[i] = (struct id_range){ .inside = mounted[i].outside,
@@ -80,7 +80,7 @@ static int make_ranges(const struct injection *injection, enum owner_ids ids, co
         count = id_ranges_join(from, from_count, to, to_count, between);
         if (count >= 0)
                 count = id_ranges_join(mounted, mounted_count, between, count, ret_ranges);
-        return count < 0 ? container_fail(injection->from, -count, "map owners", map, error) : count;
+        return count < 0 ? container_fail(injection->from, -count, OPERATION_MAP_OWNERS, map, error) : count;
 }
 
 int container_owners_map(const struct injection *injection, enum owner_ids ids, const struct idmap **ret_mapping,
@@ -106,7 +106,7 @@ int container_owners_map(const struct injection *injection, enum owner_ids ids, 
         if (mapping.group_count < 0)
                 return mapping.group_count;
         if (mapping.user_count == 0 || mapping.group_count == 0)
-                return fail_because(error, EOPNOTSUPP, "map owners", injection->request->source,
+                return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
                                     "the two containers have no id in common");
         *ret_mapping = &mapping;
         return 0;
@@ -155,7 +155,7 @@ bool container_owners_same(const struct injection *injection)
 
 static int fail_owners(const struct injection *injection, struct error *error)
 {
-        return fail_because(error, EXDEV, "map owners", injection->request->source,
+        return fail_because(error, EXDEV, OPERATION_MAP_OWNERS, injection->request->source,
                             "no id mapping shows its owners, or those of the mounts below it, as they are in "
                             "container %s",
                             injection->from->name);

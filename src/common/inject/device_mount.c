@@ -33,8 +33,8 @@ static int check_type(const char *fs_type, struct error *error)
                 return fail(error, (int)-n, "read", "/proc/filesystems");
         (void)snprintf(line, sizeof line, "\n\t%.64s\n", fs_type);
         if (strstr(text, line) == NULL)
-                return fail_because(error, EINVAL, "fsopen", fs_type, "%s is not a filesystem for a block device",
-                                    fs_type);
+                return fail_because(error, EINVAL, OPERATION_FSOPEN, fs_type,
+                                    "%s is not a filesystem for a block device", fs_type);
         return 0;
 }
 
@@ -69,7 +69,8 @@ int device_mount_make(struct injection *injection, bool owned, struct error *err
         int r;
 
         if (injection->device.read_only && !read_only)
-                return fail_because(error, EROFS, "find device", injection->device.path, "the device is read-only");
+                return fail_because(error, EROFS, OPERATION_FIND_DEVICE, injection->device.path,
+                                    "the device is read-only");
         if ((r = raw_grant_check_none(injection->session->state_dir, &injection->record, injection->record.disk,
                                       error)) < 0)
                 return r;
@@ -87,7 +88,7 @@ int device_mount_make(struct injection *injection, bool owned, struct error *err
         if (r < 0)
                 return fail(error, -r, "statx", injection->device.path);
         if (major(seen.device) != 0 && seen.device != injection->record.disk)
-                return fail_because(error, ESTALE, "fsconfig", injection->device.path,
+                return fail_because(error, ESTALE, OPERATION_FSCONFIG, injection->device.path,
                                     "the device node was replaced by another");
         return 0;
 }

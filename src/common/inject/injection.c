@@ -95,18 +95,18 @@ static int check_map(const struct injection *injection, const struct container *
         const struct request *request = injection->request;
 
         if (container->foreign_user_ns)
-                return fail_because(error, EPERM, "map ids", container->name,
+                return fail_because(error, EPERM, OPERATION_MAP_IDS, container->name,
                                     "its user namespace is not below the one that this program runs in");
         if (!container->own_user_ns || container->map_owner == 0 || injection->kind->fresh || request->ids == IDS_HOST)
                 return 0;
         if (injection_policy(injection) != NULL)
-                return fail_because(error, EACCES, "check policy", "ids",
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "ids",
                                     "user %u of the node made the container's user namespace and chose its ids; with "
                                     "a policy only \"ids\": \"host\" is allowed",
                                     container->map_owner);
         if (request->ids != IDS_AUTO)
                 return 0;
-        return fail_because(error, EACCES, "map ids", container->name,
+        return fail_because(error, EACCES, OPERATION_MAP_IDS, container->name,
                             "user %u of the node made the container's user namespace and chose which ids are the "
                             "container's",
                             container->map_owner);
@@ -151,12 +151,12 @@ int injection_claim(struct injection *injection, struct error *error)
         r = injection->container->pidfd >= 0 ? proc_pid_namespace(&record->pid_ns)
                                              : proc_pid_namespace_of(injection->container->proc_fd, &record->pid_ns);
         if (r < 0)
-                return fail(error, -r, "read", "ns/pid");
+                return fail(error, -r, OPERATION_READ, "ns/pid");
         record->recursive = request->recursive;
         if (injection->container->identity[0] != '\0')
                 wish_key(injection->container->identity, record->wanted);
         else if (request->persist)
-                return fail_because(error, EINVAL, "find container", injection->container->name,
+                return fail_because(error, EINVAL, OPERATION_FIND_CONTAINER, injection->container->name,
                                     "\"persist\" needs a container that can be told from a later one of this name: one "
                                     "of crun or runc, with its bundle on a filesystem that knows when directories were "
                                     "made, or one with a full id of 64 digits");
@@ -168,7 +168,7 @@ int injection_claim(struct injection *injection, struct error *error)
         mount_record_default_id(&injection->container->mnt_ns, request->target, record->id);
         if (request->id != NULL) {
                 if (mount_record_id_derived(request->id) && strcmp(request->id, record->id) != 0)
-                        return fail_because(error, EINVAL, "read record", request->id,
+                        return fail_because(error, EINVAL, OPERATION_READ_RECORD, request->id,
                                             "ids of this form are derived from a container and a target, and this is "
                                             "not theirs");
                 (void)text_copy(record->id, sizeof record->id, request->id);
@@ -183,7 +183,7 @@ int injection_claim(struct injection *injection, struct error *error)
 
 int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error)
 {
-        return fail_because(error, EOPNOTSUPP, "map ids", injection->request->source, "%s", reason);
+        return fail_because(error, EOPNOTSUPP, OPERATION_MAP_IDS, injection->request->source, "%s", reason);
 }
 
 /* What is wanted is of that source, not of another one that has its name by now. */
@@ -230,8 +230,8 @@ int injection_open_source(struct injection *injection, struct error *error)
 void injection_blame_map(const struct injection *injection, struct error *error)
 {
         if (injection->kind->remap == REMAP_NEVER && error->errnum == EINVAL &&
-            strcmp(error->operation, "mount_setattr") == 0)
-                (void)text_copy(error->operation, sizeof error->operation, "map owners");
+            strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0)
+                (void)text_copy(error->operation, sizeof error->operation, OPERATION_MAP_OWNERS);
 }
 
 int injection_make_mount(struct injection *injection, struct error *error)

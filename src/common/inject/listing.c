@@ -134,7 +134,7 @@ static void ask_kernel(struct listing *listing, const char *boot_id, int64_t dea
         struct error late;
 
         questions = (struct questions){ .listing = listing, .boot_id = boot_id, .container = CONTAINER_NONE };
-        (void)fail_because(&late, ETIMEDOUT, "wait", "mounts", "there was no time to look at it");
+        (void)fail_because(&late, ETIMEDOUT, OPERATION_WAIT, "mounts", "there was no time to look at it");
         for (size_t i = ask_all(&ask); i < listing->count; i++)
                 put_problem(&listing->entries[i], &late);
         /* the last container stays open: with it its mounts can go, and the close of one that does not answer hangs */
@@ -197,7 +197,7 @@ static int add_record(const struct mount_record *record, const char *id, void *a
                 return 0;
         packed = make_room(listing) ? pack(record) : NULL;
         if (packed == NULL)
-                return fail(error, ENOMEM, "read record", id);
+                return fail(error, ENOMEM, OPERATION_READ_RECORD, id);
         listing->entries[listing->count] = (struct listing_entry){
                 .packed = packed,
                 .container_id = record_flat_text(&mount_record_table, packed, "containerId"),

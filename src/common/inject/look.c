@@ -68,7 +68,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if (r != -ENOENT)
                         return r < 0 ? r : replacement_begin(injection, &other, error);
         }
-        (void)fail_because(error, EBUSY, "find target", request->target, "something is mounted there already");
+        (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, request->target, "something is mounted there already");
         return error_where(error, injection->container->name);
 }
 
@@ -151,7 +151,7 @@ int look_at_target(struct injection *injection, struct error *error)
                 if (r < 0 && r != -ESRCH)
                         return r;
                 if (r == 0)
-                        return fail_because(error, EEXIST, "read record", record->id,
+                        return fail_because(error, EEXIST, OPERATION_READ_RECORD, record->id,
                                             "this id names a mount in another container (pid %d)", earlier.pid);
         }
         /* one of a container that has ended, or of an earlier boot, says nothing about this mount */
@@ -185,7 +185,7 @@ int look_at_target(struct injection *injection, struct error *error)
                 return look_at_mount(injection, known ? &earlier : NULL, error);
         }
         if (injection->target.missing > 0 && !request->mkdir)
-                return container_fail(injection->container, ENOENT, "find target", request->target, error);
+                return container_fail(injection->container, ENOENT, OPERATION_FIND_TARGET, request->target, error);
         if (known && (r = replacement_check_earlier(injection, &earlier, error)) < 0)
                 return r;
         return 0;

@@ -18,6 +18,7 @@
 #include "base/node_path.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "inject/hints.h"
 #include "inject/remap.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
@@ -87,7 +88,7 @@ int mappable_say_failure(const struct mappable_request *request, const struct er
                 (void)snprintf(message, sizeof message, "cannot mount %s on %s: %s: %s",
                                request->source != NULL ? request->source : "a directory",
                                request->target != NULL ? request->target : "another", error->subject, error_why(error));
-        return failure_say(message, error, failure_hint(error, NULL));
+        return failure_say(message, error, failure_hint(error, /* of_kind= */ NULL, inject_all_hints));
 }
 
 /* ---- the mount */

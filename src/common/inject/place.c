@@ -21,9 +21,9 @@ static int check_target(struct injection *injection, struct error *error)
         const char *path = injection->request->target;
 
         if (target->mount_root && !injection->replacing)
-                (void)fail_because(error, EBUSY, "find target", path, "something is mounted there already");
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, path, "something is mounted there already");
         else if (target->directory != injection->directory)
-                (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, "find target", path,
+                (void)fail_because(error, injection->directory ? ENOTDIR : EISDIR, OPERATION_FIND_TARGET, path,
                                    injection->directory ? "a directory cannot be mounted on a file"
                                                         : "a file cannot be mounted on a directory");
         else
@@ -163,7 +163,7 @@ int place_confirm(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         if (strcmp(options, record->options) != 0) {
-                (void)fail_because(error, ESTALE, "look again", request->target,
+                (void)fail_because(error, ESTALE, OPERATION_LOOK_AGAIN, request->target,
                                    "the container remounted it meanwhile: %s, not %s", options, record->options);
                 return error_where(error, injection->container->name);
         }

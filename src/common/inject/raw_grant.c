@@ -68,7 +68,7 @@ static int check_claim(const char *state_dir, struct claim *claim, uint64_t devi
         if ((r = uses_release_ended(state_dir, keys, claim->record->id, error)) < 0 ||
             (r = uses_each(state_dir, keys, match_claim, claim, error)) <= 0)
                 return r;
-        return fail_because(error, EBUSY, "find device", claim->record->origin, "in use by %s", claim->text);
+        return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, claim->record->origin, "in use by %s", claim->text);
 }
 
 /* A device that one container may write is in no other container, and no pod's: two writers would destroy its content. */

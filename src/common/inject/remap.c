@@ -148,19 +148,19 @@ static int order(const int fds[PASSED], int *ret_pid, struct error *error)
         int r = fd_pass_send_all(helper.fd, fds, PASSED);
 
         if (r < 0)
-                return fail(error, -r, "start remap-daemon", PROGRAM);
+                return fail(error, -r, OPERATION_START_REMAP_DAEMON, PROGRAM);
         do
                 n = recvfrom(helper.fd, &answer, sizeof answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t)sizeof answer)
-                return fail_because(error, ECANCELED, "start remap-daemon", PROGRAM,
+                return fail_because(error, ECANCELED, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "the helper process that starts it has exited");
         if (answer.errnum == ENOENT)
-                return fail_because(error, ENOENT, "start remap-daemon", PROGRAM,
+                return fail_because(error, ENOENT, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
         if (answer.errnum != 0)
-                return fail_because(error, answer.errnum, "start remap-daemon", PROGRAM, "it exited at once: %s",
-                                    strerrordesc_np(answer.errnum) ?: "unknown error");
+                return fail_because(error, answer.errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
+                                    "it exited at once: %s", strerrordesc_np(answer.errnum) ?: "unknown error");
         *ret_pid = answer.pid;
         return 0;
 }
@@ -283,7 +283,7 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         int r;
 
         if (helper.fd < 0)
-                return fail_because(error, ENOSYS, "start remap-daemon", PROGRAM,
+                return fail_because(error, ENOSYS, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "this program did not start the helper process for remap");
         if (fstat(mount_fd, &st) < 0)
                 return fail(error, errno, "fstat", source);

@@ -87,7 +87,7 @@ static int unplace(struct removal *removal, struct error *error)
                 if (r < 0)
                         return r;
                 if (record->below != MOUNT_RECORD_NOT_COUNTED && below > record->below) {
-                        (void)fail_because(error, EBUSY, "umount2", record->target,
+                        (void)fail_because(error, EBUSY, OPERATION_UMOUNT2, record->target,
                                            "the container has mounts of its own below it");
                         return error_where(error, removal->container.name);
                 }

@@ -192,7 +192,7 @@ static int find_by_mount(struct removal *removal, const char *boot_id, struct er
                             : mount_record_find(&removal->state, &removal->container, boot_id, &seen.identity,
                                                 /* by_root= */ true, /* except= */ NULL, &removal->record, error);
         if (r == -ENOENT) {
-                (void)fail_because(error, EBUSY, "find record", target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_RECORD, target,
                                    "something is mounted there that flexgraft has no record of");
                 return error_where(error, removal->container.name);
         }
@@ -248,7 +248,7 @@ static int find_by_target(struct removal *removal, const char *boot_id, struct e
                 removal->reachable = false;
                 return 0;
         }
-        return search.there < 0 ? fail(error, ENOENT, "find record", removal->request->target) : 0;
+        return search.there < 0 ? fail(error, ENOENT, OPERATION_FIND_RECORD, removal->request->target) : 0;
 }
 
 /* A volume's lock comes before those of mounts. */
@@ -361,9 +361,9 @@ static int pin(struct removal *removal, struct error *error)
         take_named_pid(removal);
         if (named->proc_dir != NULL && removal->named_pid == 0)
                 return r;
-        if (r == -ESRCH || (r == -ENOENT && strcmp(error->operation, "find container") == 0))
+        if (r == -ESRCH || (r == -ENOENT && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0))
                 return 1;
-        if (r == -E2BIG && strcmp(error->operation, "find container") == 0)
+        if (r == -E2BIG && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0)
                 return 2;
         return r == -EINVAL && removal->named_pid != 0 ? 2 : r;
 }

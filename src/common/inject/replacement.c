@@ -19,14 +19,15 @@ static int explain_dead(const struct injection *injection, int r, struct error *
 {
         if (r == 0 || strcmp(error->operation, "fstatfs") != 0 || !is_dead(-r))
                 return r;
-        (void)fail_because(error, -r, "find target", injection->request->target,
+        (void)fail_because(error, -r, OPERATION_FIND_TARGET, injection->request->target,
                            "the mount is there, but its filesystem is dead: %s", strerrordesc_np(-r));
         return error_where(error, injection->container->name);
 }
 
 bool replacement_would_do(const struct error *error)
 {
-        return strcmp(error->operation, "find target") == 0 && (error->errnum == EBUSY || is_dead(error->errnum));
+        return strcmp(error->operation, OPERATION_FIND_TARGET) == 0 &&
+               (error->errnum == EBUSY || is_dead(error->errnum));
 }
 
 int replacement_check_remap(struct injection *injection, struct error *error)
@@ -44,7 +45,7 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
         int r;
 
         if (earlier->digest != injection->record.digest) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "flexgraft mounted something else there (record %s)", earlier->id);
                 return error_where(error, container);
         }
@@ -53,7 +54,7 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
         if (r < 0)
                 return explain_dead(injection, r, error);
         if (strcmp(options, earlier->options) != 0) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "the mount is there, but the container remounted it: %s, not %s", options,
                                    earlier->options);
                 return error_where(error, container);
@@ -74,9 +75,9 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
         if (strcmp(earlier->target, injection->request->target) != 0)
-                return fail_because(error, EEXIST, "read record", earlier->id, "this id is in use for the mount on %s",
-                                    earlier->target);
-        (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                return fail_because(error, EEXIST, OPERATION_READ_RECORD, earlier->id,
+                                    "this id is in use for the mount on %s", earlier->target);
+        (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                            "the container moved or covered the earlier mount for it (record %s)", earlier->id);
         return error_where(error, injection->container->name);
 }
@@ -84,7 +85,7 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
 int replacement_refuse_volume(const struct injection *injection, const struct mount_record *earlier,
                               struct error *error)
 {
-        (void)fail_because(error, EBUSY, "find target", injection->request->target,
+        (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                            "volume \"%.200s\" was mounted there; remove it with mount-remove first", earlier->volume);
         return error_where(error, injection->container->name);
 }
@@ -113,12 +114,12 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
         if (injection->kind->switches && (r = check_atomic(injection, error)) < 0)
                 return r;
         if (strcmp(earlier->mount_point, injection->record.mount_point) != 0) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "the container moved the mount there from %s", earlier->mount_point);
                 return error_where(error, injection->container->name);
         }
         if (earlier->raw_device != 0 && injection->kind->settle == NULL) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "a raw device is mounted there; remove it with mount-remove");
                 return error_where(error, injection->container->name);
         }
@@ -268,7 +269,7 @@ int replacement_restore(struct injection *injection, bool beneath, struct error 
         if ((r = target_look(injection->container, old->mount_point, &target, error)) < 0)
                 return r;
         if (target.missing > 0)
-                return container_fail(injection->container, ENOENT, "find target", old->mount_point, error);
+                return container_fail(injection->container, ENOENT, OPERATION_FIND_TARGET, old->mount_point, error);
         r = mount_see(injection->old_fd, "", &seen);
         if (r == 0) {
                 old->identity = seen.identity;

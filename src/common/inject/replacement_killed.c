@@ -13,7 +13,7 @@ static int forget_intent(struct injection *injection, struct mount_record *inten
         int r;
 
         if (intended->raw_device != 0 && injection->kind->settle == NULL) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "a call for a raw device was interrupted there; remove it with mount-remove");
                 return error_where(error, injection->container->name);
         }
@@ -150,7 +150,7 @@ static int lock_other(struct injection *injection, const struct mount_record *ot
         int r;
 
         if (!state_try_lock(state, mount_record_key(other->id))) {
-                (void)fail_because(error, EBUSY, "find target", injection->request->target,
+                (void)fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
                                    "another call is replacing the mount there (record %s); try again", other->id);
                 return error_where(error, injection->container->name);
         }

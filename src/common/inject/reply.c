@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "inject/hints.h"
 #include "inject/source.h"
 
 #define STAYS_ATTACHED                                                                                                 \
@@ -351,7 +352,7 @@ static void put_message(const struct request *request, const struct error *error
 
 static const char *hint_of(const struct request *request, const struct error *error)
 {
-        return failure_hint(error, request->source_kind != NULL ? request->source_kind->hints : NULL);
+        return failure_hint(error, request->source_kind != NULL ? request->source_kind->hints : NULL, inject_all_hints);
 }
 
 static int say_failure(const struct request *request, const struct request *entry, const struct error *error)

@@ -11,7 +11,7 @@ int request_policy_check(const struct policy *policy, const struct request *requ
         int r;
 
         if (policy->section == NULL)
-                return fail_because(error, EACCES, "check policy", kind->word,
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, kind->word,
                                     "%s has no section \"annotations\": annotations may mount nothing", policy->path);
         if (!policy_lists(policy, "kinds", kind->word))
                 return policy_forbid(policy, kind->word, "kinds", error);
@@ -19,10 +19,10 @@ int request_policy_check(const struct policy *policy, const struct request *requ
                 return r;
         /* a superblock that the container owns gives its root more than files: whoever wants that says so as root */
         if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
-                return fail_because(error, EACCES, "check policy", "ids",
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "ids",
                                     "only root may ask for \"ids\" of this sort; %s cannot allow it", policy->path);
         if (request->replace) /* what is there may be root's */
-                return fail_because(error, EACCES, "check policy", "replace",
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "replace",
                                     "only root may ask for \"replace\"; %s cannot allow it", policy->path);
         return policy_check_options(policy, &request->options, kind->harmless_options,
                                     /* device_file= */ kind->allow != NULL, error);

@@ -44,7 +44,7 @@ static int open_root_in_child(void *argument, struct error *error)
         if (r < 0)
                 return r;
         fd = sys_openat2(AT_FDCWD, job->path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
-        return fd < 0 ? container_fail(job->container, errno, "open the root directory", job->path, error) : fd;
+        return fd < 0 ? container_fail(job->container, errno, OPERATION_OPEN_ROOT, job->path, error) : fd;
 }
 
 /*
@@ -87,8 +87,8 @@ int session_pin(struct session *session, const struct container_reference *refer
                         return 0;
                 }
         if (session->container_count == SESSION_CONTAINERS_MAX)
-                return fail_because(error, E2BIG, "pin container", "the request", "more than %d containers in one call",
-                                    SESSION_CONTAINERS_MAX);
+                return fail_because(error, E2BIG, OPERATION_PIN_CONTAINER, "the request",
+                                    "more than %d containers in one call", SESSION_CONTAINERS_MAX);
         if (session->policy != NULL) { /* it lists containers by their ids, not processes */
                 named.or_pid = 0;
                 named.whole_id = true;

@@ -23,7 +23,7 @@ static int open_source(struct injection *injection, struct error *error)
                 return fail(error, errno, "fstat", source);
         if (S_ISBLK(st.st_mode) && (injection->request->options.attr_clear & MOUNT_ATTR_NODEV) == 0)
                 return fail_because(
-                        error, EINVAL, "open source", source,
+                        error, EINVAL, OPERATION_OPEN_SOURCE, source,
                         "it is a block device: mount-block mounts its filesystem, or with \"raw\" gives the "
                         "device itself");
         injection->directory = S_ISDIR(st.st_mode);

@@ -26,7 +26,7 @@
 
 static int fail_type(const struct injection *injection, mode_t mode, struct error *error)
 {
-        (void)fail_because(error, EINVAL, "open source", injection->request->source,
+        (void)fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, injection->request->source,
                            S_ISBLK(mode) || S_ISCHR(mode)
                                    ? "a device file; mount-block with \"raw\" gives a device to a container"
                                    : "neither a directory nor a file");
@@ -41,14 +41,14 @@ static int find_source(struct injection *injection, struct error *error)
         int r = target_look(injection->from, request->source, source, error);
 
         if (r == -EPERM) {
-                (void)text_copy(error->operation, sizeof error->operation, "open source");
+                (void)text_copy(error->operation, sizeof error->operation, OPERATION_OPEN_SOURCE);
                 (void)text_copy(error->reason, sizeof error->reason,
                                 "the source is in a kernel filesystem (proc, sysfs, cgroup, ...)");
         }
         if (r < 0 || source->missing == 0)
                 return r;
         if (!request->mkdir_source)
-                return container_fail(injection->from, ENOENT, "open source", request->source, error);
+                return container_fail(injection->from, ENOENT, OPERATION_OPEN_SOURCE, request->source, error);
         return 0;
 }
 
@@ -126,9 +126,9 @@ static int open_rest(const struct origin_job *job, int root_fd, struct error *er
         if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* the mount is of a file, which is its own root */
                 fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
         if (fd < 0 || fstat(fd, &st) < 0)
-                return fail(error, errno, "open source", job->record->origin);
+                return fail(error, errno, OPERATION_OPEN_SOURCE, job->record->origin);
         if (st.st_dev != job->source.st_dev || st.st_ino != job->source.st_ino)
-                return fail_because(error, ESTALE, "open source", job->record->origin,
+                return fail_because(error, ESTALE, OPERATION_OPEN_SOURCE, job->record->origin,
                                     "the file on the node is no longer the one that was mounted");
         return fd_take(&fd);
 }
@@ -197,11 +197,11 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
             mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
             record.from_pid != 0)
-                return fail_because(error, EOPNOTSUPP, "map owners", injection->request->source,
+                return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
                                     "the source is id-mapped already, and mapping it anew needs Linux 6.15");
         length = strlen(record.mount_point);
         if (!text_lies_in(path, record.mount_point))
-                return container_fail(injection->from, ESTALE, "open source", path, error);
+                return container_fail(injection->from, ESTALE, OPERATION_OPEN_SOURCE, path, error);
         job.rest = path + length + (path[length] == '/' ? 1 : 0);
         if (fstat(injection->source.fd, &job.source) < 0)
                 return container_fail(injection->from, errno, "fstat", path, error);
@@ -350,7 +350,7 @@ static int clone_with_owners(struct injection *injection, struct error *error)
 
         if (r == -EXDEV)
                 r = try_way(injection, clone_and_map, FROM_INSIDE, error);
-        if (r == -EPERM && strcmp(error->operation, "mount_setattr") == 0) /* the source is id-mapped already */
+        if (r == -EPERM && strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0) /* the source is id-mapped already */
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
         if (r == -ENOSYS && injection->request->recursive) { /* a mount below it is id-mapped */
                 r = try_way(injection, clone_mapped, FROM_NODE, error);
@@ -359,7 +359,7 @@ static int clone_with_owners(struct injection *injection, struct error *error)
         }
         if (r == -ENOSYS)
                 r = try_way(injection, clone_origin, FROM_INSIDE, error);
-        if (r == -EINVAL && strcmp(error->operation, "mount_setattr") == 0)
+        if (r == -EINVAL && strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0)
                 (void)snprintf(error->reason, sizeof error->reason,
                                "its filesystem, or one below it, cannot be id-mapped by this kernel");
         return r;

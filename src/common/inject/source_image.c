@@ -26,25 +26,28 @@
 #include "state/volume_record.h"
 
 static const struct hint hints[] = {
-        { "open image", EISDIR, "for a directory use mount-bind" },
-        { "open image", EINVAL, "a block device is for mount-block; other files hold no filesystem" },
-        { "open image", EACCES, "a volume gets into a container by its pod, or is made of a profile: see volume-list" },
-        { "open image", EROFS, "\"readOnly\": true mounts it read-only" },
-        { "find partition", EINVAL, "name one with \"partition\"" },
-        { "find partition", ENOTUNIQ, "say \"partition\" by its number" },
-        { "find partition", EBADMSG, "see what sfdisk --verify says of the image, and repair its partition table" },
-        { "find partition", ENOENT,
+        { OPERATION_OPEN_IMAGE, EISDIR, "for a directory use mount-bind" },
+        { OPERATION_OPEN_IMAGE, EINVAL, "a block device is for mount-block; other files hold no filesystem" },
+        { OPERATION_OPEN_IMAGE, EACCES,
+          "a volume gets into a container by its pod, or is made of a profile: see volume-list" },
+        { OPERATION_OPEN_IMAGE, EROFS, "\"readOnly\": true mounts it read-only" },
+        { OPERATION_FIND_PARTITION, EINVAL, "name one with \"partition\"" },
+        { OPERATION_FIND_PARTITION, ENOTUNIQ, "say \"partition\" by its number" },
+        { OPERATION_FIND_PARTITION, EBADMSG,
+          "see what sfdisk --verify says of the image, and repair its partition table" },
+        { OPERATION_FIND_PARTITION, ENOENT,
           "sfdisk --list shows the partitions of an image; qemu-img convert -O raw makes one of qcow2 and the like" },
-        { "probe", ENODATA,
+        { OPERATION_PROBE, ENODATA,
           "create a filesystem in it first (mkfs), or name its type with \"fsType\"; an image must be raw, which "
           "qemu-img convert -O raw makes of others" },
-        { "attach image", EBUSY, "losetup --list shows what has it; two mounts must have the same \"readOnly\"" },
-        { "fsconfig", EBUSY,
+        { OPERATION_ATTACH_IMAGE, EBUSY,
+          "losetup --list shows what has it; two mounts must have the same \"readOnly\"" },
+        { OPERATION_FSCONFIG, EBUSY,
           "findmnt and lsof show what uses the device; two mounts of it must have the same \"readOnly\"" },
-        { "fsconfig", EROFS,
+        { OPERATION_FSCONFIG, EROFS,
           "its journal must be replayed first: mount it once for writing, or, where that is wanted, "
           "say \"options\": \"noload\" (ext4) or \"norecovery\" (xfs)" },
-        { "fsconfig", EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
+        { OPERATION_FSCONFIG, EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
         {},
 };
 
@@ -53,11 +56,11 @@ static int check_file(int fd, const char *image, struct stat *ret_file, struct e
         if (fstat(fd, ret_file) < 0)
                 return fail(error, errno, "fstat", image);
         if (S_ISDIR(ret_file->st_mode))
-                return fail_because(error, EISDIR, "open image", image, "it is a directory, and no image");
+                return fail_because(error, EISDIR, OPERATION_OPEN_IMAGE, image, "it is a directory, and no image");
         if (!S_ISREG(ret_file->st_mode))
-                return fail_because(error, EINVAL, "open image", image, "it is no regular file");
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, image, "it is no regular file");
         if (ret_file->st_size == 0)
-                return fail_because(error, ENODATA, "probe", image, "it is empty");
+                return fail_because(error, ENODATA, OPERATION_PROBE, image, "it is empty");
         return 0;
 }
 
@@ -66,7 +69,7 @@ static int check_no_volume(const struct injection *injection, const char *image,
 {
         if (!pool_mark_beside(image) && !text_lies_in(image, injection->session->state_dir))
                 return 0;
-        return fail_because(error, EACCES, "open image", image,
+        return fail_because(error, EACCES, OPERATION_OPEN_IMAGE, image,
                             "it is in a pool, so it is, or can become, the image of a volume");
 }
 
@@ -84,9 +87,9 @@ static int open_file(int path_fd, int access, const char *image, struct error *e
         if (fd >= 0)
                 return fd;
         if (access == O_RDWR && (errno == EROFS || errno == EACCES || errno == EPERM || errno == ETXTBSY))
-                return fail_because(error, EROFS, "open image", image, "the image cannot be written: %s",
+                return fail_because(error, EROFS, OPERATION_OPEN_IMAGE, image, "the image cannot be written: %s",
                                     strerrordesc_np(errno));
-        return fail(error, errno, "open image", image);
+        return fail(error, errno, OPERATION_OPEN_IMAGE, image);
 }
 
 static bool asks_to_write(const struct request *request)
@@ -113,7 +116,7 @@ static int find_part(struct injection *injection, const struct stat *file, struc
         (void)text_copy(injection->fs_type, sizeof injection->fs_type,
                         request->fs_type != NULL ? request->fs_type : injection->part.type);
         if (asks_to_write(request) && device_mount_never_writes(injection->fs_type))
-                return fail_because(error, EINVAL, "open image", image,
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, image,
                                     "%s is always read-only; leave \"readOnly\" out, or say true", injection->fs_type);
         (void)snprintf(digested, sizeof digested, "%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64,
                        (uint64_t)file->st_dev, (uint64_t)file->st_ino, injection->part.offset_bytes,
@@ -130,7 +133,7 @@ static int find_image(struct injection *injection, struct error *error)
         int r;
 
         if (path_fd < 0) {
-                (void)text_copy(error->operation, sizeof error->operation, "open image");
+                (void)text_copy(error->operation, sizeof error->operation, OPERATION_OPEN_IMAGE);
                 return path_fd;
         }
         if ((r = check_file(path_fd, image, &file, error)) < 0 || (r = injection_check_policy(injection, error)) < 0 ||

@@ -26,7 +26,7 @@ static int find_export(const struct injection *injection, struct nfs_export *ret
 
         *ret_rule = (struct nfs_server_rule){};
         if (r < 0)
-                return fail(error, -r, "open source", injection->request->source);
+                return fail(error, -r, OPERATION_OPEN_SOURCE, injection->request->source);
         return policy == NULL ? 0 : policy_server_check(policy, ret_export->host, /* open= */ false, ret_rule, error);
 }
 

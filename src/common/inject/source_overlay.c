@@ -35,7 +35,7 @@ static int open_layer(struct injection *injection, const char *path, bool writes
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", path);
         if (!S_ISDIR(st.st_mode))
-                return fail(error, ENOTDIR, "open source", path);
+                return fail(error, ENOTDIR, OPERATION_OPEN_SOURCE, path);
         if (policy != NULL && (r = policy_check_source(policy, ret_path, writes, error)) < 0)
                 return r;
         injection_digest_text(injection, ret_path);
@@ -78,7 +78,7 @@ static int open_common(struct injection *injection, const char *upper, const cha
         for (int i = 0; i < 2; i++)
                 if (seen[i].identity.id != seen[2].identity.id)
                         return fail_because(
-                                error, EXDEV, "open source", i == 0 ? upper : work,
+                                error, EXDEV, OPERATION_OPEN_SOURCE, i == 0 ? upper : work,
                                 "\"upper\" and \"work\" must be directories of one mount, and not its root");
         (void)text_copy(injection->upper_rest, sizeof injection->upper_rest, upper + length + 1);
         (void)text_copy(injection->work_rest, sizeof injection->work_rest, work + length + 1);
@@ -102,9 +102,9 @@ static int open_layers(struct injection *injection, struct error *error)
             (r = open_layer(injection, request->work, /* writes= */ true, work, error)) < 0)
                 return r;
         if (text_path_normal(upper, path) < 0 || text_path_normal(work, upper) < 0)
-                return fail(error, EINVAL, "open source", upper);
+                return fail(error, EINVAL, OPERATION_OPEN_SOURCE, upper);
         if (strcmp(path, upper) == 0)
-                return fail_because(error, EINVAL, "open source", path,
+                return fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, path,
                                     "\"upper\" and \"work\" are the same directory");
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, path);
         return open_common(injection, path, upper, error);
@@ -130,9 +130,10 @@ static int set_writable(int context_fd, const struct overlay_job *job, const cha
 
         *ret_fd = fd;
         if (fd < 0 || fstat(fd, &st) < 0 || fstat(original_fd, &original) < 0)
-                return fail(error, errno, "open source", rest);
+                return fail(error, errno, OPERATION_OPEN_SOURCE, rest);
         if (st.st_dev != original.st_dev || st.st_ino != original.st_ino)
-                return fail_because(error, ESTALE, "open source", rest, "the directory was replaced by another");
+                return fail_because(error, ESTALE, OPERATION_OPEN_SOURCE, rest,
+                                    "the directory was replaced by another");
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         return superblock_set(context_fd, name, link, error);
 }
@@ -259,7 +260,7 @@ static int check_alone(const struct injection *injection, struct error *error)
         use_keys_add_file(upper, st.st_dev, st.st_ino);
         r = mount_record_find_live(&injection->session->state, upper, record, has_upper, record->origin, name, error);
         if (r == 0)
-                return fail_because(error, EBUSY, "open source", record->origin,
+                return fail_because(error, EBUSY, OPERATION_OPEN_SOURCE, record->origin,
                                     "an overlay in container %s uses this upper directory already", name);
         return r == -ENOENT ? 0 : r;
 }

@@ -26,11 +26,11 @@ int source_raw_check_device(const struct injection *injection, struct error *err
         const struct block_device *device = &injection->device;
 
         if (request->read_only && !injection->container->own_user_ns)
-                return fail_because(error, EOPNOTSUPP, "find device", device->path,
+                return fail_because(error, EOPNOTSUPP, OPERATION_FIND_DEVICE, device->path,
                                     "the container has no user namespace of its own, so its root can write to any "
                                     "device that it can open, in spite of \"readOnly\"");
         if (device->read_only && !request->read_only)
-                return fail_because(error, EROFS, "find device", device->path, "the device is read-only");
+                return fail_because(error, EROFS, OPERATION_FIND_DEVICE, device->path, "the device is read-only");
         /* two writers would destroy its content */
         return request->read_only ? 0 : block_device_check_unused(device, error);
 }
@@ -72,7 +72,7 @@ static int make_in_child(void *argument, struct error *error)
         if (mknodat(AT_FDCWD, "node", S_IFBLK | job->mode, (dev_t)job->injection->record.raw_device) < 0)
                 return fail(error, errno, "mknod", job->injection->device.path);
         fd = open_tree(AT_FDCWD, "node", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        return fd < 0 ? fail(error, errno, "open_tree", "a device node") : fd;
+        return fd < 0 ? fail(error, errno, OPERATION_OPEN_TREE, "a device node") : fd;
 }
 
 /* See make_node(): a read-only device is safe only while the node's root is nobody in the container. */

@@ -159,7 +159,7 @@ static int match_running(const struct mount_record *record, const char *id, void
         if (record == NULL || strcmp(record->wanted, key) != 0 || strcmp(record->target, removal->wanted_at) != 0 ||
             proc_boot_id(boot_id) < 0 || mount_record_reach(record, boot_id, &running, &ignored) < 0)
                 return 0;
-        return fail_because(error, EBUSY, "find record", removal->wanted_id,
+        return fail_because(error, EBUSY, OPERATION_FIND_RECORD, removal->wanted_id,
                             "the container runs again, and it is mounted there with the id %s", id);
 }
 
@@ -181,7 +181,7 @@ static int find_by_name(struct removal *removal, const struct state *state, stru
                 return 0;
         r = wish_each(state, look_in, &search, error);
         if (r == 0 && search.count > 1)
-                return fail_because(error, ENOTUNIQ, "find record",
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_RECORD,
                                     removal->request->id != NULL ? removal->request->id : removal->request->target,
                                     "it is wanted in several containers that are called so; mount-list has their ids");
         return r == 0 && search.count == 1 ? find_running(removal, error) : r;

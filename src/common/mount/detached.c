@@ -40,8 +40,8 @@ static int explain(int source_fd, int proc_fd, const char *source, bool recursiv
         if (found < 0 || (found > 0 && table.unbindable))
                 return -error->errnum;
         if (found > 0 && !recursive)
-                return fail_because(error, EINVAL, "clone mount", source, "a mount below it is locked there");
-        return fail_because(error, ESTALE, "clone mount", source, "its mount was unmounted meanwhile");
+                return fail_because(error, EINVAL, OPERATION_CLONE_MOUNT, source, "a mount below it is locked there");
+        return fail_because(error, ESTALE, OPERATION_CLONE_MOUNT, source, "its mount was unmounted meanwhile");
 }
 
 int detached_mount_clone(int source_fd, const char *source, bool recursive, struct error *error)
@@ -50,7 +50,7 @@ int detached_mount_clone(int source_fd, const char *source, bool recursive, stru
         int fd = open_tree(source_fd, "", flags);
 
         if (fd < 0)
-                (void)fail(error, errno, "open_tree", source);
+                (void)fail(error, errno, OPERATION_OPEN_TREE, source);
         return fd >= 0                   ? fd
                : error->errnum == EINVAL ? explain(source_fd, /* proc_fd= */ -1, source, recursive, error)
                                          : -error->errnum;
@@ -68,7 +68,7 @@ int detached_mount_clone_anew(int source_fd, const char *source, bool recursive,
 {
         int fd = clone_with(source_fd, recursive, user_ns_fd);
 
-        return fd < 0 ? fail(error, errno, "open_tree_attr", source) : fd;
+        return fd < 0 ? fail(error, errno, OPERATION_OPEN_TREE_ATTR, source) : fd;
 }
 
 int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
@@ -85,14 +85,14 @@ int detached_mount_set(int mount_fd, const char *source, const struct mount_attr
                 struct mount_attr slave = { .propagation = MS_SLAVE };
 
                 if (mount_setattr(mount_fd, "", flags, &slave, sizeof slave) < 0)
-                        return fail(error, errno, "mount_setattr", source);
+                        return fail(error, errno, OPERATION_MOUNT_SETATTR, source);
         }
         if (user_ns_fd >= 0) {
                 attr.attr_set |= MOUNT_ATTR_IDMAP;
                 attr.userns_fd = (uint64_t)user_ns_fd;
         }
         if (mount_setattr(mount_fd, "", flags, &attr, sizeof attr) < 0)
-                return fail(error, errno, "mount_setattr", source);
+                return fail(error, errno, OPERATION_MOUNT_SETATTR, source);
         return 0;
 }
 
@@ -101,7 +101,7 @@ int detached_mount_map(int mount_fd, const char *source, bool recursive, int use
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_ns_fd };
 
         if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof attr) < 0)
-                return fail(error, errno, "mount_setattr", source);
+                return fail(error, errno, OPERATION_MOUNT_SETATTR, source);
         return 0;
 }
 
@@ -147,7 +147,8 @@ static int clone_apart(void *argument, struct error *error)
                 return r;
         fd = job->user_ns_fd < 0 ? open_tree(job->source_fd, "", flags)
                                  : clone_with(job->source_fd, job->recursive, job->user_ns_fd);
-        return fd < 0 ? container_fail(job->container, errno, job->user_ns_fd < 0 ? "open_tree" : "open_tree_attr",
+        return fd < 0 ? container_fail(job->container, errno,
+                                       job->user_ns_fd < 0 ? OPERATION_OPEN_TREE : OPERATION_OPEN_TREE_ATTR,
                                        job->source, error)
                       : fd;
 }
@@ -155,7 +156,7 @@ static int clone_apart(void *argument, struct error *error)
 /* Of a clone that failed with EINVAL; from the node, since /proc there is the container's. */
 static int explain_inside(const struct clone_job *job, struct error *error)
 {
-        if (strcmp(error->operation, "open_tree") != 0)
+        if (strcmp(error->operation, OPERATION_OPEN_TREE) != 0)
                 return -error->errnum;
         (void)explain(job->source_fd, job->container->proc_fd, job->source, job->recursive, error);
         return error_where(error, job->container->name);
@@ -223,7 +224,7 @@ static int copy_locked(const char *path, bool recursive, struct error *error)
             (r = namespace_new_mounts(error)) < 0) /* locks; our root and working directory are now in the copy */
                 return r;
         fd = open_tree(AT_FDCWD, path, flags);
-        return fd < 0 ? fail(error, errno, "open_tree", "a locked mount") : fd;
+        return fd < 0 ? fail(error, errno, OPERATION_OPEN_TREE, "a locked mount") : fd;
 }
 
 static int lock_apart(void *argument, struct error *error)

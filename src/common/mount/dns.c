@@ -100,16 +100,16 @@ static int fail_resolve(const char *host, int status, struct error *error)
         case ARES_ENOTFOUND:
         case ARES_ENODATA:
         case ARES_EBADNAME:
-                return fail_because(error, ENOENT, "resolve", host, "the name %.255s has no address", host);
+                return fail_because(error, ENOENT, OPERATION_RESOLVE, host, "the name %.255s has no address", host);
         case ARES_ETIMEOUT:
         case ARES_ECANCELLED:
-                return fail_because(error, ETIMEDOUT, "resolve", host, "no name server answered in time");
+                return fail_because(error, ETIMEDOUT, OPERATION_RESOLVE, host, "no name server answered in time");
         case ARES_ECONNREFUSED:
-                return fail_because(error, ECONNREFUSED, "resolve", host, "the name servers refuse the query");
+                return fail_because(error, ECONNREFUSED, OPERATION_RESOLVE, host, "the name servers refuse the query");
         case ARES_ENOMEM:
-                return fail(error, ENOMEM, "resolve", host);
+                return fail(error, ENOMEM, OPERATION_RESOLVE, host);
         default:
-                return fail_because(error, EAGAIN, "resolve", host, "the name servers failed: %s",
+                return fail_because(error, EAGAIN, OPERATION_RESOLVE, host, "the name servers failed: %s",
                                     ares_strerror(status));
         }
 }

@@ -32,12 +32,12 @@ int in_container_place(int mount_fd, const struct container *container, const st
                 return r;
         /* the target's descriptor was opened beneath the container's root and stays what it is in here */
         if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
-                return container_fail(container, errno, "move_mount", target->path, error);
+                return container_fail(container, errno, OPERATION_MOVE_MOUNT, target->path, error);
         /* moving beneath a shared mount made it shared, and locking made it private: set the propagation again */
         if (again.propagation != 0 &&
             mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
-                return container_fail(container, errno, "mount_setattr", target->path, error);
+                return container_fail(container, errno, OPERATION_MOUNT_SETATTR, target->path, error);
         return 0;
 }
 
@@ -156,7 +156,7 @@ int in_container_options(const struct container *container, const char *path, co
         if (r < 0)
                 return r;
         if (!mount_seen_is(&seen, identity)) {
-                (void)fail_because(error, ESTALE, "look again", path,
+                (void)fail_because(error, ESTALE, OPERATION_LOOK_AGAIN, path,
                                    "the target was moved, replaced or covered while the mount was placed");
                 return error_where(error, container->name);
         }
@@ -226,10 +226,11 @@ int in_container_take_back(int mount_fd, const struct container *container, stru
         for (int i = 0; i < COVERS_MAX; i++) {
                 /* until our mount is in no mount tree */
                 if (umount2(name, MNT_DETACH) < 0)
-                        return errno == EINVAL ? 0
-                                               : container_fail(container, errno, "umount2", "what was placed", error);
+                        return errno == EINVAL
+                                       ? 0
+                                       : container_fail(container, errno, OPERATION_UMOUNT2, "what was placed", error);
         }
-        return container_fail(container, EBUSY, "umount2", "what was placed", error);
+        return container_fail(container, EBUSY, OPERATION_UMOUNT2, "what was placed", error);
 }
 
 /* Where the container's tree has the mount on top; ret_path holds PATH_MAX bytes. Returns 0 or negative errno. */
@@ -259,7 +260,8 @@ static int open_ours(const struct container *container, const char *path, const 
 
         if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && mount_seen_is(&seen, identity))
                 return fd_take(&dirfd);
-        (void)fail_because(error, EBUSY, "umount2", path, "another mount covers the one that flexgraft put there");
+        (void)fail_because(error, EBUSY, OPERATION_UMOUNT2, path,
+                           "another mount covers the one that flexgraft put there");
         return error_where(error, container->name);
 }
 
@@ -282,6 +284,6 @@ int in_container_remove(const struct container *container, const char *path, con
         if (fchdir(dirfd) < 0)
                 return container_fail(container, errno, "fchdir", path, error);
         if (umount2(name, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0)) < 0)
-                return container_fail(container, errno, "umount2", path, error);
+                return container_fail(container, errno, OPERATION_UMOUNT2, path, error);
         return 0;
 }

@@ -22,25 +22,27 @@ static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* tried in 
 #define VERSIONS_OF_4 3                                             /* of these, the first */
 
 const struct hint nfs_hints[] = {
-        { "resolve", ENOENT,
+        { OPERATION_RESOLVE, ENOENT,
           "names are resolved with the container's /etc/hosts and /etc/resolv.conf; the driver uses the node's, and so "
           "do names that a policy lists" },
-        { "resolve", 0,
+        { OPERATION_RESOLVE, 0,
           "check the name servers of the container's /etc/resolv.conf from its network; the driver uses the node's, "
           "and so do names that a policy lists" },
-        { "connect", ECONNREFUSED, "the host answers, but no NFS server listens on that port (option port=)" },
-        { "connect", 0,
+        { OPERATION_CONNECT, ECONNREFUSED, "the host answers, but no NFS server listens on that port (option port=)" },
+        { OPERATION_CONNECT, 0,
           "connections are made from the container's network (try nsenter -t PID -n); the driver uses the node's" },
-        { "start lockd", 0,
+        { OPERATION_START_LOCKD, 0,
           "run rpcbind and rpc.statd in the container's network, or leave out \"lock\": without it locks of version 3 "
           "are local (\"nolock\"); those of version 4 need neither" },
-        { "fsconfig", EPROTONOSUPPORT,
+        { OPERATION_FSCONFIG, EPROTONOSUPPORT,
           "leave the version out of the options: then the newest that both sides support is used" },
-        { "fsconfig", EACCES, "exports(5) on the server lists the hosts allowed; showmount -e SERVER shows them" },
-        { "fsconfig", ENOENT, "exportfs -v on the server, or showmount -e SERVER, lists the exported directories" },
-        { "fsconfig", ECONNREFUSED,
+        { OPERATION_FSCONFIG, EACCES,
+          "exports(5) on the server lists the hosts allowed; showmount -e SERVER shows them" },
+        { OPERATION_FSCONFIG, ENOENT,
+          "exportfs -v on the server, or showmount -e SERVER, lists the exported directories" },
+        { OPERATION_FSCONFIG, ECONNREFUSED,
           "version 3 needs a port mapper on the server (port 111), or the options port and mountport" },
-        { "fsconfig", EPERM,
+        { OPERATION_FSCONFIG, EPERM,
           "the server may refuse this client (exports(5): its address, sec=, a port below 1024); with \"ids\": "
           "\"userns\" it is the kernel, which lets a user namespace own few types of filesystems since Linux 6.11: "
           "\"auto\" maps ids instead" },
@@ -148,7 +150,7 @@ static int check_mount_address(const struct nfs_mount *mount, struct error *erro
         if (text == NULL || rule == NULL || rule->allows == NULL || strcmp(text, mount->address.server) == 0)
                 return 0;
         if (!address_parse(text, 0, &address) || !rule->allows(rule->argument, &address))
-                return fail_because(error, EACCES, "check policy", "mountaddr",
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "mountaddr",
                                     "the policy does not allow it: \"%.100s\" is not in \"nfsServers\"", text);
         return 0;
 }
@@ -298,11 +300,11 @@ static int explain(const struct nfs_mount *mount, const char *version, struct er
         const char *export = mount->export->path;
         const char *server = mount->address.server;
 
-        if (strcmp(error->operation, "fsconfig") != 0 || error->reason[0] != '\0')
+        if (strcmp(error->operation, OPERATION_FSCONFIG) != 0 || error->reason[0] != '\0')
                 return error_negative(error->errnum);
         if (needs_rpcbind(mount, version != NULL ? version : mount->version) &&
             (error->errnum == ECONNREFUSED || error->errnum == ENETUNREACH))
-                return fail_because(error, error->errnum, "start lockd", mount->export->source,
+                return fail_because(error, error->errnum, OPERATION_START_LOCKD, mount->export->source,
                                     "\"lock\" with NFS 3 needs rpcbind, and none answers in the network of %s, or on "
                                     "the server %s",
                                     mount->container != NULL ? mount->container->name : "the node", server);

@@ -71,7 +71,7 @@ static int connect_one(const struct job *job, const union address *address, stru
                                       (job->connects ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         if (fd < 0 || (connect(fd, &address->any, address_size(address)) < 0 && errno != EINPROGRESS))
-                return fail(error, errno, "connect", job->host);
+                return fail(error, errno, OPERATION_CONNECT, job->host);
         return fd_take(&fd);
 }
 
@@ -128,8 +128,8 @@ static int connect_any(const struct job *job, struct error *error)
         if (fd >= 0)
                 return fd;
         if (failure == ETIMEDOUT)
-                return fail_because(error, ETIMEDOUT, "connect", job->host, "the server does not answer");
-        return fail(error, failure, "connect", job->host);
+                return fail_because(error, ETIMEDOUT, OPERATION_CONNECT, job->host, "the server does not answer");
+        return fail(error, failure, OPERATION_CONNECT, job->host);
 }
 
 static bool is_allowed(const struct job *job, const union address *address)
@@ -141,7 +141,7 @@ static bool is_allowed(const struct job *job, const union address *address)
 
 static int fail_forbidden(const struct job *job, struct error *error)
 {
-        return fail_because(error, EACCES, "check policy", job->host,
+        return fail_because(error, EACCES, OPERATION_CHECK_POLICY, job->host,
                             "the policy allows no address of %.255s: none is in \"nfsServers\"", job->host);
 }
 

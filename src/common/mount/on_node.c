@@ -35,7 +35,7 @@ int on_node_place(int mount_fd, const char *dir, struct error *error)
         if (dir_fd < 0)
                 return fail(error, errno, "open", dir);
         if (move_mount(mount_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", dir);
+                return fail(error, errno, OPERATION_MOVE_MOUNT, dir);
         return 0;
 }
 
@@ -49,7 +49,7 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error)
         if (!S_ISREG(st.st_mode) || st.st_size != 0)
                 return fail_because(error, EEXIST, "open", path, "%s is there, and is no empty file", path);
         if (move_mount(mount_fd, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", path);
+                return fail(error, errno, OPERATION_MOVE_MOUNT, path);
         return 0;
 }
 
@@ -145,9 +145,9 @@ static int remove_in_worker(void *argument, struct error *error)
                 if (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)
                         return 0;
                 if (errno != EBUSY || removal->lazy)
-                        return fail(error, errno, "umount2", removal->dir);
+                        return fail(error, errno, OPERATION_UMOUNT2, removal->dir);
                 if (clock_now_ms() >= removal->deadline_ms)
-                        return fail(error, EBUSY, "umount2", removal->dir);
+                        return fail(error, EBUSY, OPERATION_UMOUNT2, removal->dir);
                 (void)remove_below(removal->dir); /* what stays is told by the next try */
                 if (!first)
                         clock_pause_ms(RETRY_MS);

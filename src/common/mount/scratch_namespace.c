@@ -30,9 +30,9 @@ static int enter_with(int mount_fd, struct error *error)
         if ((r = namespace_new_mounts(error)) < 0)
                 return r;
         if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0)
-                return fail(error, errno, "mount_setattr", "/"); /* nothing of this may travel to the node */
+                return fail(error, errno, OPERATION_MOUNT_SETATTR, "/"); /* nothing of this may travel to the node */
         if (move_mount(mount_fd, "", AT_FDCWD, PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", "a private namespace");
+                return fail(error, errno, OPERATION_MOVE_MOUNT, "a private namespace");
         return 0;
 }
 
@@ -51,7 +51,7 @@ int scratch_namespace_attach(int mount_fd, const char *name, bool directory, str
         if ((directory ? mkdirat(AT_FDCWD, name, 0755) : mknodat(AT_FDCWD, name, S_IFREG | 0644, 0)) < 0)
                 return fail(error, errno, "mkdir", "a private namespace");
         if (move_mount(mount_fd, "", AT_FDCWD, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                return fail(error, errno, "move_mount", "a private namespace");
+                return fail(error, errno, OPERATION_MOVE_MOUNT, "a private namespace");
         return 0;
 }
 

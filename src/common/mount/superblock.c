@@ -48,7 +48,7 @@ static int check_type(const char *fs_type, struct error *error)
         if (!text_among(fs_type, of_other_devices))
                 return 0;
         return fail_because(
-                error, EOPNOTSUPP, "fsopen", fs_type,
+                error, EOPNOTSUPP, OPERATION_FSOPEN, fs_type,
                 "what is on the disk of a %s can name other devices of the node, which would be opened, too", fs_type);
 }
 
@@ -60,8 +60,9 @@ int superblock_begin(const char *fs_type, struct error *error)
         if (r < 0)
                 return r;
         if (fd < 0 && errno == ENODEV)
-                return fail_because(error, ENODEV, "fsopen", fs_type, "this kernel has no filesystem of this type");
-        return fd < 0 ? fail(error, errno, "fsopen", fs_type) : fd;
+                return fail_because(error, ENODEV, OPERATION_FSOPEN, fs_type,
+                                    "this kernel has no filesystem of this type");
+        return fd < 0 ? fail(error, errno, OPERATION_FSOPEN, fs_type) : fd;
 }
 
 struct begin_job {
@@ -96,7 +97,7 @@ int superblock_set(int context_fd, const char *name, const char *value, struct e
         unsigned command = value == NULL ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING;
 
         if (fsconfig(context_fd, command, name, value, 0) < 0)
-                return fail_with_messages(context_fd, errno, "fsconfig", name, error);
+                return fail_with_messages(context_fd, errno, OPERATION_FSCONFIG, name, error);
         return 0;
 }
 
@@ -108,7 +109,7 @@ int superblock_option(int context_fd, const char *option, struct error *error)
         if (equals == NULL)
                 return superblock_set(context_fd, option, NULL, error);
         if ((size_t)(equals - option) >= sizeof name)
-                return fail(error, EINVAL, "fsconfig", "an option of more than 255 bytes");
+                return fail(error, EINVAL, OPERATION_FSCONFIG, "an option of more than 255 bytes");
         (void)memcpy(name, option, (size_t)(equals - option));
         name[equals - option] = '\0';
         return superblock_set(context_fd, name, equals + 1, error);
@@ -127,7 +128,7 @@ int superblock_options(int context_fd, const struct mount_options *options, stru
 int superblock_create(int context_fd, const char *source, struct error *error)
 {
         if (fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-                return fail_with_messages(context_fd, errno, "fsconfig", source, error);
+                return fail_with_messages(context_fd, errno, OPERATION_FSCONFIG, source, error);
         return 0;
 }
 
@@ -152,7 +153,7 @@ int superblock_mount(int context_fd, const char *source, unsigned attributes, st
 {
         int fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);
 
-        return fd < 0 ? fail_with_messages(context_fd, errno, "fsmount", source, error) : fd;
+        return fd < 0 ? fail_with_messages(context_fd, errno, OPERATION_FSMOUNT, source, error) : fd;
 }
 
 int superblock_allow_writing(const char *dir, struct error *error)
@@ -161,11 +162,11 @@ int superblock_allow_writing(const char *dir, struct error *error)
         int r;
 
         if (context_fd < 0)
-                return fail(error, errno, "fspick", dir);
+                return fail(error, errno, OPERATION_FSPICK, dir);
         if ((r = superblock_set(context_fd, "rw", NULL, error)) < 0)
                 return r;
         if (fsconfig(context_fd, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
-                return fail_with_messages(context_fd, errno, "fsconfig", dir, error);
+                return fail_with_messages(context_fd, errno, OPERATION_FSCONFIG, dir, error);
         return 0;
 }
 

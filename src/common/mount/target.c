@@ -122,17 +122,18 @@ int target_look(const struct container *container, const char *path, struct targ
                 char *slash = strrchr(existing, '/');
 
                 if (strcmp(slash, "/..") == 0)
-                        return container_fail(container, ENOENT, "openat2", path, error); /* ".." cannot be created */
+                        return container_fail(container, ENOENT, OPERATION_OPENAT2, path,
+                                              error); /* ".." cannot be created */
                 slash[slash == existing ? 1 : 0] = '\0';
                 target->missing++;
                 fd = open_inside(container, existing, 0, 0);
         }
         if (fd < 0)
-                return container_fail(container, -fd, "openat2", path, error);
+                return container_fail(container, -fd, OPERATION_OPENAT2, path, error);
         length = strcmp(existing, "/") == 0 ? 0 : strlen(existing); /* where the missing part begins */
 
         if (is_kernel_filesystem(fd)) {
-                (void)fail_because(error, EPERM, "find target", path,
+                (void)fail_because(error, EPERM, OPERATION_FIND_TARGET, path,
                                    "the target is in a kernel filesystem (proc, sysfs, cgroup, ...)");
                 return error_where(error, container->name);
         }
@@ -140,7 +141,7 @@ int target_look(const struct container *container, const char *path, struct targ
         if (r < 0)
                 return container_fail(container, -r, "statx", path, error);
         if (target->missing > 0 && !seen.directory)
-                return container_fail(container, ENOTDIR, "openat2", path, error);
+                return container_fail(container, ENOTDIR, OPERATION_OPENAT2, path, error);
 
         if (straight || container_path(container, fd, target->path) < 0 ||
             strlen(target->path) + strlen(path + length) >= sizeof target->path)
@@ -164,7 +165,7 @@ int target_see(const struct container *container, const char *path, struct mount
         int r = fd < 0 ? fd : mount_see(fd, "", ret_seen);
 
         if (r < 0)
-                return container_fail(container, -r, "openat2", path, error);
+                return container_fail(container, -r, OPERATION_OPENAT2, path, error);
         if (ret_fs != NULL && mount_seen_is(ret_seen, ours) && fstatfs(fd, ret_fs) < 0)
                 return container_fail(container, errno, "fstatfs", path, error);
         return 0;
@@ -292,7 +293,7 @@ int target_open_parent(const struct container *container, const char *path, cons
         parent[name - path > 1 ? name - path - 1 : 1] = '\0';
         fd = open_inside(container, parent, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
         if (fd < 0)
-                return container_fail(container, -fd, "openat2", parent, error);
+                return container_fail(container, -fd, OPERATION_OPENAT2, parent, error);
         *ret_name = name;
         return fd;
 }

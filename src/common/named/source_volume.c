@@ -177,7 +177,7 @@ static int make_raw(struct injection *injection, bool owned, struct error *error
         if (r < 0 || (r = block_device_find(record->device, &injection->device, error)) < 0)
                 return r;
         if (injection->device.number != record->device_number)
-                return fail_because(error, ESTALE, "find device", record->device,
+                return fail_because(error, ESTALE, OPERATION_FIND_DEVICE, record->device,
                                     "another device is there than the volume's");
         injection->volume_file = record->file;
         injection->record.disk = record->device_number;

@@ -43,7 +43,7 @@ static int load_filter(const struct privileges *privileges, struct error *error)
                                             .filter = (struct sock_filter *)privileges->filter };
 
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                return fail(error, errno, "prctl", "no_new_privs");
+                return fail(error, errno, OPERATION_PRCTL, "no_new_privs");
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
                 return fail(error, errno, "seccomp", "system call filter");
         return 0;
@@ -56,13 +56,14 @@ static int drop(const struct privileges *privileges, int securebits, struct erro
         privileges_stay_undumpable();
         /* root without CAP_SETPCAP: not needed by a program that keeps no capabilities */
         if (prctl(PR_SET_SECUREBITS, securebits) < 0 && (errno != EPERM || privileges->capability_count > 0))
-                return errno == EPERM ? fail_because(error, EPERM, "prctl", "root", "this program needs root")
-                                      : fail(error, errno, "prctl", "securebits");
+                return errno == EPERM ? fail_because(error, EPERM, OPERATION_PRCTL, "root", "this program needs root")
+                                      : fail(error, errno, OPERATION_PRCTL, "securebits");
         r = keep_capabilities(privileges);
         if (r == -EPERM)
-                return fail_because(error, EPERM, "capset", "root", "this program needs root, with its capabilities");
+                return fail_because(error, EPERM, OPERATION_CAPSET, "root",
+                                    "this program needs root, with its capabilities");
         if (r < 0)
-                return fail(error, -r, "capset", "capabilities");
+                return fail(error, -r, OPERATION_CAPSET, "capabilities");
         return load_filter(privileges, error);
 }
 
@@ -115,7 +116,7 @@ int privileges_drop_for_tools(const struct privileges *privileges, struct error 
         if (available.capability_count < 0)
                 return available.capability_count;
         if ((r = keep_capabilities(&available)) < 0)
-                return fail(error, -r, "capset", "capabilities");
+                return fail(error, -r, OPERATION_CAPSET, "capabilities");
         return load_filter(privileges, error);
 }
 
@@ -134,7 +135,7 @@ int privileges_keep_none(struct error *error)
         const struct privileges none = {};
         int r = keep_capabilities(&none);
 
-        return r < 0 ? fail(error, -r, "capset", "capabilities") : 0;
+        return r < 0 ? fail(error, -r, OPERATION_CAPSET, "capabilities") : 0;
 }
 
 void privileges_stay_undumpable(void)

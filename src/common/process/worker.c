@@ -123,10 +123,11 @@ static int conclude(const struct job *job, const siginfo_t *end, struct error *e
         if (job->finished) /* its result is complete, even if it was killed then */
                 return job->result;
         if (end->si_code == CLD_KILLED || end->si_code == CLD_DUMPED)
-                return fail_because(error, ECANCELED, "wait", "a worker", "the worker was killed by signal %d (%s)",
-                                    end->si_status, sigabbrev_np(end->si_status) ?: "unknown");
+                return fail_because(error, ECANCELED, OPERATION_WAIT, "a worker",
+                                    "the worker was killed by signal %d (%s)", end->si_status,
+                                    sigabbrev_np(end->si_status) ?: "unknown");
         /* it exited before it began (worker_dies_with_parent()) */
-        return fail_because(error, ECANCELED, "wait", "a worker", "the worker ended without an answer");
+        return fail_because(error, ECANCELED, OPERATION_WAIT, "a worker", "the worker ended without an answer");
 }
 
 static void close_given(void)
@@ -156,14 +157,14 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
                 if (!wait_until(pidfd, clock_now_ms() + GRACE_MS)) {
                         if (!job->without_fds)
                                 (void)atexit(close_given); /* there is room for it */
-                        return fail(error, ETIMEDOUT, "wait",
+                        return fail(error, ETIMEDOUT, OPERATION_WAIT,
                                     "a hanging system call"); /* the child and its stack stay */
                 }
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         if (!in_time)
-                return fail(error, ETIMEDOUT, "wait", "a hanging system call");
+                return fail(error, ETIMEDOUT, OPERATION_WAIT, "a hanging system call");
         if (job->finished)
                 give_stack(stack);
         return conclude(job, &end, error);

@@ -33,7 +33,7 @@ static int check_owner(struct job *job, const struct provision_image *image, str
 
         if (r <= 0 || strcmp(owner, image->name) == 0)
                 return r < 0 ? r : 0;
-        return fail_because(error, EBUSY, "open image", image->id,
+        return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->id,
                             "the image %s of pool \"%s\" is the volume \"%.200s\"", image->id, image->pool->name,
                             owner);
 }
@@ -94,7 +94,7 @@ static int begin(struct job *job, const struct provision_image *image, bool *ret
         if (!image->exists) /* what a killed call began to make has room already, and is not asked again */
                 return (r = check_room(job, image, error)) < 0 ? r : make(job, &record, ret_made, error);
         if ((r = job->kind->look(&job->config, &job->pool, image->id, &item, error)) < 0)
-                return r == -ENOENT ? fail(error, ENOENT, "open image", image->id) : r;
+                return r == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, image->id) : r;
         record.size_bytes = item.size_bytes;
         record.adopted = true;
         record.stage = PROVISION_CREATED;
@@ -107,19 +107,19 @@ static int go_on(struct job *job, const struct provision_image *image, struct pr
         int r;
 
         if (strcmp(record->pool, image->pool->name) != 0 || strcmp(record->id, image->id) != 0)
-                return fail_because(error, EEXIST, "open image", image->name,
+                return fail_because(error, EEXIST, OPERATION_OPEN_IMAGE, image->name,
                                     "a volume of this name exists: it is %s of pool \"%s\", not %s of pool \"%s\"",
                                     record->id, record->pool, image->id, image->pool->name);
         if (record->stage == PROVISION_DELETING)
-                return fail_because(error, EBUSY, "open image", image->name,
+                return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half deleted; run volume-delete again to finish it");
         if (record->stage == PROVISION_CREATED)
                 return image->exists ? 0
-                                     : fail_because(error, ENODATA, "find content", image->name,
+                                     : fail_because(error, ENODATA, OPERATION_FIND_CONTENT, image->name,
                                                     "the volume is lost: its image %s/%s is gone", image->pool->path,
                                                     image->id);
         if (record->driver[0] == '\0')
-                return fail_because(error, EBUSY, "open image", image->name,
+                return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half made; run the same volume-create again to finish it");
         /* an earlier call was killed: what is there has all of its size, and nothing in it */
         if ((r = job_lock_pool(job, error)) < 0)
@@ -171,7 +171,7 @@ int provision_image_check(const struct config *config, const struct state *state
         int r = provision_record_read(state, image->name, &record, error);
 
         if (r == 0 && record.stage != PROVISION_CREATED)
-                return fail_because(error, EBUSY, "open image", image->name,
+                return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half made or half deleted; set \"size\" to finish it");
         if (r == 0 && strcmp(record.pool, image->pool->name) == 0 && strcmp(record.id, image->id) == 0)
                 return 0;

@@ -120,7 +120,7 @@ int job_look_again(const struct job *job, const struct provision_record *record,
         int r = job->kind->look(&job->config, &job->pool, record->id, ret_item, error);
 
         if (r == -ENOENT || (r == 0 && !job_is_volume(record, ret_item)))
-                return fail_because(error, ENOENT, "look again", record->id,
+                return fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,
                                     "the volume is not in pool \"%.128s\" any more; volume-delete removes its record",
                                     record->pool);
         return r;
@@ -181,7 +181,7 @@ int job_check_room(const struct job *job, const struct provision_record *record,
         if (r < 0)
                 return r;
         if (ret_measure->problem != NULL)
-                return fail_because(error, ret_measure->problem_errnum, "find room", job->pool.name, "%s",
+                return fail_because(error, ret_measure->problem_errnum, OPERATION_FIND_ROOM, job->pool.name, "%s",
                                     ret_measure->problem);
         return size_bytes <= ret_measure->largest_bytes
                        ? 0

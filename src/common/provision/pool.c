@@ -66,8 +66,8 @@ static int check_owner(const char *path, const struct stat *st, struct error *er
 {
         if (st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
                 return 0;
-        return fail_because(error, EPERM, "open pool", path, "%s belongs to another user, or others may write to it",
-                            path);
+        return fail_because(error, EPERM, OPERATION_OPEN_POOL, path,
+                            "%s belongs to another user, or others may write to it", path);
 }
 
 static int fail_file(const char *file, const char *complaint, struct error *error)
@@ -150,7 +150,7 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
 
         *ret_pool = (struct pool){};
         if (name[0] == '.' || strchr(name, '/') != NULL || !text_copy(ret_pool->name, sizeof ret_pool->name, name))
-                return fail_because(error, EINVAL, "open pool", name, "\"%.200s\" is not a pool's name", name);
+                return fail_because(error, EINVAL, OPERATION_OPEN_POOL, name, "\"%.200s\" is not a pool's name", name);
         r = read_file(ret_pool, error);
         if (r == -ENOENT)
                 r = read_implied(config, ret_pool, error);
@@ -159,12 +159,12 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
         if (r != -ENOENT)
                 return r;
         if (strcmp(name, POOL_DEFAULT) != 0)
-                return fail_because(error, ENOENT, "open pool", name, "there is no pool \"%.200s\"", name);
+                return fail_because(error, ENOENT, OPERATION_OPEN_POOL, name, "there is no pool \"%.200s\"", name);
         ret_pool->kind = &pool_loop;
         ret_pool->max_percent = 100;
         if (snprintf(ret_pool->path, sizeof ret_pool->path, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir) >=
             (int)sizeof ret_pool->path)
-                return fail(error, ENAMETOOLONG, "open pool", config->state_dir);
+                return fail(error, ENAMETOOLONG, OPERATION_OPEN_POOL, config->state_dir);
         return 0;
 }
 
@@ -308,7 +308,7 @@ static int open_directory(const struct config *config, const struct pool *pool, 
         int r;
 
         if (pool->path[0] == '\0')
-                return fail_because(error, EINVAL, "open pool", pool->name,
+                return fail_because(error, EINVAL, OPERATION_OPEN_POOL, pool->name,
                                     "pool \"%s\" is of type %s and has no directory", pool->name, pool->kind->type);
         fd = open_kept(pool, use);
         if (fd >= 0)
@@ -317,10 +317,10 @@ static int open_directory(const struct config *config, const struct pool *pool, 
                 return r;
         fd = open(pool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)
-                return fail_because(error, ENODEV, "open pool", pool->path,
+                return fail_because(error, ENODEV, OPERATION_OPEN_POOL, pool->path,
                                     "the pool \"%s\" is missing: there is no directory %s", pool->name, pool->path);
         if (fd < 0)
-                return fail(error, errno, "open pool", pool->path);
+                return fail(error, errno, OPERATION_OPEN_POOL, pool->path);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", pool->path);
         if ((r = check_owner(pool->path, &st, error)) < 0 ||
@@ -371,7 +371,7 @@ int pool_check_answers(const struct config *config, const struct pool *pool, str
         if (r == -ETIMEDOUT)
                 (void)text_copy(silent, sizeof silent, pool->name);
         if (r == -ETIMEDOUT || strcmp(silent, pool->name) == 0)
-                return fail_because(error, ETIMEDOUT, "open pool", pool->path,
+                return fail_because(error, ETIMEDOUT, OPERATION_OPEN_POOL, pool->path,
                                     "the filesystem of pool \"%s\" does not answer", pool->name);
         return r;
 }

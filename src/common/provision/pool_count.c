@@ -34,7 +34,7 @@ int pool_images_each(int pool_fd, pool_image_function *function, void *argument,
         int r = 0;
 
         if (list == NULL)
-                return fail(error, errno, "open pool", "images");
+                return fail(error, errno, OPERATION_OPEN_POOL, "images");
         while (r == 0 && (entry = readdir(list)) != NULL) {
                 struct stat st;
 

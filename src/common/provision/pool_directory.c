@@ -91,7 +91,7 @@ static int open_pool(const struct config *config, const struct pool *pool, bool 
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", pool->path);
         if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-                return fail_because(error, EPERM, "open pool", pool->path,
+                return fail_because(error, EPERM, OPERATION_OPEN_POOL, pool->path,
                                     "other users of the node can look into %s, where volumes are; chmod it to 0700",
                                     pool->path);
         return fd_take(&fd);
@@ -240,7 +240,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         if (pool_fd < 0)
                 return pool_fd;
         if (list == NULL)
-                return fail(error, errno, "open pool", pool->path);
+                return fail(error, errno, OPERATION_OPEN_POOL, pool->path);
         while (r == 0 && (entry = readdir(list)) != NULL)
                 if (is_volume(entry->d_name) && describe(pool_fd, pool, entry->d_name, &item, error) == 0)
                         r = function(&item, argument, error);
@@ -377,10 +377,10 @@ int pool_directory_grow(const struct config *config, const struct provision_reco
 }
 
 static const struct hint hints[] = {
-        { "find room", EOPNOTSUPP,
+        { OPERATION_FIND_ROOM, EOPNOTSUPP,
           "mount the filesystem with the option prjquota (ext4 also needs tune2fs -O project,quota), or leave out "
           "\"quota\"" },
-        { "remove", EAGAIN, "end what still uses the volume, and run volume-delete again" },
+        { OPERATION_REMOVE, EAGAIN, "end what still uses the volume, and run volume-delete again" },
         {},
 };
 

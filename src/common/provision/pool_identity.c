@@ -46,7 +46,7 @@ static int read_own(int pool_fd, char *ret_id, struct error *error)
         if (fstatat(pool_fd, POOL_IDENTITY_LINK, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
             st.st_size == 0)
                 return 1;
-        return fail_because(error, EBADMSG, "open pool", POOL_IDENTITY_LINK,
+        return fail_because(error, EBADMSG, OPERATION_OPEN_POOL, POOL_IDENTITY_LINK,
                             POOL_IDENTITY_LINK " is damaged: it is neither an identity nor an empty file");
 }
 
@@ -136,7 +136,7 @@ static int check_first_use(const struct config *config, const struct pool *pool,
         return !use.expected || use.found
                        ? 0
                        : fail_because(
-                                 error, ENODEV, "open pool", pool->path,
+                                 error, ENODEV, OPERATION_OPEN_POOL, pool->path,
                                  "the pool \"%s\" is missing: %s has none of its images; is its filesystem mounted?",
                                  pool->name, pool->path);
 }
@@ -201,12 +201,12 @@ int pool_identity_check(const struct config *config, const struct pool *pool, in
         if (own[0] != '\0' && strcmp(own, known) == 0)
                 return 0;
         if (known[0] != '\0' && there == 0)
-                return fail_because(error, ENODEV, "open pool", pool->path,
+                return fail_because(error, ENODEV, OPERATION_OPEN_POOL, pool->path,
                                     "the pool \"%s\" is missing: there is no " POOL_IDENTITY_LINK
                                     " in %s; is its filesystem mounted?",
                                     pool->name, pool->path);
         if (known[0] != '\0' && own[0] != '\0')
-                return fail_because(error, ENODEV, "open pool", pool->path,
+                return fail_because(error, ENODEV, OPERATION_OPEN_POOL, pool->path,
                                     "the pool \"%s\" is missing: %s is another pool, by its " POOL_IDENTITY_LINK,
                                     pool->name, pool->path);
         if (there == 0 && (r = check_first_use(config, pool, pool_fd, error)) < 0)

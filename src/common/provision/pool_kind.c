@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "state/hints.h"
 
 const struct pool_kind *const pool_kinds[] = { &pool_loop,      &pool_lvm, &pool_pmem, &pool_pmem_lvm,
                                                &pool_directory, &pool_nfs, NULL };
@@ -83,5 +84,5 @@ const char *pool_kind_hint(const struct error *error)
                 if (hint != NULL)
                         return hint;
         }
-        return failure_hint(error, NULL);
+        return failure_hint(error, /* of_kind= */ NULL, state_all_hints);
 }

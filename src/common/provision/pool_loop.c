@@ -158,11 +158,11 @@ static int open_in(int pool_fd, const struct pool *pool, const char *id, int fla
         if (fd == -ENOENT)
                 return -ENOENT;
         if (fd < 0)
-                return fail(error, -fd, "open image", id);
+                return fail(error, -fd, OPERATION_OPEN_IMAGE, id);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", id);
         if (!S_ISREG(st.st_mode) || !pool_counts(id) || strchr(id, '/') != NULL)
-                return fail_because(error, EINVAL, "open image", id, "%s/%s is not an image", pool->path, id);
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, id, "%s/%s is not an image", pool->path, id);
         return fd_take(&fd);
 }
 
@@ -359,7 +359,7 @@ static int remove_image(const struct config *config, const struct pool *pool, co
 static const char *const copy_parameters[] = { "preallocate", "false", NULL };
 
 static const struct hint hints[] = {
-        { "open pool", ENODEV,
+        { OPERATION_OPEN_POOL, ENODEV,
           "mount the pool's filesystem; if the directory is right as it is, make an empty file .flexgraft-pool in it" },
         {},
 };

@@ -27,7 +27,7 @@ int pool_loop_can_share(const struct config *config, const struct pool *pool, co
 
         (void)snapshot;
         if (fd < 0)
-                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+                return fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : fd;
         return file_can_share(fd, pool_fd);
 }
 
@@ -91,7 +91,7 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
         int r;
 
         if (to_fd < 0)
-                return to_fd == -ENOENT ? fail(error, ENOENT, "open image", id) : to_fd;
+                return to_fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : to_fd;
         if ((r = copy_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
             (r = keep_size(to_fd, st.st_size)) < 0)
                 return fail_fill(r, "copy image", id, error);
@@ -123,7 +123,7 @@ int pool_loop_sync(const struct config *config, const struct pool *pool, const c
         cleanup_close int fd = pool_loop_open(config, pool, id, O_RDONLY, &st, error);
 
         if (fd < 0)
-                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+                return fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : fd;
         return fsync(fd) < 0 ? fail(error, errno, "fsync", id) : 0;
 }
 
@@ -159,7 +159,7 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
 
         (void)ret_torn;
         if (old_fd < 0)
-                return old_fd == -ENOENT ? fail(error, ENOENT, "open image", from) : old_fd;
+                return old_fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, from) : old_fd;
         put_temporary(id, name);
         fd = openat(pool_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)

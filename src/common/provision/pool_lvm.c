@@ -190,7 +190,7 @@ static int check_group(const struct pool *pool, struct error *error)
                         ? pmem_look(pool->region, /* ret_region= */ NULL, /* function= */ NULL, NULL, error)
                         : lvm_find_group(pool->volume_group, &group, error);
 
-        return r == -ENOENT ? fail_because(error, ENODEV, "find volume group", pool->volume_group,
+        return r == -ENOENT ? fail_because(error, ENODEV, OPERATION_FIND_VOLUME_GROUP, pool->volume_group,
                                            "there is no volume group \"%s\"", pool->volume_group)
                : r < 0      ? r
                             : -ENOENT;
@@ -365,7 +365,7 @@ int pool_lvm_each(const struct config *config, const struct pool *pool, pool_ite
 }
 
 static const struct hint hints[] = {
-        { "find volume group", 0, "vgs lists the volume groups of this node, pvs their disks" },
+        { OPERATION_FIND_VOLUME_GROUP, 0, "vgs lists the volume groups of this node, pvs their disks" },
         {},
 };
 

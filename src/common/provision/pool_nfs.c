@@ -297,19 +297,19 @@ static int archive(int share_fd, int parent_fd, const char *name, const char *id
         const char *to_name;
 
         if (snprintf(to, sizeof to, ARCHIVED "%s", id) >= PROVISION_ID_MAX)
-                return fail(error, ENAMETOOLONG, "archive directory", id);
+                return fail(error, ENAMETOOLONG, OPERATION_ARCHIVE_DIRECTORY, id);
         to_fd = pool_nfs_open_parent(share_fd, to, /* make= */ true, &to_name, error);
         if (to_fd < 0)
-                return to_fd == -ENOENT ? fail(error, ENOENT, "archive directory", id) : to_fd;
+                return to_fd == -ENOENT ? fail(error, ENOENT, OPERATION_ARCHIVE_DIRECTORY, id) : to_fd;
         /* NFS cannot rename without replacing; what is not empty is not replaced in any case */
         if (faccessat(to_fd, to_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 errno = EEXIST;
         else if (renameat(parent_fd, name, to_fd, to_name) == 0)
                 return 0;
         if (errno == EEXIST || errno == ENOTEMPTY)
-                return fail_because(error, EEXIST, "archive directory", id,
+                return fail_because(error, EEXIST, OPERATION_ARCHIVE_DIRECTORY, id,
                                     "%s is on the share already; rename or remove it", to);
-        return errno == ENOENT ? 0 : fail(error, errno, "archive directory", id);
+        return errno == ENOENT ? 0 : fail(error, errno, OPERATION_ARCHIVE_DIRECTORY, id);
 }
 
 /* What a killed volume-create made is empty. What is not, another node made under that name. */
@@ -354,9 +354,9 @@ static int erase(const struct config *config, const struct pool *pool, const cha
 }
 
 static const struct hint hints[] = {
-        { "resolve", 0, "check \"server\" in the pool's file, and the name servers of the node" },
-        { "connect", 0, "check \"server\" in the pool's file, and that NFS is served there (port 2049)" },
-        { "archive directory", EEXIST, "rename or remove what was archived before" },
+        { OPERATION_RESOLVE, 0, "check \"server\" in the pool's file, and the name servers of the node" },
+        { OPERATION_CONNECT, 0, "check \"server\" in the pool's file, and that NFS is served there (port 2049)" },
+        { OPERATION_ARCHIVE_DIRECTORY, EEXIST, "rename or remove what was archived before" },
         {},
 };
 

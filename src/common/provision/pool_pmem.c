@@ -333,11 +333,11 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 }
 
 static const struct hint hints[] = {
-        { "find region", ENODEV,
+        { OPERATION_FIND_REGION, ENODEV,
           "ndctl list --regions --idle --human lists the regions of persistent memory, those that are disabled too; "
           "one "
           "without labels has no iset_id" },
-        { "find room", ENODATA,
+        { OPERATION_FIND_ROOM, ENODATA,
           "ndctl disable-region, ndctl init-labels of its modules, and ndctl enable-region make labels; what is in the "
           "region is lost" },
         {},

@@ -38,7 +38,7 @@ static int find_group(const struct pool *pool, struct lvm_group *ret_group, stru
                 return 0;
         }
         if (r == 0 && !ret_group->ours)
-                return fail_because(error, EEXIST, "find volume group", pool->volume_group,
+                return fail_because(error, EEXIST, OPERATION_FIND_VOLUME_GROUP, pool->volume_group,
                                     "volume group %s was not made by flexgraft: it does not have the tag " LVM_TAG,
                                     pool->volume_group);
         return r < 0 ? r : 1;

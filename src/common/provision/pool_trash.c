@@ -82,7 +82,7 @@ static int make_own(int pool_fd, const char *id, uint32_t project, struct error 
         if (trash.st_uid == own.st_uid && (trash.st_mode & (S_IRWXG | S_IRWXO)) == 0)
                 return fd_take(&own_fd);
         (void)unlinkat(trash_fd, name, AT_REMOVEDIR); /* it is empty, and no harm if it stays */
-        return fail_because(error, EPERM, "remove", id,
+        return fail_because(error, EPERM, OPERATION_REMOVE, id,
                             "others can look into \"" TRASH "\" of the pool, which flexgraft did not make; remove it");
 }
 
@@ -211,7 +211,7 @@ int pool_trash_discard(int pool_fd, int dir_fd, const char *name, const char *id
         for (int i = 0; r > 0 && i < TRIES; i++)
                 r = move_away(pool_fd, dir_fd, name, id, error);
         if (r > 0)
-                return fail(error, EAGAIN, "remove", id);
+                return fail(error, EAGAIN, OPERATION_REMOVE, id);
         put_key(id, key);
         if (r < 0 || (r = empty_all(pool_fd, key, error)) < 0)
                 return r;

@@ -218,7 +218,7 @@ static int set_aside(const struct state *state, const char *file, const char *id
         char aside[STATE_ASIDE_SIZE];
 
         state_set_aside(state, file, aside);
-        return fail_because(error, EBADMSG, "read record", id,
+        return fail_because(error, EBADMSG, OPERATION_READ_RECORD, id,
                             "the record is damaged, or not a mount record; it was renamed to %s", aside);
 }
 
@@ -228,7 +228,7 @@ int mount_record_open(const char *state_dir, bool create, struct state *ret_stat
         int r = proc_pid_namespace(&ignored);
 
         if (r == -EXDEV)
-                return fail_because(error, EXDEV, "read", "/proc",
+                return fail_because(error, EXDEV, OPERATION_READ, "/proc",
                                     "/proc is of another pid namespace than this program: pids in it are others here");
         if (r < 0)
                 return fail(error, -r, "read", "/proc/self");

@@ -15,10 +15,10 @@ int mount_record_check_namespace(const struct mount_record *record, struct error
         if (r == 0 && (record->pid_ns == 0 || strcmp(record->boot_id, boot_id) != 0))
                 return 0;
         if (r < 0 || (r = proc_pid_namespace(&here)) < 0)
-                return fail(error, -r, "read", "/proc/self");
+                return fail(error, -r, OPERATION_READ, "/proc/self");
         if (record->pid_ns == here || container_namespace_gone(&record->mnt_ns))
                 return 0;
-        return fail_because(error, EXDEV, "read record", record->id,
+        return fail_because(error, EXDEV, OPERATION_READ_RECORD, record->id,
                             "the record of the mount on %.200s was written in another pid namespace, where pid %d is "
                             "its container: here it is unknown whether that still runs",
                             record->target, (int)record->pid);
@@ -43,7 +43,8 @@ int mount_record_reach(const struct mount_record *record, const char *boot_id, s
         int r;
 
         if (strcmp(record->boot_id, boot_id) != 0)
-                return fail_because(error, ESRCH, "pin container", record->id, "the node has been rebooted since");
+                return fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, record->id,
+                                    "the node has been rebooted since");
         if ((r = mount_record_check_namespace(record, error)) < 0)
                 return r;
         r = container_pin(&process, ret_container, error);

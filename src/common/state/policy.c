@@ -114,14 +114,14 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         if (stat(ret_policy->path, &st) < 0)
                 return errno == ENOENT ? 0 /* nothing is allowed */ : fail(error, errno, "stat", ret_policy->path);
         if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                return fail_because(error, EPERM, "read policy", ret_policy->path,
+                return fail_because(error, EPERM, OPERATION_READ_POLICY, ret_policy->path,
                                     "the file belongs to another user, or others may write to it");
         r = json_file_load(AT_FDCWD, ret_policy->path, JSON_OBJECT, &file, error);
         if (r < 0)
                 return r;
         ret_policy->file = file;
         if (!file_keys_check(keys, file, /* strict= */ true, complaint))
-                return fail_because(error, EBADMSG, "read policy", ret_policy->path, "%s", complaint);
+                return fail_because(error, EBADMSG, OPERATION_READ_POLICY, ret_policy->path, "%s", complaint);
         ret_policy->section = json_object_get(file, section);
         return 0;
 }
@@ -156,10 +156,10 @@ bool policy_says(const struct policy *policy, const char *key)
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)
 {
         if (policy->file == NULL)
-                return fail_because(error, EACCES, "check policy", word,
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, word,
                                     "there is no %s, and without it \"%.300s\" is not allowed", policy->path, word);
-        return fail_because(error, EACCES, "check policy", word, "%s does not allow it: \"%.300s\" is not in \"%s\"",
-                            policy->path, word, key);
+        return fail_because(error, EACCES, OPERATION_CHECK_POLICY, word,
+                            "%s does not allow it: \"%.300s\" is not in \"%s\"", policy->path, word, key);
 }
 
 int policy_check_count(const struct policy *policy, size_t count, struct error *error)
@@ -168,8 +168,8 @@ int policy_check_count(const struct policy *policy, size_t count, struct error *
 
         if (count <= allowed)
                 return 0;
-        return fail_because(error, EACCES, "check policy", "maxMounts", "%s does not allow it: more than %zu mounts",
-                            policy->path, allowed);
+        return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "maxMounts",
+                            "%s does not allow it: more than %zu mounts", policy->path, allowed);
 }
 
 int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *const *harmless,
@@ -270,7 +270,7 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
         if (r == 0 && text_climbs(normal))
                 r = -EINVAL; /* the caller resolves them when it opens the path */
         if (r < 0)
-                return fail(error, -r, "check policy", path);
+                return fail(error, -r, OPERATION_CHECK_POLICY, path);
         json_array_foreach (json_object_get(policy->section, "sources"), i, item) {
                 const json_t *given = json_is_object(item) ? json_object_get(item, "path") : item;
                 bool read_only = json_is_true(json_object_get(item, "readOnly"));

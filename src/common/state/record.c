@@ -176,7 +176,7 @@ int record_read(const struct state *state, const struct record_table *table, con
                 return r;
         version = json_object_get(object, "version");
         if (json_is_integer(version) && json_integer_value(version) != table->version)
-                return fail_because(error, EPROTONOSUPPORT, "read record", file,
+                return fail_because(error, EPROTONOSUPPORT, OPERATION_READ_RECORD, file,
                                     "the record %s is of version %lld, and this program understands version %d", file,
                                     (long long)json_integer_value(version), table->version);
         if (r == 0)
@@ -185,8 +185,9 @@ int record_read(const struct state *state, const struct record_table *table, con
                 return 0;
         record_release(table, ret_record);
         if (r == -ENOMEM)
-                return fail(error, ENOMEM, "read record", file);
-        return fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another type", file);
+                return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
+        return fail_because(error, EBADMSG, OPERATION_READ_RECORD, file, "the record %s is damaged, or of another type",
+                            file);
 }
 
 /* ---- struct -> JSON */
@@ -321,7 +322,7 @@ int record_each(const struct state *state, const struct record_table *table, voi
         int r = 0;
 
         if (list == NULL)
-                return fail(error, errno, "open state", table->directory);
+                return fail(error, errno, OPERATION_OPEN_STATE, table->directory);
         while (r == 0 && (errno = 0, entry = readdir(list)) != NULL)
                 if (entry->d_name[0] != '.' && text_ends(entry->d_name, RECORD_SUFFIX))
                         r = record_pass(state, table, entry->d_name, scratch, function, argument, error);

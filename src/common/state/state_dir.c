@@ -47,7 +47,7 @@ static int check_trust(int fd, const char *path, struct error *error)
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", path);
         if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                return fail_because(error, EPERM, "open state", path,
+                return fail_because(error, EPERM, OPERATION_OPEN_STATE, path,
                                     "the directory belongs to another user, or others may write to it");
         if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && fchmod(fd, 0700) < 0 && errno != EROFS)
                 return fail(error, errno, "fchmod", path);
@@ -76,7 +76,7 @@ static int open_top(const char *state_dir, bool create, struct error *error)
                 fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         }
         if (fd < 0)
-                return fail(error, errno, "open state", state_dir);
+                return fail(error, errno, OPERATION_OPEN_STATE, state_dir);
         if ((r = check_trust(fd, state_dir, error)) < 0)
                 return r;
         fd_close(&kept_fd);
@@ -101,7 +101,7 @@ int state_open(const char *state_dir, const char *sort, bool create, struct stat
                 state.dir_fd = openat(fd, sort, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         }
         if (state.dir_fd < 0)
-                return fail(error, errno, "open state", state_dir);
+                return fail(error, errno, OPERATION_OPEN_STATE, state_dir);
         if ((r = check_trust(state.dir_fd, state_dir, error)) < 0)
                 return r;
         *ret_state = state;

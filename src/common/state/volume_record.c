@@ -174,8 +174,8 @@ static int load_file(const struct state *state, const char *file, const char *na
         int r = record_read(state, &volume_record_table, file, ret_record, error);
 
         if (r == 0 && strcmp(ret_record->name, name) != 0)
-                r = fail_because(error, EBADMSG, "read record", file, "the record %s is damaged, or of another volume",
-                                 file);
+                r = fail_because(error, EBADMSG, OPERATION_READ_RECORD, file,
+                                 "the record %s is damaged, or of another volume", file);
         if (r < 0) {
                 volume_record_release(ret_record);
                 if (r == -ENOENT)
@@ -285,7 +285,7 @@ static int find_old(const struct state *state, const char *file, struct old *ret
         }
         ret_old->record = calloc(1, sizeof *ret_old->record);
         if (ret_old->record == NULL)
-                return fail(error, ENOMEM, "read record", file);
+                return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
         r = record_read(state, &volume_record_table, file, ret_old->record, error);
         if (r < 0)
                 *ret_old->record = (struct volume_record){};

@@ -90,7 +90,7 @@ int wish_read_key(const struct state *state, const char *key, struct wish_record
         r = record_read(state, &wish_record_table, file, ret_wanted, error);
         if (r == -EBADMSG) {
                 wish_release(ret_wanted);
-                return fail_because(error, EBADMSG, "read record", file,
+                return fail_because(error, EBADMSG, OPERATION_READ_RECORD, file,
                                     "wanted/%s, which says what is wanted in the container, is damaged; remove it if "
                                     "nothing is",
                                     file);
@@ -110,7 +110,7 @@ int wish_read(const struct state *state, const char *identity, struct wish_recor
         if (r < 0 || strcmp(ret_wanted->container, identity) == 0)
                 return r;
         wish_release(ret_wanted); /* of another container, whose identity has the same hash */
-        return fail(error, ENOENT, "read record", identity);
+        return fail(error, ENOENT, OPERATION_READ_RECORD, identity);
 }
 
 /* Its place in the array, or its size. */
@@ -132,14 +132,14 @@ static int read_or_begin(struct state *state, const char *key, const char *ident
         int r = wish_read_key(state, key, ret_wanted, error);
 
         if (r == 0 && strcmp(ret_wanted->container, identity) != 0)
-                return fail_because(error, EEXIST, "read record", identity,
+                return fail_because(error, EEXIST, OPERATION_READ_RECORD, identity,
                                     "wanted/%s" RECORD_SUFFIX " is of another container, whose id has the same hash",
                                     key);
         if (r != -ENOENT)
                 return r;
         (void)text_copy(ret_wanted->container, sizeof ret_wanted->container, identity);
         ret_wanted->mounts = json_array();
-        return ret_wanted->mounts == NULL ? fail(error, ENOMEM, "read record", identity) : 0;
+        return ret_wanted->mounts == NULL ? fail(error, ENOMEM, OPERATION_READ_RECORD, identity) : 0;
 }
 
 /* A file without wishes is removed: of this call, or of one that was killed before it could. */

@@ -21,7 +21,7 @@ int volume_device_wait_for(const char *source, unsigned timeout_seconds, struct 
 
         while ((r = block_device_find(source, ret_device, error)) == -ENOENT || r == -ENXIO) {
                 if (clock_now_ms() >= deadline_ms)
-                        return fail_because(error, -r, "find device", source,
+                        return fail_because(error, -r, OPERATION_FIND_DEVICE, source,
                                             "the device %s did not appear within %u seconds", source, timeout_seconds);
                 clock_pause_ms(RETRY_MS);
         }
@@ -67,7 +67,7 @@ int volume_device_check_alone(struct volume_call *call, const struct block_devic
         if (r < 0)
                 return r;
         if (r > 0)
-                return fail_because(error, EBUSY, "find device", device->path,
+                return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, device->path,
                                     "the device %s is in use by %s; detach or end that first", device->path,
                                     claim.text);
         return call->request->read_only ? 0 : block_device_check_unused(device, error);

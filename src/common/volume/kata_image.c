@@ -187,7 +187,7 @@ int kata_image_make(const char *dir, struct error *error)
                 return fail(error, errno, "open", dir);
         if (fstatat(dir_fd, KATA_IMAGE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
                 return S_ISREG(st.st_mode) ? 0
-                                           : fail_because(error, EINVAL, "open image", KATA_IMAGE_NAME,
+                                           : fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, KATA_IMAGE_NAME,
                                                           KATA_IMAGE_NAME " of the volume is not a regular file");
         if (unlinkat(dir_fd, NEW_NAME, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "unlink", NEW_NAME);

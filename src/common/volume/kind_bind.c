@@ -25,7 +25,7 @@ static int make(struct volume_call *call, struct error *error)
             (r = volume_request_flag(request, "recursive", &recursive, error)) < 0)
                 return r;
         if (source == NULL || source[0] != '/')
-                return fail_because(error, EINVAL, "open source", request->name,
+                return fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, request->name,
                                     "the volume has no \"source\"; set it to an absolute path of the node");
         source_fd = node_path_open(source, path, error);
         /* policy first: a forbidden path is refused whether it exists or not */
@@ -37,7 +37,7 @@ static int make(struct volume_call *call, struct error *error)
         if ((r = mount_see(source_fd, "", &seen)) < 0)
                 return fail(error, -r, "statx", source);
         if (!seen.directory)
-                return fail_because(error, ENOTDIR, "open source", source,
+                return fail_because(error, ENOTDIR, OPERATION_OPEN_SOURCE, source,
                                     "%s is not a directory; a volume must be one", source);
         return detached_mount_clone(source_fd, source, request->mount_options.recursive || recursive, error);
 }

@@ -23,10 +23,10 @@ static int source_of(const struct volume_call *call, const char **ret_source, st
         if (*ret_source == NULL && call->recorded)
                 *ret_source = call->record.source;
         if (*ret_source == NULL)
-                return fail_because(error, EINVAL, "find device", call->request->name,
+                return fail_because(error, EINVAL, OPERATION_FIND_DEVICE, call->request->name,
                                     "the volume has no \"source\"; set it to a device's path, UUID= or LABEL=");
         if ((*ret_source)[0] != '/' && strchr(*ret_source, '=') == NULL)
-                return fail_because(error, EINVAL, "find device", *ret_source,
+                return fail_because(error, EINVAL, OPERATION_FIND_DEVICE, *ret_source,
                                     "\"%.200s\" is neither an absolute path nor UUID=, LABEL=, PARTUUID= or PARTLABEL=",
                                     *ret_source);
         return 0;
@@ -83,7 +83,8 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
-                return fail_because(error, EROFS, "find device", source, "the device %s is read-only", device.path);
+                return fail_because(error, EROFS, OPERATION_FIND_DEVICE, source, "the device %s is read-only",
+                                    device.path);
         (void)text_copy(call->record.source, sizeof call->record.source, source);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;

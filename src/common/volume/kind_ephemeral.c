@@ -184,7 +184,7 @@ static int use(struct volume_call *call, const char *name, json_t *parameters, s
         int r = provision_record_find(call->config.state_dir, name, &record, error);
 
         if (r < 0)
-                return r == -ENOENT ? fail(error, ENOENT, "find record", name) : r;
+                return r == -ENOENT ? fail(error, ENOENT, OPERATION_FIND_RECORD, name) : r;
         if ((r = check_type(call, record.pool_type, error)) < 0 ||
             (r = provisioned_keep(call->request, &record, error)) < 0)
                 return r;

@@ -138,7 +138,7 @@ static int use_device(struct volume_call *call, const struct names *names, struc
             (r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)
-                return fail_because(error, EROFS, "find device", device.path, "the device %s is read-only",
+                return fail_because(error, EROFS, OPERATION_FIND_DEVICE, device.path, "the device %s is read-only",
                                     device.path);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;
@@ -159,7 +159,7 @@ static int tell_missing(const struct volume_call *call, const struct names *name
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0)
-                return fail_because(error, ENODATA, "find content", names->volume,
+                return fail_because(error, ENODATA, OPERATION_FIND_CONTENT, names->volume,
                                     "the volume is lost: there is no logical volume %s/%s any more", names->group,
                                     names->volume);
         return fail_because(error, ENOENT, "find volume", names->volume,

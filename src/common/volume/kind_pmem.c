@@ -61,7 +61,8 @@ static int find_namespace(const struct pool *pool, const char *id, struct pmem_n
                 return fail_because(error, ENOENT, "find namespace", id,
                                     "there is no namespace \"%.64s\" in the region of pool \"%s\"", id, pool->name);
         if (r == 0 && ret_namespace->device[0] == '\0')
-                return fail_because(error, ENODEV, "find device", id, "the namespace \"%.64s\" has no device", id);
+                return fail_because(error, ENODEV, OPERATION_FIND_DEVICE, id, "the namespace \"%.64s\" has no device",
+                                    id);
         return r;
 }
 

@@ -61,7 +61,7 @@ int loop_held_attach(struct volume_call *call, struct error *error)
         if ((r = loop_image_locate_own(call, &image, error)) < 0 || (r = loop_image_look(&image, error)) < 0)
                 return r;
         if (image.read_only)
-                return fail_because(error, EROFS, "open image", image.path, "the image %s cannot be written",
+                return fail_because(error, EROFS, OPERATION_OPEN_IMAGE, image.path, "the image %s cannot be written",
                                     image.path);
         if ((r = check_free(&image, error)) < 0 || (r = loop_image_watch(call, &image, error)) < 0)
                 return r;

@@ -30,11 +30,12 @@ int loop_image_look(struct loop_image *image, struct error *error)
                 image->fd = file_open_leased(image->pool_fd, image->name, O_RDONLY | O_NOFOLLOW, 0);
         }
         if (image->fd < 0)
-                return fail(error, -image->fd, "open image", image->path);
+                return fail(error, -image->fd, OPERATION_OPEN_IMAGE, image->path);
         if (fstat(image->fd, &image->st) < 0)
                 return fail(error, errno, "fstat", image->path);
         if (!S_ISREG(image->st.st_mode))
-                return fail_because(error, EINVAL, "open image", image->path, "%s is not a regular file", image->path);
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, image->path, "%s is not a regular file",
+                                    image->path);
         return 0;
 }
 
@@ -63,7 +64,7 @@ static int locate_recorded(const struct volume_call *call, struct loop_image *im
         (void)text_copy(image->path, sizeof image->path, call->record.source);
         (void)text_copy(image->name, sizeof image->name, last);
         image->pool_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return image->pool_fd < 0 ? fail(error, errno, "open pool", directory) : 0;
+        return image->pool_fd < 0 ? fail(error, errno, OPERATION_OPEN_POOL, directory) : 0;
 }
 
 int loop_image_locate(const struct volume_call *call, struct loop_image *image, struct error *error)
@@ -96,10 +97,10 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
         else
                 length = snprintf(image->name, sizeof image->name, "%s", name);
         if (length >= (int)sizeof image->name)
-                return fail_because(error, ENAMETOOLONG, "open image", call->request->name,
+                return fail_because(error, ENAMETOOLONG, OPERATION_OPEN_IMAGE, call->request->name,
                                     "the image's name is too long; give a shorter one with \"image\"");
         if (image->name[0] == '.' || strchr(image->name, '/') != NULL)
-                return fail_because(error, EINVAL, "open image", image->name,
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, image->name,
                                     "\"%.200s\" is no file name: \"image\" has no \"/\" and does not begin with \".\"",
                                     image->name);
         if ((r = pool_find(&call->config, pool != NULL ? pool : POOL_DEFAULT, &where, error)) < 0)
@@ -111,7 +112,7 @@ int loop_image_locate(const struct volume_call *call, struct loop_image *image, 
         (void)text_copy(image->path, sizeof image->path, where.path);
         length = (int)strlen(image->path);
         if (length + 1 + (int)strlen(image->name) >= PATH_MAX)
-                return fail(error, ENAMETOOLONG, "open image", image->name);
+                return fail(error, ENAMETOOLONG, OPERATION_OPEN_IMAGE, image->name);
         (void)snprintf(image->path + length, PATH_MAX - (size_t)length, "/%s", image->name);
         return 0;
 }
@@ -184,11 +185,11 @@ int loop_image_open(const struct volume_call *call, struct loop_image *image, st
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0 && image->read_only && !call->request->read_only)
-                return fail_because(error, EROFS, "open image", image->path, "the image %s cannot be written",
+                return fail_because(error, EROFS, OPERATION_OPEN_IMAGE, image->path, "the image %s cannot be written",
                                     image->path);
         empty = r == -ENOENT || image->st.st_size == 0;
         if (empty && (size_bytes == 0 || image->pool.kind == NULL))
-                return fail_because(error, ENOENT, "open image", image->path,
+                return fail_because(error, ENOENT, OPERATION_OPEN_IMAGE, image->path,
                                     "there is no image %s; set \"size\" to make one", image->path);
         return image->pool.kind == NULL ? 0 : ensure(call, image, size_bytes, error);
 }

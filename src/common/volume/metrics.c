@@ -75,7 +75,7 @@ static int add_record(struct volume_record *record, const char *file, void *argu
                                                                                                 : PLACE_GONE };
                 places->count++;
                 if (place->volume == NULL || place->driver == NULL || place->dir == NULL)
-                        return fail(error, ENOMEM, "read record", file);
+                        return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
         }
         return 0;
 }

@@ -291,9 +291,9 @@ int mount_dir_put(struct volume_call *call, const struct mount_dir_new *new, str
             (r = place(call, new->mount_fd, new->made, error)) == 0) {
                 placed = true;
                 if ((r = mount_see(AT_FDCWD, dir, &seen)) < 0)
-                        r = fail(error, -r, "look again", dir);
+                        r = fail(error, -r, OPERATION_LOOK_AGAIN, dir);
                 else if (!mount_seen_is(&seen, &meant.identity))
-                        r = fail_because(error, ESTALE, "look again", dir,
+                        r = fail_because(error, ESTALE, OPERATION_LOOK_AGAIN, dir,
                                          "another process mounted on %s meanwhile; try again", dir);
         }
         if (r < 0 && volume_record_mount_dir(&call->record, dir) != NULL)

@@ -23,7 +23,7 @@ int named_policy_check(const struct policy *policy, const char *name, bool creat
         if (!policy_matches(policy, "volumeNames", name))
                 return policy_forbid(policy, name, "volumeNames", error);
         if (create && create_pool == NULL)
-                return fail_because(error, EACCES, "check policy", "create",
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "create",
                                     "%s allows pools by their name: \"create\" must name its \"pool\"", policy->path);
         if ((create && (r = named_policy_check_pool(policy, create_pool, error)) < 0) ||
             (r = config_state_dir(state_dir, error)) < 0)

@@ -338,7 +338,7 @@ int provisioned_check_blank(const struct volume_call *call, struct error *error)
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         return !record.formatted ? 0
-                                 : fail_because(error, ENODATA, "find content", call->record.device,
+                                 : fail_because(error, ENODATA, OPERATION_FIND_CONTENT, call->record.device,
                                                 "the volume is lost: %s is blank, and it was formatted before",
                                                 call->record.source);
 }
@@ -351,7 +351,7 @@ int provisioned_check_kata(const struct volume_call *call, struct error *error)
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         return !record.has_kata_image ? 0
-                                      : fail_because(error, ENODATA, "find content", call->record.source,
+                                      : fail_because(error, ENODATA, OPERATION_FIND_CONTENT, call->record.source,
                                                      "the volume is lost: its image for virtual machines is gone");
 }
 

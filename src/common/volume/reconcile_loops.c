@@ -47,7 +47,7 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
         if (volume_record_each(state, /* set_aside= */ false, owns, &ownership, &error) != 0)
                 return;
         if (ownership.unsure) {
-                error_because(&error, ENODATA, "find record", loop->path,
+                error_because(&error, ENODATA, OPERATION_FIND_RECORD, loop->path,
                               "not detached: it may belong to a volume whose record cannot be read: %s", loop->tag);
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;
@@ -63,7 +63,7 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
         }
         (void)text_copy(device.path, sizeof device.path, loop->path);
         if (block_device_check_unused(&device, &error) < 0) {
-                error_because(&error, EBUSY, "find device", loop->path,
+                error_because(&error, EBUSY, OPERATION_FIND_DEVICE, loop->path,
                               "a loop device of flexgraft without a record that is still in use: %s", loop->tag);
                 reconcile_problem(round->reconcile, loop->path, &error);
                 return;

@@ -112,7 +112,7 @@ static int reconcile_locked(const struct injected *injected, const char *id, str
         }
         if (!reconcile->dry_run && (r = mount_guard_release(&record, error)) != 0) {
                 if (r > 0)
-                        error_because(error, EBUSY, "find container", record.origin,
+                        error_because(error, EBUSY, OPERATION_FIND_CONTAINER, record.origin,
                                       "the container is gone, but a process still has its raw device %s open",
                                       record.origin);
                 reconcile_problem(reconcile, id, error);

@@ -251,7 +251,7 @@ int volume_claim_csi(struct volume_call *call, struct error *error)
                         return found && keeps(made.namespace, csi) ? save_namespace(call, made.namespace, error) : 0;
                 fd = open_image(call);
                 if (fd < 0 && fd != -ENOENT)
-                        return fail(error, -fd, "open image", call->record.source);
+                        return fail(error, -fd, OPERATION_OPEN_IMAGE, call->record.source);
         }
         return claim(call, csi, fd, found, &made, error);
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "container/hints.h"
+
+#include <errno.h>
+
+const struct hint container_hints[] = {
+        { OPERATION_PIN_CONTAINER, ESRCH, "name a running container" },
+        { OPERATION_PIN_CONTAINER, EPERM, "name the user whose container it is, or the container by its process id" },
+        { OPERATION_READ_CONTAINER_STATE, EPERM, "chown root and chmod go-w it: only root may be able to write to it" },
+        { OPERATION_FIND_CONTAINER, ENOENT, "use a process id, which works for every runtime: {\"container\": PID}" },
+        { OPERATION_FIND_CONTAINER, ENOTUNIQ, "give the whole id, or its \"runtime\"; of a pod the \"container\"" },
+        { OPERATION_FIND_CONTAINER, ESRCH, "start the container, or name a running one" },
+        {},
+};
