@@ -4,7 +4,7 @@
 #include "inject/apply.h"
 #include "inject/batch_schema.h"
 #include "inject/helper_main.h"
-#include "inject/reply.h"
+#include "inject/reply_failure.h"
 #include "inject/request_parse.h"
 #include "named/batch_begin.h"
 #include "named/keeper.h"

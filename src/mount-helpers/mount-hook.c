@@ -6,7 +6,7 @@
 #include "base/reply.h"
 #include "inject/batch_schema.h"
 #include "inject/oci_hook.h"
-#include "inject/reply.h"
+#include "inject/reply_failure.h"
 #include "named/batch_begin.h"
 #include "named/hook_devices.h"
 #include "named/keeper.h"

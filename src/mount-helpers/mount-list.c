@@ -7,7 +7,7 @@
 #include "inject/list_table.h"
 #include "inject/listing.h"
 #include "inject/listing_metrics.h"
-#include "inject/reply.h"
+#include "inject/reply_failure.h"
 #include "inject/request_parse.h"
 #include "privileges/mount-list.h"
 #include "process/program.h"

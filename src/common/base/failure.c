@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/members.h"
 #include "base/reply.h"
 #include "base/text.h"
 
@@ -66,24 +67,68 @@ int failure_exit_status(const struct error *error)
         return strcmp(error->operation, OPERATION_PARSE) != 0 ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
 }
 
+/* ---- the reply */
+
+#define ALL ~0U
+
+static json_t *schema_of_errno(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:[s, s]}", "type", "string", "null");
+}
+
+static json_t *errno_name(int errnum)
+{
+        const char *name = strerrorname_np(errnum);
+
+        return name != NULL ? json_string(name) : json_null();
+}
+
+/* clang-format off */
+#define DETAIL(X) \
+        X("operation", ALL, ALL, json_string(error->operation), \
+          KEY_ANY, .help = "what was tried: a system call's name, or words") \
+        X("errno", ALL, ALL, errno_name(error->errnum), \
+          KEY_OWN, .schema = schema_of_errno, .help = "the name of an errno value; null where there is none") \
+        X("subject", ALL, ALL, reply_printable(error->subject), KEY_ANY, .help = "on what it was tried") \
+        X("where", ALL, ALL, reply_printable(error->where), KEY_ANY, .help = "on the node, or in which container") \
+        X("kernel", ALL, 0, members_text(error->kernel), KEY_ANY, .help = "the kernel's own messages") \
+        X("hint", ALL, 0, hint != NULL ? json_string(hint) : NULL, KEY_ANY, .help = "what to look at next")
+/* clang-format on */
+
+static const struct key detail_rows[] = { DETAIL(MEMBER_ROW) };
+static const struct key_table detail_keys = KEY_TABLE(detail_rows);
+
 json_t *failure_detail(const struct error *error, const char *hint)
 {
-        json_t *detail = json_pack("{s:s, s:s?, s:o, s:o}", "operation", error->operation, "errno",
-                                   strerrorname_np(error->errnum), "subject", reply_printable(error->subject), "where",
-                                   reply_printable(error->where));
+        struct members members = { .programs = 1 };
 
-        if (detail != NULL && error->kernel[0] != '\0')
-                (void)json_object_set_new(detail, "kernel", reply_printable(error->kernel));
-        if (detail != NULL && hint != NULL)
-                (void)json_object_set_new(detail, "hint", json_string(hint));
-        return detail;
+        DETAIL(MEMBER_PUT)
+        return members_end(&members);
 }
+
+static const char *const statuses[] = { "Failure", NULL };
+
+/* clang-format off */
+#define FAILURE(X) \
+        X("status", ALL, ALL, json_string(statuses[0]), \
+          KEY_WORD, .words = statuses, .help = "the request was not carried out") \
+        X("message", ALL, ALL, reply_printable(message), \
+          KEY_ANY, .help = "one sentence: what failed, on what, and why") \
+        X("error", ALL, 0, failure_detail(error, hint), \
+          KEY_OBJECT, .members = &detail_keys, .help = "the same, for programs")
+/* clang-format on */
+
+static const struct key failure_rows[] = { FAILURE(MEMBER_ROW) };
+const struct key_table failure_keys = KEY_TABLE(failure_rows);
 
 int failure_say(const char *message, const struct error *error, const char *hint)
 {
-        return reply_say(json_pack("{s:s, s:o, s:o}", "status", "Failure", "message", reply_printable(message), "error",
-                                   failure_detail(error, hint)),
-                         failure_exit_status(error));
+        struct members members = { .programs = 1 };
+
+        FAILURE(MEMBER_PUT)
+        return reply_say(members_end(&members), failure_exit_status(error));
 }
 
 int failure_complain(char *line, size_t size, const struct error *error)

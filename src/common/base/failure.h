@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/key.h"
 
 /* What begins the message of every OPERATION_PARSE, in every program. */
 #define FAILURE_NOT_UNDERSTOOD "the request cannot be understood: "
@@ -32,6 +33,9 @@ extern const struct hint failure_hints[];
  * the program's exit status.
  */
 int failure_say(const char *message, const struct error *error, const char *hint);
+
+/* What failure_say() replies: the last of every program's forms (struct schema_form). */
+extern const struct key_table failure_keys;
 
 /* failure_detail() - its "error": what was tried, on what, and errno, for programs. A new reference; NULL: no memory. */
 json_t *failure_detail(const struct error *error, const char *hint);

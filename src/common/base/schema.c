@@ -11,32 +11,7 @@
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
 #define SHARE_PATTERN "^0*([1-9][0-9]*([kKmMgGtT]i?)?|([1-9][0-9]?|100)%)$"
 
-static const char *const failures[] = { "Failure", NULL };
 const char *const schema_success[] = { "Success", NULL };
-
-static json_t *of_errno(const struct key_table *table, unsigned programs)
-{
-        (void)table;
-        (void)programs;
-        return json_pack("{s:[s, s]}", "type", "string", "null");
-}
-
-static const struct key error_keys[] = {
-        { "operation", 1, 1, KEY_ANY, .help = "what was tried: a system call's name, or words" },
-        { "errno", 1, 1, KEY_OWN, .schema = of_errno, .help = "the name of an errno value; null where there is none" },
-        { "subject", 1, 1, KEY_ANY, .help = "on what it was tried" },
-        { "where", 1, 1, KEY_ANY, .help = "on the node, or in which container" },
-        { "kernel", 1, 0, KEY_ANY, .help = "the kernel's own messages" },
-        { "hint", 1, 0, KEY_ANY, .help = "what to look at next" },
-};
-static const struct key_table error_table = KEY_TABLE(error_keys);
-
-static const struct key failure_keys[] = {
-        { "status", 1, 1, KEY_WORD, .words = failures, .help = "the request was not carried out" },
-        { "message", 1, 1, KEY_ANY, .help = "one sentence: what failed, on what, and why" },
-        { "error", 1, 0, KEY_OBJECT, .members = &error_table, .help = "the same, for programs" },
-};
-const struct key_table schema_failure = KEY_TABLE(failure_keys);
 
 static json_t *of_string(size_t maximum, const char *pattern)
 {
@@ -162,8 +137,7 @@ static json_t *replies_of(const struct schema *schema)
 
                 if ((form->programs & programs) == 0)
                         continue;
-                members = schema_of_keys(form->members, form->members == &schema_failure ? 1 : programs,
-                                         /* texts= */ false);
+                members = schema_of_keys(form->members, programs, /* texts= */ false);
                 (void)json_object_set_new(members, "title", json_string(form->title));
                 (void)json_array_append_new(forms, members);
         }

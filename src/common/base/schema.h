@@ -43,9 +43,6 @@ bool schema_has_words(const struct schema *schema);
 /* schema_of_program() - one document; request and reply are in its "$defs", and "words": words_describe(). */
 json_t *schema_of_program(const char *name, const struct schema *schema);
 
-/* The failure that every program replies with (base/failure.h), the last of its forms. */
-extern const struct key_table schema_failure;
-
 /* "Success" alone, as the "status" of a reply. */
 extern const char *const schema_success[];
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/members.h"
 #include "base/reply.h"
 #include "host/programs.h"
 #include "host/rows.h"
@@ -84,19 +85,47 @@ static void run_limited(worker_function *function, void *job, struct host_findin
 
 /* ---- the reply */
 
+static const char *const statuses[] = { "Success", "Failure", NULL };
+
+/* clang-format off */
+#define ROW(X) \
+        X("name", 1, 1, json_string(name), KEY_ANY, .help = "what was looked at") \
+        X("group", 1, 1, json_string(group), KEY_ANY, .help = "what it is one of") \
+        X("state", 1, 1, json_string(host_state_words[finding->state]), \
+          KEY_WORD, .words = host_state_words, .help = "unknown: it could not be tried") \
+        X("required", 1, 1, json_boolean(required), \
+          KEY_BOOLEAN, .help = "whether the configuration, or every program, needs it") \
+        X("neededBy", 1, 1, needed_by, KEY_ARRAY, .help = "what needs it, or is better with it") \
+        X("found", 1, 1, reply_printable(finding->found), KEY_ANY, .help = "how that was seen") \
+        X("advice", 1, 0, finding->state != HOST_OK && advice != NULL ? json_string(advice) : NULL, \
+          KEY_ANY, .help = "what to do about it")
+
+#define REPLY(X) \
+        X("status", 1, 1, json_string(statuses[ready ? 0 : 1]), \
+          KEY_WORD, .words = statuses, .help = "Failure: something required is missing") \
+        X("message", 1, 0, ready ? NULL : message_of(lacking), KEY_ANY, .help = "of a failure, one sentence") \
+        X("ready", 1, 1, json_boolean(ready), \
+          KEY_BOOLEAN, .help = "whether everything required is there, as far as is known") \
+        X("missing", 1, 0, ready ? NULL : json_incref(lacking), \
+          KEY_ARRAY, .help = "the names of the rows that are required and missing") \
+        X("rows", 1, 1, rows, KEY_ARRAY, .members = &row_keys, .help = "what was looked at")
+/* clang-format on */
+
+static const struct key row_rows[] = { ROW(MEMBER_ROW) };
+static const struct key_table row_keys = KEY_TABLE(row_rows);
+static const struct key reply_rows[] = { REPLY(MEMBER_ROW) };
+const struct key_table host_reply_keys = KEY_TABLE(reply_rows);
+
 /* Adds a row; takes needed_by. Returns whether the configuration needs it and it is missing. */
 static bool add_row(json_t *rows, const char *name, const char *group, const struct host_finding *finding,
                     bool required, json_t *needed_by, const char *advice)
 {
-        json_t *row = json_pack("{s:s, s:s, s:s, s:b, s:o, s:o}", "name", name, "group", group, "state",
-                                host_state_words[finding->state], "required", required, "neededBy", needed_by, "found",
-                                reply_printable(finding->found));
+        struct members members = { .programs = 1 };
 
         if (finding->refused)
                 advice = "run host-check as root, with all capabilities";
-        if (finding->state != HOST_OK && advice != NULL)
-                (void)json_object_set_new(row, "advice", json_string(advice));
-        (void)json_array_append_new(rows, row);
+        ROW(MEMBER_PUT)
+        (void)json_array_append_new(rows, members_end(&members));
         return required && finding->state == HOST_MISSING;
 }
 
@@ -124,8 +153,9 @@ static json_t *message_of(const json_t *names)
 static json_t *reply_of(const struct wanted *wanted, const struct host_finding *findings)
 {
         cleanup_json json_t *lacking = json_array();
+        struct members members = { .programs = 1 };
         json_t *rows = json_array();
-        json_t *reply;
+        bool ready;
 
         for (size_t i = 0; i < wanted->file_count; i++) {
                 const struct wanted_file *file = &wanted->files[i];
@@ -147,11 +177,9 @@ static json_t *reply_of(const struct wanted *wanted, const struct host_finding *
                                  untried ? row->untried : row->advice),
                          row->name);
         }
-        if (json_array_size(lacking) == 0)
-                return json_pack("{s:s, s:b, s:o}", "status", "Success", "ready", 1, "rows", rows);
-        reply = json_pack("{s:s, s:o, s:b, s:O, s:o}", "status", "Failure", "message", message_of(lacking), "ready", 0,
-                          "missing", lacking, "rows", rows);
-        return reply;
+        ready = json_array_size(lacking) == 0;
+        REPLY(MEMBER_PUT)
+        return members_end(&members);
 }
 
 int host_check(const struct host_request *request, const struct privileges *privileges, json_t **ret_reply,

@@ -11,6 +11,9 @@
 
 extern const struct schema host_schema;
 
+/* What host_check() replies. */
+extern const struct key_table host_reply_keys;
+
 struct host_request {
         json_t *json;        /* all of it; owned */
         const json_t *kinds; /* words that must work; NULL: none. Borrowed */

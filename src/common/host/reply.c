@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.c - the request and the replies of host-check (host/check.h). */
+/* reply.c - the request of host-check, and its replies as they are printed (host/check.h). */
 #include <errno.h>
 #include <stdio.h>
 
@@ -67,29 +67,7 @@ int host_parse(int argc, char **argv, struct host_request *ret_request, struct e
 
 /* ---- the reply */
 
-static const char *const statuses[] = { "Success", "Failure", NULL };
-
-static const struct key row_keys[] = {
-        { "name", 1, 1, KEY_ANY, .help = "what was looked at" },
-        { "group", 1, 1, KEY_ANY, .help = "what it is one of" },
-        { "state", 1, 1, KEY_WORD, .words = host_state_words, .help = "unknown: it could not be tried" },
-        { "required", 1, 1, KEY_BOOLEAN, .help = "whether the configuration, or every program, needs it" },
-        { "neededBy", 1, 1, KEY_ARRAY, .help = "what needs it, or is better with it" },
-        { "found", 1, 1, KEY_ANY, .help = "how that was seen" },
-        { "advice", 1, 0, KEY_ANY, .help = "what to do about it" },
-};
-static const struct key_table row_table = KEY_TABLE(row_keys);
-
-static const struct key reply_keys[] = {
-        { "status", 1, 1, KEY_WORD, .words = statuses, .help = "Failure: something required is missing" },
-        { "ready", 1, 1, KEY_BOOLEAN, .help = "whether everything required is there, as far as is known" },
-        { "message", 1, 0, KEY_ANY, .help = "of a failure, one sentence" },
-        { "missing", 1, 0, KEY_ARRAY, .help = "the names of the rows that are required and missing" },
-        { "rows", 1, 1, KEY_ARRAY, .members = &row_table, .help = "what was looked at" },
-};
-static const struct key_table reply_table = KEY_TABLE(reply_keys);
-
-static const struct schema_form replies[] = { { "checked", 1, &reply_table }, { "failed", 1, &schema_failure }, {} };
+static const struct schema_form replies[] = { { "checked", 1, &host_reply_keys }, { "failed", 1, &failure_keys }, {} };
 
 static const struct people_form people[] = { {} }; /* the table below */
 

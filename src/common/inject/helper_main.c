@@ -2,7 +2,7 @@
 #include "inject/helper_main.h"
 
 #include "inject/apply.h"
-#include "inject/reply.h"
+#include "inject/reply_failure.h"
 #include "inject/request_parse.h"
 
 int helper_main(const struct helper *helper, int argc, char **argv)

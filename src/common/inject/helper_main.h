@@ -5,8 +5,8 @@
 #ifndef FLEXGRAFT_INJECT_HELPER_MAIN_H
 #define FLEXGRAFT_INJECT_HELPER_MAIN_H
 
+#include "inject/reply.h"
 #include "inject/reply_people.h"
-#include "inject/reply_schema.h"
 #include "inject/request_keys.h"
 #include "inject/source.h"
 #include "process/program.h"

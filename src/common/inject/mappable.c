@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/members.h"
 #include "base/node_path.h"
 #include "base/reply.h"
 #include "base/text.h"
@@ -43,21 +44,25 @@ static const struct key keys[] = {
 };
 static const struct key_table request_table = KEY_TABLE(keys);
 
-static const struct key mount_keys[] = {
-        { "source", 1, 1, KEY_ANY, .help = "the directory, with links and .. resolved" },
-        { "target", 1, 1, KEY_ANY, .help = "where it is mounted, likewise" },
-        { "readOnly", 1, 1, KEY_BOOLEAN, .help = "whether it is read-only" },
-        { "alreadyMounted", 1, 1, KEY_BOOLEAN, .help = "whether it was mounted before" },
-};
-static const struct key_table mount_table = KEY_TABLE(mount_keys);
+/* clang-format off */
+#define MOUNT(X) \
+        X("source", 1, 1, reply_printable(job->source), KEY_ANY, .help = "the directory, with links and .. resolved") \
+        X("target", 1, 1, reply_printable(job->target), KEY_ANY, .help = "where it is mounted, likewise") \
+        X("readOnly", 1, 1, json_boolean(job->request->read_only), KEY_BOOLEAN, .help = "whether it is read-only") \
+        X("alreadyMounted", 1, 1, json_boolean(job->already), KEY_BOOLEAN, .help = "whether it was mounted before")
 
-static const struct key reply_keys[] = {
-        { "status", 1, 1, KEY_WORD, .words = schema_success, .help = "it is mounted" },
-        { "mount", 1, 1, KEY_OBJECT, .members = &mount_table, .help = "the mount" },
-};
-static const struct key_table reply_table = KEY_TABLE(reply_keys);
+#define REPLY(X) \
+        X("status", 1, 1, json_string(schema_success[0]), \
+          KEY_WORD, .words = schema_success, .help = "it is mounted") \
+        X("mount", 1, 1, mount_object(job), KEY_OBJECT, .members = &mount_table, .help = "the mount")
+/* clang-format on */
 
-static const struct schema_form replies[] = { { "mounted", 1, &reply_table }, { "failed", 1, &schema_failure }, {} };
+static const struct key mount_rows[] = { MOUNT(MEMBER_ROW) };
+static const struct key_table mount_table = KEY_TABLE(mount_rows);
+static const struct key reply_rows[] = { REPLY(MEMBER_ROW) };
+static const struct key_table reply_table = KEY_TABLE(reply_rows);
+
+static const struct schema_form replies[] = { { "mounted", 1, &reply_table }, { "failed", 1, &failure_keys }, {} };
 
 static const struct people_form people[] = {
         { .when = "!mount.alreadyMounted", .line = "mounted {mount.source} on {mount.target}" },
@@ -220,6 +225,22 @@ static int work(void *argument, struct error *error)
         return r < 0 ? r : mount_it(job, source_fd, &state, error);
 }
 
+static json_t *mount_object(const struct job *job)
+{
+        struct members members = { .programs = 1 };
+
+        MOUNT(MEMBER_PUT)
+        return members_end(&members);
+}
+
+static json_t *reply_of(const struct job *job)
+{
+        struct members members = { .programs = 1 };
+
+        REPLY(MEMBER_PUT)
+        return members_end(&members);
+}
+
 int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error)
 {
         static struct job job; /* static, for its size */
@@ -233,8 +254,6 @@ int mappable_mount(const struct mappable_request *request, json_t **ret_reply, s
         fd_close(&job.mount_fd); /* unless it was placed, this ends its daemon */
         if (r < 0)
                 return r;
-        *ret_reply = json_pack("{s:s, s:{s:o, s:o, s:b, s:b}}", "status", "Success", "mount", "source",
-                               reply_printable(job.source), "target", reply_printable(job.target), "readOnly",
-                               request->read_only, "alreadyMounted", job.already);
+        *ret_reply = reply_of(&job);
         return 0;
 }

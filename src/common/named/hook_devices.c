@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/failure.h"
 #include "provision/cdi.h"
 #include "state/config.h"
 
@@ -31,16 +32,8 @@ int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume
         return ret_volume->name != NULL;
 }
 
-static const struct key reply_keys[] = {
-        { "status", ~0U, ~0U, KEY_WORD, .words = schema_success, .help = "the files are there" },
-        { "cdiDir", ~0U, ~0U, KEY_ANY, .help = "directory of the files" },
-        { "devices", ~0U, ~0U, KEY_COUNT, .help = "number of volumes that are devices" },
-        { "leftOut", ~0U, ~0U, KEY_ARRAY, .help = "names of volumes that no device may have" },
-};
-static const struct key_table reply = KEY_TABLE(reply_keys);
-
-const struct schema_form hook_devices_replies[] = { { "written", ~0U, &reply },
-                                                    { "failed", ~0U, &schema_failure },
+const struct schema_form hook_devices_replies[] = { { "written", ~0U, &cdi_reply_keys },
+                                                    { "failed", ~0U, &failure_keys },
                                                     {} };
 
 int hook_devices_write(json_t **ret_reply, struct error *error)

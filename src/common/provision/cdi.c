@@ -14,12 +14,15 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "base/text.h"
 #include "process/log.h"
 #include "process/program.h"
 #include "state/volume_record.h"
 
+#define ALL ~0U
 #define OPERATION "write CDI file"
 #define VOLUMES "flexgraft.json"
 #define STORAGE "flexgraft-storage.json" /* while it is there, the other one is kept up to date */
@@ -225,6 +228,27 @@ static int open_directory(const struct config *config, struct error *error)
         return fd < 0 ? fail(error, errno, OPERATION, config->cdi_dir) : fd;
 }
 
+/* clang-format off */
+#define REPLY(X) \
+        X("status", ALL, ALL, json_string(schema_success[0]), \
+          KEY_WORD, .words = schema_success, .help = "the files are there") \
+        X("cdiDir", ALL, ALL, json_string(config->cdi_dir), KEY_ANY, .help = "directory of the files") \
+        X("devices", ALL, ALL, json_integer((json_int_t)json_array_size(json_object_get(volumes, "devices"))), \
+          KEY_COUNT, .help = "number of volumes that are devices") \
+        X("leftOut", ALL, ALL, json_incref(left_out), KEY_ARRAY, .help = "names of volumes that no device may have")
+/* clang-format on */
+
+static const struct key reply_rows[] = { REPLY(MEMBER_ROW) };
+const struct key_table cdi_reply_keys = KEY_TABLE(reply_rows);
+
+static json_t *reply_of(const struct config *config, const json_t *volumes, json_t *left_out)
+{
+        struct members members = { .programs = 1 };
+
+        REPLY(MEMBER_PUT)
+        return members_end(&members);
+}
+
 /* With the lock. chosen: by whom that is asked for files, NULL: as the files have it. Returns what cdi_write() does. */
 static int write_files(const struct config *config, const struct state *state, const struct caller *chosen,
                        json_t **ret_reply, struct error *error)
@@ -260,9 +284,7 @@ static int write_files(const struct config *config, const struct state *state, c
         if (r < 0 || (r = replace(dir_fd, VOLUMES, volumes, error)) < 0)
                 return r;
         if (ret_reply != NULL)
-                *ret_reply =
-                        json_pack("{s:s, s:s, s:i, s:O}", "status", "Success", "cdiDir", config->cdi_dir, "devices",
-                                  (int)json_array_size(json_object_get(volumes, "devices")), "leftOut", left_out);
+                *ret_reply = reply_of(config, volumes, left_out);
         return written || r > 0;
 }
 

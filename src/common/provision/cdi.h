@@ -12,8 +12,12 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/key.h"
 #include "provision/record.h"
 #include "state/config.h"
+
+/* What cdi_write() replies. */
+extern const struct key_table cdi_reply_keys;
 
 #define CDI_TARGET_DIR "/volumes" /* a volume "db" without a "target" is mounted on /volumes/db */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "provision/schema.h"
 
+#include "base/failure.h"
 #include "provision/people.h"
 #include "provision/request.h"
 
@@ -134,7 +135,7 @@ static const struct key reply_keys[] = {
 };
 static const struct key_table reply = KEY_TABLE(reply_keys);
 
-static const struct schema_form replies[] = { { "done", ALL, &reply }, { "failed", ALL, &schema_failure }, {} };
+static const struct schema_form replies[] = { { "done", ALL, &reply }, { "failed", ALL, &failure_keys }, {} };
 
 const struct schema provision_schemas[] = {
         [PROVISION_CREATE] = { .request = &provision_keys,

@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "base/json.h"
 #include "base/key.h"
+#include "base/members.h"
 #include "base/reply.h"
 #include "process/log.h"
 #include "provision/pool_kind.h"
@@ -19,22 +20,28 @@ static const struct key keys[] = {
 };
 static const struct key_table request_table = KEY_TABLE(keys);
 
-static const struct key action_keys[] = {
-        { "action", 1, 1, KEY_ANY, .help = "what was done, or would be" },
-        { "subject", 1, 1, KEY_ANY, .help = "to what" },
-};
-static const struct key_table action_table = KEY_TABLE(action_keys);
-
 static const char *const statuses[] = { "Success", "Failure", NULL };
 
-static const struct key reply_keys[] = {
-        { "status", 1, 1, KEY_WORD, .words = statuses, .help = "whether the node could be looked at" },
-        { "actions", 1, 0, KEY_ARRAY, .members = &action_table, .help = "what was done, or would be" },
-        { "problems", 1, 0, KEY_ARRAY, .help = "what could not be done, and why" },
-        { "dryRun", 1, 0, KEY_BOOLEAN, .help = "true: nothing was changed" },
-        { "message", 1, 0, KEY_ANY, .help = "of a failure, one sentence" },
-};
-static const struct key_table reply_table = KEY_TABLE(reply_keys);
+/* clang-format off */
+#define ACTION(X) \
+        X("action", 1, 1, json_string(action), KEY_ANY, .help = "what was done, or would be") \
+        X("subject", 1, 1, reply_printable(subject), KEY_ANY, .help = "to what")
+
+#define REPLY(X) \
+        X("status", 1, 1, json_string(statuses[message == NULL ? 0 : 1]), \
+          KEY_WORD, .words = statuses, .help = "whether the node could be looked at") \
+        X("actions", 1, 0, json_incref(reconcile->actions), \
+          KEY_ARRAY, .members = &action_table, .help = "what was done, or would be") \
+        X("problems", 1, 0, json_incref(reconcile->problems), KEY_ARRAY, .help = "what could not be done, and why") \
+        X("dryRun", 1, 0, members_true(reconcile->dry_run), KEY_BOOLEAN, .help = "true: nothing was changed") \
+        X("message", 1, 0, message != NULL ? reply_printable(message) : NULL, \
+          KEY_ANY, .help = "of a failure, one sentence")
+/* clang-format on */
+
+static const struct key action_rows[] = { ACTION(MEMBER_ROW) };
+static const struct key_table action_table = KEY_TABLE(action_rows);
+static const struct key reply_rows[] = { REPLY(MEMBER_ROW) };
+static const struct key_table reply_table = KEY_TABLE(reply_rows);
 
 static const struct schema_form replies[] = { { "reconciled", 1, &reply_table }, {} };
 
@@ -62,8 +69,10 @@ int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, stru
 
 void reconcile_did(struct reconcile *reconcile, const char *action, const char *subject)
 {
-        (void)json_array_append_new(reconcile->actions,
-                                    json_pack("{s:s, s:o}", "action", action, "subject", reply_printable(subject)));
+        struct members members = { .programs = 1 };
+
+        ACTION(MEMBER_PUT)
+        (void)json_array_append_new(reconcile->actions, members_end(&members));
         log_say("%s%s: %s", reconcile->dry_run ? "would have " : "", action, subject);
 }
 
@@ -76,24 +85,27 @@ void reconcile_problem(struct reconcile *reconcile, const char *subject, const s
         log_say("problem: %s", text);
 }
 
+static json_t *reply_of(const struct reconcile *reconcile, const char *message)
+{
+        struct members members = { .programs = 1 };
+
+        REPLY(MEMBER_PUT)
+        return members_end(&members);
+}
+
 int reconcile_status(const struct reconcile *reconcile, const struct error *error)
 {
-        bool understood = error == NULL || strcmp(error->operation, OPERATION_PARSE) != 0;
-        json_t *reply = json_pack("{s:s, s:O*, s:O*}", "status", error == NULL ? "Success" : "Failure", "actions",
-                                  reconcile->actions, "problems", reconcile->problems);
+        char message[PATH_MAX + 1024];
+        const char *hint;
+        bool understood;
 
-        if (reconcile->dry_run)
-                (void)json_object_set_new(reply, "dryRun", json_true());
-        if (error != NULL) {
-                char message[PATH_MAX + 1024];
-                const char *hint = pool_kind_hint(error);
-
-                (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
-                               understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "",
-                               error_why(error), hint != NULL ? " (" : "", hint != NULL ? hint : "",
-                               hint != NULL ? ")" : "", log_id());
-                log_say("failed: %s", message);
-                (void)json_object_set_new(reply, "message", reply_printable(message));
-        }
-        return reply_say(reply, error == NULL ? EXIT_DONE : understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+        if (error == NULL)
+                return reply_say(reply_of(reconcile, /* message= */ NULL), EXIT_DONE);
+        understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        hint = pool_kind_hint(error);
+        (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
+                       understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "", error_why(error),
+                       hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+        log_say("failed: %s", message);
+        return reply_say(reply_of(reconcile, message), understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
 }

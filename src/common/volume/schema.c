@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/schema.h"
 
+#include "base/failure.h"
 #include "volume/option_keys.h"
 
 #define BIT(verb) (1U << VERB_##verb)
@@ -39,7 +40,7 @@ static const struct key_table not_supported = KEY_TABLE(not_supported_keys);
 
 static const struct schema_form replies[] = {
         { "done", ALL, &success },
-        { "failed", ALL, &schema_failure },
+        { "failed", ALL, &failure_keys },
         { "not supported", ALL, &not_supported },
         {},
 };

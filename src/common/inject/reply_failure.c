@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inject/reply_failure.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failure.h"
+#include "base/file.h"
+#include "base/reply.h"
+#include "container/reference.h"
+#include "inject/hints.h"
+#include "inject/source.h"
+
+static void name_container(const struct container_reference *container, char *ret_name, size_t size)
+{
+        char name[CONTAINER_NAME_MAX];
+
+        container_reference_name(container, name, sizeof name);
+        if (name[0] != '\0')
+                (void)snprintf(ret_name, size, "container %s", name);
+        else if (container->proc_dir != NULL)
+                (void)snprintf(ret_name, size, "container %.200s", container->proc_dir);
+        else
+                (void)snprintf(ret_name, size, "container %d", container->pid);
+}
+
+/* "cannot mount /dev/vdb on /data in container web: ": what was tried, as far as the request says. */
+static void intention(const struct request *request, char *ret_text, size_t size)
+{
+        char container[256];
+        char from[256];
+
+        name_container(&request->container, container, sizeof container);
+        switch (request->kind) {
+        case REQUEST_NONE: /* it failed before the request was read */
+                ret_text[0] = '\0';
+                return;
+        case REQUEST_MOUNT:
+                if (request->source_kind->of_container) {
+                        name_container(&request->from, from, sizeof from);
+                        (void)snprintf(ret_text, size, "cannot mount %s of %s on %s in %s: ", request->source, from,
+                                       request->target, container);
+                } else
+                        (void)snprintf(ret_text, size, "cannot mount %s on %s in %s: ", request->source,
+                                       request->target, container);
+                return;
+        case REQUEST_MOUNT_BATCH:
+                (void)snprintf(ret_text, size, "cannot mount: ");
+                return;
+        case REQUEST_MOUNT_REMOVE:
+                if (request->id != NULL)
+                        (void)snprintf(ret_text, size, "cannot remove %s: ", request->id);
+                else
+                        (void)snprintf(ret_text, size, "cannot remove %s from %s: ", request->target, container);
+                return;
+        case REQUEST_MOUNT_LIST:
+                (void)snprintf(ret_text, size, "cannot list mounts: ");
+                return;
+        }
+}
+
+/* The error in words: one sentence. */
+static void put_message(const struct request *request, const struct error *error, char *ret_message, size_t size)
+{
+        static char tried[3 * PATH_MAX]; /* static, for its size */
+        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        bool told; /* the subject is in the message already */
+
+        if (understood)
+                intention(request, tried, sizeof tried);
+        else
+                (void)snprintf(tried, sizeof tried, FAILURE_NOT_UNDERSTOOD);
+        told = !understood || strstr(tried, error->subject) != NULL || strstr(error->reason, error->subject) != NULL;
+        (void)snprintf(ret_message, size, "%s%s%s%s%s%s%s", tried, told ? "" : error->subject, told ? "" : ": ",
+                       error_why(error), error->kernel[0] != '\0' ? " (kernel: " : "", error->kernel,
+                       error->kernel[0] != '\0' ? ")" : "");
+}
+
+static const char *hint_of(const struct request *request, const struct error *error)
+{
+        return failure_hint(error, request->source_kind != NULL ? request->source_kind->hints : NULL, inject_all_hints);
+}
+
+static int say_failure(const struct request *request, const struct request *entry, const struct error *error)
+{
+        static char message[5 * PATH_MAX];
+
+        if (entry != NULL)
+                (void)snprintf(message, sizeof message, "mounts[%zu]: ", entry->index);
+        put_message(entry != NULL ? entry : request, error, message + strlen(message),
+                    sizeof message - strlen(message));
+        return failure_say(message, error, hint_of(entry != NULL ? entry : request, error));
+}
+
+int inject_reply_failure(const struct request *request, const struct error *error)
+{
+        return say_failure(request, NULL, error);
+}
+
+int inject_reply_failure_in(const struct request *request, const struct request *entry, const struct error *error)
+{
+        return say_failure(request, entry, error);
+}
+
+int inject_reply_complaint(const char *program, const struct request *request, const struct error *error)
+{
+        static char line[6 * PATH_MAX];
+        bool understood = failure_exit_status(error) == EXIT_FAILED;
+        const char *hint = understood ? hint_of(request, error) : NULL;
+        size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
+
+        if (understood)
+                put_message(request, error, line + length, sizeof line - length);
+        else
+                (void)snprintf(line + length, sizeof line - length, "%s%s%s",
+                               error->reason[0] != '\0' ? "" : error->subject, error->reason[0] != '\0' ? "" : ": ",
+                               error_why(error));
+        length = strlen(line);
+        (void)snprintf(line + length, sizeof line - length, "%s%s%s", hint != NULL ? " (" : "",
+                       hint != NULL ? hint : "", hint != NULL ? ")" : "");
+        return failure_complain(line, sizeof line, error);
+}
+
+int inject_reply_usage(const char *program, const char *complaint)
+{
+        char line[256];
+
+        (void)snprintf(line, sizeof line, "%s: %s\n", program, complaint);
+        (void)file_write_all(STDERR_FILENO, line, strlen(line)); /* nobody is left to tell */
+        return EXIT_NOT_UNDERSTOOD;
+}
