@@ -259,7 +259,7 @@ static int look_at(const struct job *job, const char *id, struct pool_item *ret_
         struct wanted wanted = { .id = id, .ret_item = ret_item };
         int r;
 
-        if (job->kind != &pool_nfs)
+        if (!job->kind->remote)
                 return job->kind->look(&job->config, &job->pool, id, ret_item, error);
         r = job->kind->each(&job->config, &job->pool, take_wanted, &wanted, error);
         return r < 0 ? r : r == 0 ? -ENOENT : 0;

@@ -55,8 +55,7 @@ static bool is_percent(const json_t *value)
 
 const struct file_key pool_keys[] = {
         { "name", "the file's name without \".json\"", file_key_is_text, false, NULL, "Name of the pool.", NULL },
-        { "type", "\"loop\", \"lvm\", \"pmem\", \"directory\" or \"nfs\"", is_type, true, NULL,
-          "What the pool is made of.", NULL },
+        { "type", POOL_TYPE_LIST_QUOTED, is_type, true, NULL, "What the pool is made of.", NULL },
         { "maxPercent", "a number from 1 to 100", is_percent, false, "100",
           "Largest share of the filesystem, volume group or region that the pool may use.", NULL },
         {},

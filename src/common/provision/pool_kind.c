@@ -7,8 +7,11 @@
 #include "base/json.h"
 #include "state/hints.h"
 
-const struct pool_kind *const pool_kinds[] = { &pool_loop,      &pool_lvm, &pool_pmem, &pool_pmem_lvm,
-                                               &pool_directory, &pool_nfs, NULL };
+#define COMMA ,
+#define ROW(word, parameters) &pool_##word
+const struct pool_kind *const pool_kinds[] = { POOL_TYPES(ROW, COMMA, COMMA), POOL_MODES(ROW, COMMA), NULL };
+#undef ROW
+#undef COMMA
 
 /* What volumes of every pool can have; their values are strings, too. */
 static const struct file_key common_parameters[] = {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "base/need.h"
+#include "provision/pool_words.h"
 #include "provision/record.h"
 #include "state/config.h"
 #include "state/file_key.h"
@@ -101,6 +102,7 @@ struct pool_kind {
         /* its volumes are directories: they have no device, no filesystem of their own, and are not overwritten. What
          * they hold is removed by erase(), always */
         bool no_device;
+        bool remote;   /* look() asks a server; each() tells of what records say */
         bool unmarked; /* one cannot see whether flexgraft made it: item.ours is always true */
         /* where the pool is, the same for two pools of one place, whatever their names; POOL_PLACE_SIZE bytes */
         int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
@@ -193,29 +195,11 @@ struct pool_kind {
                     struct error *error);
 };
 
-/* pool_loop - image files in a directory. */
-extern const struct pool_kind pool_loop;
-
-/* pool_directory - directories of a filesystem of the node, one per volume, with quotas where it has them. */
-extern const struct pool_kind pool_directory;
-
-/* pool_nfs - directories on a share of an NFS server, one per volume. */
-extern const struct pool_kind pool_nfs;
-
-/* pool_lvm - logical volumes in a volume group. What flexgraft makes has the tag "flexgraft". */
-extern const struct pool_kind pool_lvm;
-
-/* pool_pmem - namespaces of persistent memory, one per volume and named after it. */
-extern const struct pool_kind pool_pmem;
-
-/*
- * pool_pmem_lvm - type pmem in mode lvm: namespaces named "flexgraft" are the disks of one volume group, the region's,
- * and each volume is a logical volume of it.
- *
- * The group is made, and grows to "maxPercent" of the region, when a volume is made. Parameters: "usage", as in mode
- * direct. Other namespaces of the region, and other volume groups, are not touched.
- */
-extern const struct pool_kind pool_pmem_lvm;
+/* The kinds, each in pool_WORD.c. */
+#define POOL_KIND_DECLARATION(word, parameters) extern const struct pool_kind pool_##word
+POOL_TYPES(POOL_KIND_DECLARATION, ;, ;);
+POOL_MODES(POOL_KIND_DECLARATION, ;);
+#undef POOL_KIND_DECLARATION
 
 /* pool_kinds - all of them; NULL ends it. The first of a type is the one without a mode. */
 extern const struct pool_kind *const pool_kinds[];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pool_loop.c - image files in a directory. */
 #include "provision/pool.h"
 
 #include <errno.h>

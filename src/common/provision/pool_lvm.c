@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pool_lvm.c - logical volumes in a volume group. What flexgraft makes has the tag "flexgraft". */
 #include "provision/pool_lvm.h"
 
 #include <errno.h>

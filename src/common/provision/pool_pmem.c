@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pool_pmem.c - namespaces of persistent memory, one per volume and named after it. */
 #include "provision/pool_lvm.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_pmem_lvm.c - type pmem in mode lvm: namespaces named "flexgraft" are the disks of one volume group, the region's,
+ * and each volume is a logical volume of it.
+ *
+ * The group is made, and grows to "maxPercent" of the region, when a volume is made. Parameters: "usage", as in mode
+ * direct. Other namespaces of the region, and other volume groups, are not touched.
+ */
 #include "provision/pool_lvm.h"
 
 #include <errno.h>

@@ -62,11 +62,7 @@ static const struct key keys[] = {
         { "fsType", CREATE, 0, KEY_TEXT, .maximum = 31, FIELD(fs_type),
           .help = "filesystem that it is formatted with when it is first used" },
         { "parameters", CREATE, 0, KEY_STRINGS, FIELD(parameters),
-          .help = "object of strings; eraseAfter and kataContainers (true, false); loop: preallocate (true, false); "
-                  "lvm: type (linear, striped, mirror, raid1, raid5, raid6, raid10, thin), stripes, mirrors, "
-                  "stripesize, thinpool, snapshotsize; pmem: usage (AppDirect, FileIO); directory: mode, uid, gid; "
-                  "nfs: names of Kubernetes for subDir; in place of a pool server and share, with subDir, "
-                  "mountPermissions, onDelete, mountOptions" },
+          .help = "object of strings; eraseAfter and kataContainers (true, false); " POOL_PARAMETERS },
         { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
           .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",

@@ -3,6 +3,7 @@
 
 #include "base/failure.h"
 #include "provision/people.h"
+#include "provision/pool_words.h"
 #include "provision/request.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
@@ -86,7 +87,7 @@ static const struct key_table profile = KEY_TABLE(profile_keys);
 
 static const struct key pool_keys[] = {
         { "name", ALL, ALL, KEY_ANY, .help = "its name" },
-        { "type", ALL, ALL, KEY_OWN, .help = "loop, lvm, pmem, directory or nfs; null where its file cannot be read" },
+        { "type", ALL, ALL, KEY_OWN, .help = POOL_TYPE_LIST "; null where its file cannot be read" },
         { "total", ALL, 0, KEY_COUNT, .help = "bytes of the pool" },
         { "available", ALL, 0, KEY_COUNT, .help = "bytes left" },
         { "largest", ALL, 0, KEY_COUNT, .help = "bytes of the largest volume that there is room for" },
