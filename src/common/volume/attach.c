@@ -65,7 +65,6 @@ int volume_is_attached(struct volume_call *call, struct error *error)
 {
         int r;
 
-        call->answer.tells_attached = true;
         call->answer.attached = true;
         if (!volume_call_is_here(call)) /* as attach answers for another node: waitforattach attaches it there */
                 return volume_choose_kind(call, error);

@@ -22,7 +22,6 @@
 struct volume_answer {
         const char *device;      /* NULL: no such field */
         const char *volume_name; /* likewise */
-        bool tells_attached;
         bool attached;
         uint64_t new_size_bytes; /* 0: no such field */
         char message[512];       /* "": none */

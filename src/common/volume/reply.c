@@ -7,7 +7,9 @@
 
 #include "base/failure.h"
 #include "base/file.h"
+#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "process/log.h"
 #include "volume/kinds.h"
 
@@ -35,22 +37,48 @@ int volume_reply_init(const char *driver)
         return file_write_all(STDOUT_FILENO, line, strlen(line)) < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
+#define ALL ~0U
+#define BIT(verb) (1U << VERB_##verb)
+#define DEVICES (BIT(ATTACH) | BIT(WAITFORATTACH))
+#define SIZES (BIT(EXPANDVOLUME) | BIT(EXPANDFS))
+
+/* Of volume_driver_init(), which is a line already. */
+static const struct key capability_rows[] = {
+        { "attach", ALL, ALL, KEY_BOOLEAN, .help = "whether volumes are attached before they are mounted" },
+        { "selinuxRelabel", ALL, ALL, KEY_BOOLEAN, .help = "whether kubelet may relabel the files" },
+        { "supportsMetrics", ALL, ALL, KEY_BOOLEAN, .help = "whether kubelet may measure the volume" },
+        { "fsGroup", ALL, ALL, KEY_BOOLEAN, .help = "whether kubelet may give the files a group" },
+        { "requiresFSResize", ALL, ALL, KEY_BOOLEAN, .help = "whether expandfs follows expandvolume" },
+};
+static const struct key_table capability_keys = KEY_TABLE(capability_rows);
+
+/* clang-format off */
+#define SUCCESS(X) \
+        X("status", ALL, ALL, json_string(schema_success[0]), KEY_WORD, .words = schema_success, .help = "it is done") \
+        X("message", ALL, 0, members_text(answer->message), KEY_ANY, .help = "what else there is to say") \
+        X("device", DEVICES, DEVICES, answer->device != NULL ? reply_printable(answer->device) : NULL, \
+          KEY_ANY, .help = "path of the device; empty for a volume without one") \
+        X("volumeName", BIT(GETVOLUMENAME), BIT(GETVOLUMENAME), reply_printable(answer->volume_name), \
+          KEY_ANY, .help = "name of the volume") \
+        X("attached", BIT(ISATTACHED), BIT(ISATTACHED), json_boolean(answer->attached), \
+          KEY_BOOLEAN, .help = "whether it has its device on the node") \
+        X("volumeNewSize", SIZES, 0, \
+          answer->new_size_bytes != 0 ? json_integer((json_int_t)answer->new_size_bytes) : NULL, \
+          KEY_COUNT, .help = "bytes") \
+        X("capabilities", BIT(INIT), BIT(INIT), NULL, \
+          KEY_OBJECT, .members = &capability_keys, .help = "what the driver can do")
+/* clang-format on */
+
+static const struct key success_rows[] = { SUCCESS(MEMBER_ROW) };
+const struct key_table volume_success_keys = KEY_TABLE(success_rows);
+
 int volume_reply_success(const struct volume_call *call)
 {
         const struct volume_answer *answer = &call->answer;
-        json_t *reply = json_pack("{s:s}", "status", "Success");
+        struct members members = { .programs = 1U << call->request->verb };
 
-        if (answer->message[0] != '\0')
-                (void)json_object_set_new(reply, "message", reply_printable(answer->message));
-        if (answer->device != NULL)
-                (void)json_object_set_new(reply, "device", reply_printable(answer->device));
-        if (answer->volume_name != NULL)
-                (void)json_object_set_new(reply, "volumeName", reply_printable(answer->volume_name));
-        if (answer->tells_attached)
-                (void)json_object_set_new(reply, "attached", json_boolean(answer->attached));
-        if (answer->new_size_bytes != 0)
-                (void)json_object_set_new(reply, "volumeNewSize", json_integer((json_int_t)answer->new_size_bytes));
-        return say(reply);
+        SUCCESS(MEMBER_PUT)
+        return say(members_end(&members));
 }
 
 int volume_reply_failure(const struct volume_request *request, const struct error *error)

@@ -10,8 +10,12 @@
 #define FLEXGRAFT_VOLUME_REPLY_H
 
 #include "base/error.h"
+#include "base/key.h"
 #include "volume/call.h"
 #include "volume/request.h"
+
+/* What volume_reply_success() may say, and init; its programs are a bit for each verb (enum verb). */
+extern const struct key_table volume_success_keys;
 
 /* Each prints one line, closes standard input, output and error, and returns the program's exit status. */
 int volume_reply_init(const char *driver);
