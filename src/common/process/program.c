@@ -32,6 +32,17 @@ const char *__asan_default_options(void)
 }
 #endif
 
+/*
+ * A static glibc reads the link /proc/self/exe at each start (_dl_non_dynamic_init(), up to 2.41 at least), to know
+ * what $ORIGIN would be in the paths of libraries. Its directory in /proc is made for that, which takes longer than any
+ * other call before main(), and these programs load no libraries. -1: unknown.
+ */
+const char *_dl_get_origin(void);
+const char *_dl_get_origin(void)
+{
+        return (const char *)-1;
+}
+
 /* An argument that begins with a dash and is no request from standard input: an option that we do not have. */
 static int refuse_option(const struct program *program, const char *text, struct error *error)
 {
