@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/reply.h"
-#include "base/text.h"
+#include "state/state_dir.h"
 
 #define FILE_NAME ".call-counts.1" /* another meaning of its rows is another file */
 #define LOCK_TRIES 100             /* a millisecond each; a row is locked for some microseconds */
@@ -35,17 +35,25 @@ static const char *const programs[] = {
 /* CALL_COUNTS_BOUNDS, in microseconds */
 static const uint64_t bounds_us[CALL_COUNTS_BUCKETS] = { 10000, 100000, 1000000, 10000000, 60000000, 600000000 };
 
-static char directory[PATH_MAX]; /* "": the reply is not counted */
+static char *directory; /* NULL: the reply is not counted */
 
-/* What others may write to is not trusted. Returns a descriptor, or -1. */
-static int open_file(const char *state_dir, int flags)
+static bool is_trusted(int dir_fd)
 {
-        cleanup_close int dir_fd = open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct stat st;
 
-        if (dir_fd < 0 || fstat(dir_fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return dir_fd >= 0 && fstat(dir_fd, &st) == 0 && st.st_uid == geteuid() &&
+               (st.st_mode & (S_IWGRP | S_IWOTH)) == 0; /* others may write to it */
+}
+
+/* Returns a descriptor, or -1. */
+static int open_file(const char *state_dir, int flags)
+{
+        const int opened = state_opened(state_dir); /* and so trusted */
+        cleanup_close int dir_fd = opened >= 0 ? -1 : open(state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (opened < 0 && !is_trusted(dir_fd))
                 return -1;
-        return openat(dir_fd, FILE_NAME, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+        return openat(opened >= 0 ? opened : dir_fd, FILE_NAME, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /* Read as far as the file goes: what is missing of it is 0. */
@@ -100,7 +108,7 @@ static void count(const char *program, uint64_t took_us, const json_t *reply)
 
         while (row < PROGRAMS && strcmp(programs[row], program) != 0)
                 row++;
-        if (row == PROGRAMS || json_is_true(json_object_get(reply, "dryRun")))
+        if (row == PROGRAMS || directory == NULL || json_is_true(json_object_get(reply, "dryRun")))
                 return;
         fd = open_file(directory, O_RDWR | O_CREAT);
         if (fd < 0 || !lock_row(fd, row) || !read_row(fd, row, &counts))
@@ -112,7 +120,10 @@ static void count(const char *program, uint64_t took_us, const json_t *reply)
 
 void call_counts_begin(const char *state_dir)
 {
-        (void)text_copy(directory, sizeof directory, state_dir);
+        char *old = directory;
+
+        directory = strdup(state_dir);
+        free(old); /* now: a worker may be killed at any line */
         reply_observe(count);
 }
 

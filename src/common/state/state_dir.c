@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,18 +55,37 @@ static int check_trust(int fd, const char *path, struct error *error)
         return 0;
 }
 
-/*
- * The state directory, opened and checked. A program has one, and opens it for each sort of record: it is kept until
- * the program ends. Returns: a descriptor, borrowed.
- */
+/* The state directory, opened and checked. A program has one, and opens it for each sort of record: kept until it ends. */
+static char *kept_path; /* on the heap: a path has a page of its own else */
+static int kept_fd = -EBADF;
+
+int state_opened(const char *state_dir)
+{
+        return kept_path != NULL && strcmp(kept_path, state_dir) == 0 ? kept_fd : -EBADF;
+}
+
+static int keep(const char *state_dir, int *fd, struct error *error)
+{
+        char *path = strdup(state_dir);
+        char *old = kept_path;
+
+        if (path == NULL)
+                return fail(error, ENOMEM, OPERATION_OPEN_STATE, state_dir);
+        kept_path = NULL; /* a worker may be killed between any two of these lines */
+        fd_close(&kept_fd);
+        kept_fd = fd_take(fd);
+        kept_path = path;
+        free(old);
+        return kept_fd;
+}
+
+/* Returns: a descriptor, borrowed. */
 static int open_top(const char *state_dir, bool create, struct error *error)
 {
-        static char kept_path[PATH_MAX];
-        static int kept_fd = -EBADF;
         cleanup_close int fd = -EBADF;
         int r;
 
-        if (kept_fd >= 0 && strcmp(kept_path, state_dir) == 0)
+        if (state_opened(state_dir) >= 0)
                 return kept_fd;
         fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && create) {
@@ -77,12 +97,8 @@ static int open_top(const char *state_dir, bool create, struct error *error)
         }
         if (fd < 0)
                 return fail(error, errno, OPERATION_OPEN_STATE, state_dir);
-        if ((r = check_trust(fd, state_dir, error)) < 0)
-                return r;
-        fd_close(&kept_fd);
-        kept_fd = fd_take(&fd);
-        (void)text_copy(kept_path, sizeof kept_path, state_dir); /* it was opened, so it fits */
-        return kept_fd;
+        r = check_trust(fd, state_dir, error);
+        return r < 0 ? r : keep(state_dir, &fd, error);
 }
 
 int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error)

@@ -31,6 +31,9 @@ struct state {
  */
 int state_open(const char *state_dir, const char *sort, bool create, struct state *ret_state, struct error *error);
 
+/* state_opened() - the directory itself, if state_open() has opened and checked it, borrowed; else a negative number. */
+int state_opened(const char *state_dir);
+
 /*
  * state_lock() - wait for the lock of a key, and hold it until the state is released or the process exits.
  *
