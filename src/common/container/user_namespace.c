@@ -19,29 +19,42 @@ static bool is_same(const struct stat *one, const struct stat *other)
         return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
 }
 
-int user_namespace_outermost(int *fd, bool *ret_own, uid_t *ret_owner)
+/* 1: it is this process's own; 0: another, or negative errno. */
+static int is_own(int fd)
 {
         struct stat ours;
         struct stat st;
-
         int r = proc_own_namespace(OWN_USERS, &ours);
 
-        if (r < 0 || fstat(*fd, &st) < 0)
-                return r < 0 ? r : -errno;
-        *ret_owner = 0;
-        *ret_own = !is_same(&st, &ours);
-        if (!*ret_own)
-                return 0;
-        for (;;) { /* at most 32 levels (user_namespaces(7)) */
-                cleanup_close int parent = ioctl(*fd, NS_GET_PARENT);
+        return r < 0 ? r : fstat(fd, &st) < 0 ? -errno : is_same(&st, &ours);
+}
 
-                if (parent < 0 || fstat(parent, &st) < 0)
-                        return -errno;
-                if (is_same(&st, &ours))
-                        break;
-                fd_close(fd);
-                *fd = fd_take(&parent);
+/*
+ * The kernel names the parent of each namespace below this process's own, and of no other. So the first one on the way
+ * up whose parent it does not name is our own.
+ */
+int user_namespace_outermost(int *fd, bool *ret_own, uid_t *ret_owner)
+{
+        cleanup_close int child = -EBADF;
+        int parent;
+        int r;
+
+        *ret_owner = 0;
+        *ret_own = true;
+        while ((parent = ioctl(*fd, NS_GET_PARENT)) >= 0) { /* at most 32 levels (user_namespaces(7)) */
+                fd_close(&child);
+                child = *fd;
+                *fd = parent;
         }
+        if (errno != EPERM)
+                return -errno;
+        if (child < 0) { /* our own, or none below it */
+                r = is_own(*fd);
+                *ret_own = r != 1;
+                return r == 1 ? 0 : r == 0 ? -EPERM : r;
+        }
+        fd_close(fd);
+        *fd = fd_take(&child);
         return ioctl(*fd, NS_GET_OWNER_UID, ret_owner) < 0 ? -errno : 0;
 }
 

@@ -77,11 +77,16 @@ int proc_boot_id(char *ret_boot_id)
         return 0;
 }
 
+static struct {
+        dev_t device;
+        ino_t inode; /* 0: not known yet */
+} own[OWN_USERS + 1];
+
 /*
- * All at once, from a pidfd: the directory of a new process in /proc is made when it is looked up, and each link in it,
+ * At once, from a pidfd: the directory of a new process in /proc is made when it is looked up, and each link in it,
  * which costs many times as much.
  */
-static int read_own_namespaces(struct stat *ret_own)
+static int read_own(enum own_namespace first, enum own_namespace last)
 {
         static const struct {
                 unsigned long get;
@@ -93,29 +98,27 @@ static int read_own_namespaces(struct stat *ret_own)
         };
         cleanup_close int self = pidfd_open(getpid(), 0);
 
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        for (unsigned i = first; i <= last; i++) {
                 cleanup_close int fd = self < 0 ? -EBADF : ioctl(self, ways[i].get, 0);
+                struct stat st;
 
-                if ((fd < 0 || fstat(fd, &ret_own[i]) < 0) && stat(ways[i].link, &ret_own[i]) < 0)
+                if ((fd < 0 || fstat(fd, &st) < 0) && stat(ways[i].link, &st) < 0)
                         return -errno;
+                own[i].device = st.st_dev;
+                own[i].inode = st.st_ino;
         }
         return 0;
 }
 
 int proc_own_namespace(enum own_namespace which, struct stat *ret_st)
 {
-        static struct stat own[OWN_USERS + 1];
-        static bool known;
+        int r = 0;
 
-        if (!known) {
-                int r = read_own_namespaces(own);
-
-                if (r < 0)
-                        return r;
-                known = true;
-        }
-        *ret_st = own[which];
-        return 0;
+        if (own[which].inode == 0) /* a call needs the first two */
+                r = which == OWN_USERS ? read_own(OWN_USERS, OWN_USERS) : read_own(OWN_MOUNTS, OWN_PIDS);
+        ret_st->st_dev = own[which].device;
+        ret_st->st_ino = own[which].inode;
+        return r;
 }
 
 int proc_pid_namespace(uint64_t *ret_inode)
