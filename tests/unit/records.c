@@ -220,6 +220,39 @@ static void a_record_that_a_parser_of_json_refuses_is_not_read_at_once(void **st
         }
 }
 
+static void a_record_is_written_at_once_as_a_tree_of_json_would_be(void **state)
+{
+        static struct mount_record record;
+        static char once[sizeof text];
+        static const char *const others[] = { "/d\xc3\xa9", "/a\"b", "/a\\b", "/a\nb", "/a\x7f" };
+        struct error error;
+        json_t *tree;
+        char *dumped;
+        size_t length;
+
+        (void)state;
+        begin_text();
+        assert_true(is_flat(text, &record));
+        length = record_flat_write(&mount_record_table, &record, once, sizeof once);
+        assert_int_equal(length, strlen(text));
+        assert_memory_equal(once, text, length);
+        assert_int_equal(record_flat_write(&mount_record_table, &record, once, length), length);
+        assert_int_equal(record_flat_write(&mount_record_table, &record, once, length - 1), 0);
+        tree = json_loads(text, 0, NULL);
+        dumped = json_dumps(tree, JSON_COMPACT);
+        assert_string_equal(dumped, text);
+        free(dumped);
+        json_decref(tree);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+                (void)snprintf(record.target, sizeof record.target, "%s", others[i]);
+                assert_int_equal(record_flat_write(&mount_record_table, &record, once, sizeof once), 0);
+                assert_int_equal(mount_record_write(&mounts, &record, &error), 0);
+                assert_int_equal(mount_record_read(&mounts, "flat", &record, &error), 0);
+                assert_string_equal(record.target, others[i]);
+        }
+        assert_int_equal(mount_record_remove(&mounts, "flat", &error), 0);
+}
+
 static void a_packed_record_is_unpacked_to_the_same_bytes_and_is_small(void **state)
 {
         static struct mount_record record;
@@ -435,6 +468,7 @@ int main(void)
                 cmocka_unit_test(a_mount_record_is_read_as_it_was_written),
                 cmocka_unit_test(a_record_is_read_at_once_and_by_a_parser_of_json_to_the_same_bytes),
                 cmocka_unit_test(a_record_that_a_parser_of_json_refuses_is_not_read_at_once),
+                cmocka_unit_test(a_record_is_written_at_once_as_a_tree_of_json_would_be),
                 cmocka_unit_test(a_packed_record_is_unpacked_to_the_same_bytes_and_is_small),
                 cmocka_unit_test(a_torn_mount_record_is_set_aside),
                 cmocka_unit_test(a_record_of_another_version_is_left_alone),

@@ -17,7 +17,8 @@
 #include "base/text.h"
 #include "state/record_flat.h"
 
-#define FLAT_SIZE 32768 /* of what is read at once: most records are shorter */
+/* What is read or written at once: most records are shorter. Static, for its size. */
+static char flat_text[32768];
 
 /* ---- JSON -> struct */
 
@@ -132,13 +133,12 @@ static int read_fields(const struct record_field *fields, const json_t *object, 
 /* Whether it is a record of a flat table as record_write() writes it, which most are. */
 static bool read_flat(int fd, const struct record_table *table, void *ret_record)
 {
-        static char text[FLAT_SIZE]; /* static, for its size */
-        ssize_t n = read(fd, text, sizeof text - 1);
+        ssize_t n = read(fd, flat_text, sizeof flat_text - 1);
 
         if (n <= 0)
                 return false;
-        text[n] = '\0';
-        return record_flat_read(table, text, (size_t)n, ret_record) && table->is_sound(ret_record);
+        flat_text[n] = '\0';
+        return record_flat_read(table, flat_text, (size_t)n, ret_record) && table->is_sound(ret_record);
 }
 
 /* What cannot be opened, but is there, is no file: a link, a socket. */
@@ -194,24 +194,6 @@ int record_read(const struct state *state, const struct record_table *table, con
 
 static json_t *write_fields(const struct record_field *fields, const char *record);
 
-static bool is_zero(const struct record_field *field, const char *record)
-{
-        static const char zeroes[sizeof(uint64_t)];
-
-        if (field->type == RECORD_TEXT)
-                return record[field->offset] == '\0';
-        if (field->type == RECORD_MEMBERS)
-                return is_zero(field->members, record + field->offset);
-        return memcmp(record + field->offset, zeroes, field->size) == 0;
-}
-
-static const struct record_field *find_field(const struct record_field *fields, const char *key)
-{
-        while (fields->key != NULL && strcmp(fields->key, key) != 0)
-                fields++;
-        return fields;
-}
-
 /* JSON is UTF-8, which paths of the kernel need not be: then the other text is written in its place. */
 static json_t *write_text(const struct record_field *fields, const struct record_field *field, const char *record)
 {
@@ -219,7 +201,7 @@ static json_t *write_text(const struct record_field *fields, const struct record
 
         return value != NULL || field->instead == NULL
                        ? value
-                       : json_string(record + find_field(fields, field->instead)->offset);
+                       : json_string(record + record_field_find(fields, field->instead)->offset);
 }
 
 static json_t *write_number(const struct record_field *field, const void *number)
@@ -272,7 +254,7 @@ static json_t *write_field(const struct record_field *fields, const struct recor
 static bool add_fields(const struct record_field *fields, const char *record, json_t *object)
 {
         for (const struct record_field *field = fields; field->key != NULL; field++)
-                if ((field->with == NULL || !is_zero(find_field(fields, field->with), record)) &&
+                if (record_field_is_written(fields, field, record) &&
                     json_object_set_new(object, field->key, write_field(fields, field, record)) < 0)
                         return false;
         return true;
@@ -289,14 +271,22 @@ static json_t *write_fields(const struct record_field *fields, const char *recor
         return NULL;
 }
 
+static int write_tree(const struct state *state, const struct record_table *table, const char *file, const void *record,
+                      enum file_durability durability)
+{
+        cleanup_json json_t *object = json_pack("{s:i}", "version", table->version);
+
+        return add_fields(table->fields, record, object) ? json_file_replace(state->dir_fd, file, object, durability)
+                                                         : -ENOMEM;
+}
+
 int record_write(const struct state *state, const struct record_table *table, const char *file, const char *name,
                  const void *record, enum file_durability durability, struct error *error)
 {
-        cleanup_json json_t *object = json_pack("{s:i}", "version", table->version);
-        int r = -ENOMEM;
+        size_t length = table->flat ? record_flat_write(table, record, flat_text, sizeof flat_text) : 0;
+        int r = length > 0 ? file_replace(state->dir_fd, file, flat_text, length, durability)
+                           : write_tree(state, table, file, record, durability);
 
-        if (add_fields(table->fields, record, object))
-                r = json_file_replace(state->dir_fd, file, object, durability);
         return r < 0 ? fail(error, -r, "write record", name) : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,84 @@ bool record_flat_read(const struct record_table *table, const char *text, size_t
         while (field->key != NULL && field->optional)
                 field++;
         return field->key == NULL && skip(&rest, "}") && rest.text == text + length;
+}
+
+/* A text while it is made. */
+struct made {
+        char *end;
+        size_t room; /* behind the end */
+        bool failed; /* it does not fit, or this is no flat record */
+};
+
+static void put(struct made *made, const char *text, size_t length)
+{
+        made->failed = made->failed || length > made->room;
+        if (made->failed)
+                return;
+        (void)memcpy(made->end, text, length);
+        made->end += length;
+        made->room -= length;
+}
+
+/* What read_text() reads: other texts are to be escaped. */
+static void put_text(struct made *made, const char *text)
+{
+        size_t length = 0;
+
+        while (text[length] >= ' ' && text[length] <= '~' && text[length] != '"' && text[length] != '\\')
+                length++;
+        made->failed = made->failed || text[length] != '\0';
+        put(made, "\"", 1);
+        put(made, text, length);
+        put(made, "\"", 1);
+}
+
+static void put_number(struct made *made, long long number)
+{
+        char digits[24];
+
+        put(made, digits, (size_t)snprintf(digits, sizeof digits, "%lld", number));
+}
+
+static void put_value(struct made *made, const struct record_field *field, const void *place)
+{
+        const char *word;
+
+        switch (field->type) {
+        case RECORD_TEXT:
+                put_text(made, place);
+                return;
+        case RECORD_NUMBER:
+                put_number(made, field->size == sizeof(uint32_t) ? *(const uint32_t *)place
+                                                                 : (long long)*(const uint64_t *)place);
+                return;
+        case RECORD_BOOLEAN:
+        case RECORD_NOT:
+                word = *(const bool *)place == (field->type == RECORD_BOOLEAN) ? "true" : "false";
+                put(made, word, strlen(word));
+                return;
+        default:
+                made->failed = true;
+        }
+}
+
+size_t record_flat_write(const struct record_table *table, const void *record, char *buffer, size_t size)
+{
+        static const char begin[] = "{\"version\":";
+        struct made made = { .end = buffer, .room = size };
+
+        put(&made, begin, sizeof begin - 1);
+        put_number(&made, table->version);
+        for (const struct record_field *field = table->fields; field->key != NULL; field++) {
+                if (!record_field_is_written(table->fields, field, record))
+                        continue;
+                put(&made, ",", 1);
+                put_text(&made, field->key);
+                put(&made, ":", 1);
+                put_value(&made, field, (const char *)record + field->offset);
+        }
+        put(&made, "}", 1);
+        return made.failed ? 0 : size - made.room;
 }
 
 static size_t packed_size(const struct record_field *field, const char *packed)

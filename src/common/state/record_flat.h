@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_flat.h - records of a flat table (state/record_table.h), which are many: read without a tree of JSON values,
- * and kept in memory without the room that their longest texts would need.
+ * record_flat.h - records of a flat table (state/record_table.h), which are many: read and written without a tree of JSON
+ * values, and kept in memory without the room that their longest texts would need.
  */
 #ifndef FLEXGRAFT_STATE_RECORD_FLAT_H
 #define FLEXGRAFT_STATE_RECORD_FLAT_H
@@ -17,6 +17,12 @@
  * ASCII are among them. ret_record: all zeroes; what is read of a text that is refused stays in it.
  */
 bool record_flat_read(const struct record_table *table, const char *text, size_t length, void *ret_record);
+
+/*
+ * record_flat_write() - the text of a record, byte for byte as its tree of JSON values would be written. Returns how
+ * long it is; 0: it does not fit, or a text has a quote, a backslash, or what is not printable ASCII.
+ */
+size_t record_flat_write(const struct record_table *table, const void *record, char *buffer, size_t size);
 
 /*
  * record_flat_pack() - copy the fields of a record, each text as long as it is. Returns how many bytes that are.

@@ -55,4 +55,10 @@ struct record_table {
         bool flat; /* nothing of it is released: where there is no file, the struct, which is large, stays untouched */
 };
 
+/* record_field_find() - the row of a key, which is there. */
+const struct record_field *record_field_find(const struct record_field *fields, const char *key);
+
+/* record_field_is_written() - whether a record has the field's key in its file. */
+bool record_field_is_written(const struct record_field *fields, const struct record_field *field, const void *record);
+
 #endif
