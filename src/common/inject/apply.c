@@ -51,15 +51,16 @@ static const struct {
 };
 
 struct run {
-        struct session session;
         const struct plan *plans;
         struct injection *injections; /* one per plan */
         size_t count;
         bool batched;
         const struct volume_keeper *keeper; /* for volumes that are replaced; NULL: none are */
+        size_t current;                     /* the current plan */
+        const char *doing;                  /* the current step, in words */
+        /* what is large comes last: the rest lies together */
+        struct session session;
         struct removal removal;
-        size_t current;    /* the current plan */
-        const char *doing; /* the current step, in words */
 };
 
 /*
@@ -115,13 +116,15 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
  */
 static int take_locks(struct run *run, struct error *error)
 {
-        static uint64_t keys[REQUEST_ENTRIES_MAX * INJECTION_LOCKS_MAX];
-        static uint64_t trees[2 * REQUEST_ENTRIES_MAX];
+        uint64_t *keys = calloc(run->count, (INJECTION_LOCKS_MAX + 2) * sizeof *keys);
+        uint64_t *trees = keys != NULL ? keys + run->count * INJECTION_LOCKS_MAX : NULL;
         size_t tree_count = 0;
         bool both = run->batched;
         size_t count = 0;
         int r;
 
+        if (keys == NULL)
+                return fail(error, ENOMEM, "lock", "state");
         for (size_t i = 0; i < run->count; i++) {
                 for (size_t j = 0; j < run->injections[i].lock_count; j++)
                         keys[count++] = run->injections[i].locks[j];
@@ -132,7 +135,10 @@ static int take_locks(struct run *run, struct error *error)
                 }
         }
         r = session_lock(&run->session, keys, count, error);
-        return r < 0 || !both ? r : session_lock(&run->session, trees, tree_count, error);
+        if (r == 0 && both)
+                r = session_lock(&run->session, trees, tree_count, error);
+        free(keys);
+        return r;
 }
 
 /* Sorted by their sources: calls that hold several things wait for each other in one order. */

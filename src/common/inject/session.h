@@ -18,17 +18,17 @@
 #define SESSION_CONTAINERS_MAX 16
 
 struct session {
-        struct container containers[SESSION_CONTAINERS_MAX];
-        const struct container_reference *references[SESSION_CONTAINERS_MAX];
         size_t container_count;
         struct state state;
-        struct state wishes; /* what is wanted in containers (state/wish) */
-        char state_dir[PATH_MAX];
-        char boot_id[PROC_BOOT_ID_SIZE];
+        struct state wishes;         /* what is wanted in containers (state/wish) */
         bool dry_run;                /* it changes nothing, so it takes no locks */
         const struct policy *policy; /* NULL: root asks, and may do anything */
         const char *created_root;    /* the root directory of a container that has not entered it yet; or NULL */
         int node_mnt_ns_fd;          /* -EBADF until session_save_namespace() */
+        char boot_id[PROC_BOOT_ID_SIZE];
+        const struct container_reference *references[SESSION_CONTAINERS_MAX];
+        struct container containers[SESSION_CONTAINERS_MAX];
+        char state_dir[PATH_MAX];
 };
 
 /* session_begin() - set up a session in zeroed memory. */
