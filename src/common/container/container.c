@@ -310,17 +310,18 @@ int container_node_id(const struct container *container, const char *map, uint32
         return r < 0 ? fail_gone(container, error) : 0;
 }
 
-int container_read_map(const struct container *container, const char *map, struct id_range *ret_ranges,
-                       struct error *error)
+int container_read_maps(const struct container *container, struct id_maps *ret_maps, struct error *error)
 {
-        int count;
+        int r;
 
         if (!container->own_user_ns) {
-                ret_ranges[0] = (struct id_range){ .inside = 0, .outside = 0, .count = UINT32_MAX };
-                return 1;
+                ret_maps->users.count = ret_maps->groups.count = 1;
+                ret_maps->users.ranges[0] = ret_maps->groups.ranges[0] =
+                        (struct id_range){ .inside = 0, .outside = 0, .count = UINT32_MAX };
+                return 0;
         }
-        count = user_namespace_read(container->user_ns_fd, container->proc_fd, map, container->name, ret_ranges, error);
-        return count < 0 ? error_where(error, container->name) : count;
+        r = user_namespace_read(container->user_ns_fd, container->proc_fd, container->name, ret_maps, error);
+        return r < 0 ? error_where(error, container->name) : 0;
 }
 
 bool container_same_user_ns(const struct container *one, const struct container *other)

@@ -100,13 +100,10 @@ int container_node_id(const struct container *container, const char *map, uint32
                       struct error *error);
 
 /*
- * container_read_map() - the map, "uid_map" or "gid_map", of the user namespace that the runtime created: which ids of
- * a disk or a server are the container's. One range of all ids in the node's user namespace.
- *
- * Returns: the number of ranges, at most ID_RANGES_MAX, or negative errno.
+ * container_read_maps() - the maps of the user namespace that the runtime created: which ids of a disk or a server are
+ * the container's. One range of all ids in the node's user namespace.
  */
-int container_read_map(const struct container *container, const char *map, struct id_range *ret_ranges,
-                       struct error *error);
+int container_read_maps(const struct container *container, struct id_maps *ret_maps, struct error *error);
 
 /* container_same_user_ns() - whether the runtimes gave two containers the same user namespace, and so the same ids. */
 bool container_same_user_ns(const struct container *one, const struct container *other);

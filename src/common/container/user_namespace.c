@@ -70,9 +70,7 @@ bool user_namespace_owns(uid_t user, int ns_fd)
 struct read_job {
         int user_ns_fd;
         const char *container;
-        const char *map;
-        struct id_range *ranges;
-        int count;
+        struct id_maps *maps;
 };
 
 static int enter(void *argument, struct error *error)
@@ -83,37 +81,37 @@ static int enter(void *argument, struct error *error)
         return r < 0 ? r : job->user_ns_fd; /* any descriptor: it has entered */
 }
 
-/* The child may have ended: its map can be read until it is waited for. */
+/* The child may have ended: its maps can be read until it is waited for. */
 static int read_of_child(int pid, void *argument, struct error *error)
 {
-        struct read_job *job = argument;
+        const struct read_job *job = argument;
         char path[32];
         cleanup_close int proc_fd = -EBADF;
+        int r;
 
         (void)snprintf(path, sizeof path, "/proc/%d", pid);
         proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (proc_fd < 0)
                 return fail(error, errno, "open", path);
-        job->count = id_ranges_read(proc_fd, job->map, job->ranges);
-        return job->count < 0 ? fail(error, -job->count, "read", job->map) : 0;
+        r = id_ranges_read_maps(proc_fd, job->maps);
+        return r < 0 ? fail(error, -r, "read", "uid_map and gid_map") : 0;
 }
 
-int user_namespace_read(int user_ns_fd, int proc_fd, const char *map, const char *container,
-                        struct id_range *ret_ranges, struct error *error)
+int user_namespace_read(int user_ns_fd, int proc_fd, const char *container, struct id_maps *ret_maps,
+                        struct error *error)
 {
-        struct read_job job = { .user_ns_fd = user_ns_fd, .container = container, .map = map, .ranges = ret_ranges };
-        int count = id_ranges_read(proc_fd, map, ret_ranges);
+        struct read_job job = { .user_ns_fd = user_ns_fd, .container = container, .maps = ret_maps };
         struct stat theirs;
         struct stat st;
         int fd;
 
-        /* A process never returns from a nested namespace: if it is in this one now, it was when its map was read. */
-        if (count >= 0 && fstat(user_ns_fd, &st) == 0 && fstatat(proc_fd, "ns/user", &theirs, 0) == 0 &&
-            is_same(&st, &theirs))
-                return count;
+        /* A process never returns from a nested namespace: if it is in this one now, it was when its maps were read. */
+        if (id_ranges_read_maps(proc_fd, ret_maps) == 0 && fstat(user_ns_fd, &st) == 0 &&
+            fstatat(proc_fd, "ns/user", &theirs, 0) == 0 && is_same(&st, &theirs))
+                return 0;
         fd = sealed_child_run_attended(enter, read_of_child, &job, &user_ns_fd, 1, error);
         if (fd < 0)
                 return fd;
         fd_close(&fd); /* a copy of the namespace's */
-        return job.count;
+        return 0;
 }

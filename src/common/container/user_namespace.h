@@ -31,14 +31,14 @@ int user_namespace_outermost(int *fd, bool *ret_own, uid_t *ret_owner);
 bool user_namespace_owns(uid_t user, int ns_fd);
 
 /*
- * user_namespace_read() - the map of a user namespace in ids of the node.
+ * user_namespace_read() - the maps of a user namespace in ids of the node.
  *
- * Takes:   proc_fd, of a process that is in it or was: its file is read if it still is there. Otherwise a sealed child
- *          enters the namespace, and its file is read. map: "uid_map" or "gid_map".
+ * Takes:   proc_fd, of a process that is in it or was: its files are read if it still is there. Otherwise a sealed child
+ *          enters the namespace, and its files are read.
  * Needs:   CAP_SYS_ADMIN and CAP_SYS_PTRACE.
- * Returns: the number of ranges, or negative errno with the error filled.
+ * Returns: 0, or negative errno with the error filled.
  */
-int user_namespace_read(int user_ns_fd, int proc_fd, const char *map, const char *container,
-                        struct id_range *ret_ranges, struct error *error);
+int user_namespace_read(int user_ns_fd, int proc_fd, const char *container, struct id_maps *ret_maps,
+                        struct error *error);
 
 #endif

@@ -10,14 +10,12 @@
 
 #define OVERFLOW_ID 65534 /* overflowuid and overflowgid of proc(5) */
 
-/* The maps of the source's container and of the target's, users and groups. */
-enum { USERS_FROM, USERS_TO, GROUPS_FROM, GROUPS_TO, MAPS };
-
+/* The maps of the source's container and of the target's. */
 struct maps {
         const struct container *from;
         const struct container *to;
-        struct id_range ranges[MAPS][ID_RANGES_MAX];
-        int counts[MAPS];
+        struct id_maps of_from;
+        struct id_maps of_to;
 };
 
 /*
@@ -27,19 +25,17 @@ struct maps {
 static int read_maps(const struct injection *injection, const struct maps **ret_maps, struct error *error)
 {
         static struct maps maps; /* static, for its size */
+        int r;
 
         *ret_maps = &maps;
         if (maps.from == injection->from && maps.to == injection->container)
                 return 0;
         maps.from = NULL;
-        for (int i = 0; i < MAPS; i++) {
-                maps.counts[i] = container_read_map(i % 2 == 0 ? injection->from : injection->container,
-                                                    i < GROUPS_FROM ? "uid_map" : "gid_map", maps.ranges[i], error);
-                if (maps.counts[i] < 0)
-                        return maps.counts[i];
-        }
-        if (maps.counts[USERS_FROM] == 0 || maps.counts[USERS_TO] == 0 || maps.counts[GROUPS_FROM] == 0 ||
-            maps.counts[GROUPS_TO] == 0)
+        if ((r = container_read_maps(injection->from, &maps.of_from, error)) < 0 ||
+            (r = container_read_maps(injection->container, &maps.of_to, error)) < 0)
+                return r;
+        if (maps.of_from.users.count == 0 || maps.of_to.users.count == 0 || maps.of_from.groups.count == 0 ||
+            maps.of_to.groups.count == 0)
                 return 0; /* not written yet */
         maps.from = injection->from;
         maps.to = injection->container;
@@ -47,40 +43,32 @@ static int read_maps(const struct injection *injection, const struct maps **ret_
 }
 
 /*
- * The ids of the filesystem -> those of the target's container on the node. first: the map of users or of groups of the
- * source's container; mounted: with FROM_MOUNT the ranges of the source's mount; inverted here.
+ * The ids of the filesystem -> those of the target's container on the node. theirs, to: the users or the groups of the
+ * source's container and of the target's; mounted: with FROM_MOUNT the ranges of the source's mount; inverted here.
  */
-static int make_ranges(const struct injection *injection, enum owner_ids ids, const struct maps *maps, int first,
-                       struct id_range *mounted, int mounted_count, struct id_range *ret_ranges, struct error *error)
+static int join_maps(enum owner_ids ids, const struct id_map *theirs, const struct id_map *to, struct id_range *mounted,
+                     int mounted_count, struct id_range *ret_ranges)
 {
         static struct id_range inside[ID_RANGES_MAX];
         static struct id_range between[ID_RANGES_MAX];
-        const struct id_range *from = maps->ranges[first];
-        const struct id_range *to = maps->ranges[first + 1];
-        int from_count = maps->counts[first];
-        int to_count = maps->counts[first + 1];
-        const char *map = first == USERS_FROM ? "uid_map" : "gid_map";
+        const struct id_range *from = theirs->ranges;
         int count;
 
         if (ids == FROM_INSIDE) {
-                for (int i = 0; i < from_count; i++) {
+                for (int i = 0; i < theirs->count; i++) {
                         inside[i] = from[i];
                         inside[i].outside = inside[i].inside;
                 }
                 from = inside;
         }
-        if (ids != FROM_MOUNT) {
-                count = id_ranges_join(from, from_count, to, to_count, ret_ranges);
-                return count < 0 ? container_fail(injection->from, -count, OPERATION_MAP_OWNERS, map, error) : count;
-        }
+        if (ids != FROM_MOUNT)
+                return id_ranges_join(from, theirs->count, to->ranges, to->count, ret_ranges);
         for (int i = 0; i < mounted_count; i++)
                 mounted[i] = (struct id_range){ .inside = mounted[i].outside,
                                                 .outside = mounted[i].inside,
                                                 .count = mounted[i].count };
-        count = id_ranges_join(from, from_count, to, to_count, between);
-        if (count >= 0)
-                count = id_ranges_join(mounted, mounted_count, between, count, ret_ranges);
-        return count < 0 ? container_fail(injection->from, -count, OPERATION_MAP_OWNERS, map, error) : count;
+        count = id_ranges_join(from, theirs->count, to->ranges, to->count, between);
+        return count < 0 ? count : id_ranges_join(mounted, mounted_count, between, count, ret_ranges);
 }
 
 int container_owners_map(const struct injection *injection, enum owner_ids ids, const struct idmap **ret_mapping,
@@ -97,14 +85,14 @@ int container_owners_map(const struct injection *injection, enum owner_ids ids, 
                 return fail(error, ENOSYS, "statmount", injection->request->source);
         if ((r = read_maps(injection, &maps, error)) < 0)
                 return r;
-        mapping.user_count =
-                make_ranges(injection, ids, maps, USERS_FROM, mounted.users, mounted.user_count, mapping.users, error);
+        mapping.user_count = join_maps(ids, &maps->of_from.users, &maps->of_to.users, mounted.users, mounted.user_count,
+                                       mapping.users);
         if (mapping.user_count < 0)
-                return mapping.user_count;
-        mapping.group_count = make_ranges(injection, ids, maps, GROUPS_FROM, mounted.groups, mounted.group_count,
-                                          mapping.groups, error);
+                return container_fail(injection->from, -mapping.user_count, OPERATION_MAP_OWNERS, "uid_map", error);
+        mapping.group_count = join_maps(ids, &maps->of_from.groups, &maps->of_to.groups, mounted.groups,
+                                        mounted.group_count, mapping.groups);
         if (mapping.group_count < 0)
-                return mapping.group_count;
+                return container_fail(injection->from, -mapping.group_count, OPERATION_MAP_OWNERS, "gid_map", error);
         if (mapping.user_count == 0 || mapping.group_count == 0)
                 return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
                                     "the two containers have no id in common");
@@ -121,10 +109,12 @@ static bool same_owner(const struct maps *maps, const struct stat *a, const stru
         /* the kernel also shows 65534 for ids without a mapping: on the clone it proves nothing */
         bool overflows[2] = { b->st_uid == OVERFLOW_ID, b->st_gid == OVERFLOW_ID };
         uint32_t ids[4] = { a->st_uid, b->st_uid, a->st_gid, b->st_gid };
+        const struct id_map *const of[4] = { &maps->of_from.users, &maps->of_to.users, &maps->of_from.groups,
+                                             &maps->of_to.groups };
         bool known[4];
 
         for (int i = 0; i < 4; i++)
-                known[i] = id_ranges_map(maps->ranges[i], maps->counts[i], /* inside= */ false, &ids[i]);
+                known[i] = id_ranges_map(of[i]->ranges, of[i]->count, /* inside= */ false, &ids[i]);
         for (int i = 0; i < 4; i += 2)
                 if ((overflows[i / 2] && known[i + 1]) || known[i] != known[i + 1] ||
                     (known[i] ? ids[i] != ids[i + 1] : strict))
@@ -132,25 +122,19 @@ static bool same_owner(const struct maps *maps, const struct stat *a, const stru
         return true;
 }
 
+static bool is_same_map(const struct id_map *one, const struct id_map *other)
+{
+        return one->count == other->count &&
+               memcmp(one->ranges, other->ranges, (size_t)one->count * sizeof one->ranges[0]) == 0;
+}
+
 bool container_owners_same(const struct injection *injection)
 {
         const struct maps *maps;
         struct error ignored; /* a map that cannot be read is not known to be the same */
 
-        if (read_maps(injection, &maps, &ignored) < 0)
-                return false;
-        for (int i = 0; i < MAPS; i += 2) {
-                if (maps->counts[i] != maps->counts[i + 1])
-                        return false;
-                for (int j = 0; j < maps->counts[i]; j++) {
-                        const struct id_range *from = &maps->ranges[i][j];
-                        const struct id_range *to = &maps->ranges[i + 1][j];
-
-                        if (from->inside != to->inside || from->outside != to->outside || from->count != to->count)
-                                return false;
-                }
-        }
-        return true;
+        return read_maps(injection, &maps, &ignored) == 0 && is_same_map(&maps->of_from.users, &maps->of_to.users) &&
+               is_same_map(&maps->of_from.groups, &maps->of_to.groups);
 }
 
 static int fail_owners(const struct injection *injection, struct error *error)

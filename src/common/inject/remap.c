@@ -260,16 +260,6 @@ static int send_maps(struct error *error)
         return fd_take(&theirs);
 }
 
-/* Those of the user namespace that the runtime created. */
-static int read_maps(const struct container *container, struct error *error)
-{
-        maps.users.count = container_read_map(container, "uid_map", maps.users.ranges, error);
-        if (maps.users.count < 0)
-                return maps.users.count;
-        maps.groups.count = container_read_map(container, "gid_map", maps.groups.ranges, error);
-        return maps.groups.count;
-}
-
 int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
                 uint64_t *ret_key, int *ret_pid, struct error *error)
 {
@@ -290,7 +280,7 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         lock_fd = take_lock(state, ret_key, error);
         if (lock_fd < 0)
                 return lock_fd;
-        if ((r = read_maps(container, error)) < 0)
+        if ((r = container_read_maps(container, &maps, error)) < 0)
                 return r;
         ids_fd = send_maps(error);
         if (ids_fd < 0)

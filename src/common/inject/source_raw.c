@@ -78,12 +78,12 @@ static int make_in_child(void *argument, struct error *error)
 /* See make_node(): a read-only device is safe only while the node's root is nobody in the container. */
 static int check_no_root(const struct injection *injection, struct error *error)
 {
-        static struct id_range ranges[ID_RANGES_MAX]; /* static, for its size */
+        static struct id_maps maps; /* static, for its size */
         uint32_t id = 0;
-        int count = container_read_map(injection->container, "uid_map", ranges, error);
+        int r = container_read_maps(injection->container, &maps, error);
 
-        if (count < 0 || !id_ranges_map(ranges, count, /* inside= */ false, &id))
-                return count < 0 ? count : 0;
+        if (r < 0 || !id_ranges_map(maps.users.ranges, maps.users.count, /* inside= */ false, &id))
+                return r;
         return fail_because(error, EOPNOTSUPP, "make device node", injection->device.path,
                             "the container's user namespace has the node's root (as uid %u), which can write to any "
                             "device that it can open, in spite of \"readOnly\"",

@@ -9,7 +9,7 @@
 
 int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
 {
-        char text[16384]; /* a line has at most 33 characters */
+        static char text[16384]; /* a line has at most 33 characters; static, for its size */
         ssize_t n = file_read(proc_fd, map, text, sizeof text);
         char *line = text;
         int count = 0;
@@ -27,6 +27,15 @@ int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
                 line += *line == '\n';
         }
         return count;
+}
+
+int id_ranges_read_maps(int proc_fd, struct id_maps *ret_maps)
+{
+        ret_maps->users.count = id_ranges_read(proc_fd, "uid_map", ret_maps->users.ranges);
+        if (ret_maps->users.count < 0)
+                return ret_maps->users.count;
+        ret_maps->groups.count = id_ranges_read(proc_fd, "gid_map", ret_maps->groups.ranges);
+        return ret_maps->groups.count < 0 ? ret_maps->groups.count : 0;
 }
 
 bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32_t *id)

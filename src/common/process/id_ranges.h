@@ -30,6 +30,9 @@ struct id_maps {
  */
 int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges);
 
+/* id_ranges_read_maps() - both maps of a process. Returns 0 or negative errno. */
+int id_ranges_read_maps(int proc_fd, struct id_maps *ret_maps);
+
 /* id_ranges_map() - inside to outside, in place; with inside false the inverse. Returns whether the id is mapped. */
 bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32_t *id);
 
