@@ -76,16 +76,14 @@ static int open_link(const struct container *container, const char *name, int fl
 /* /proc/PID first, then a pidfd: both are the same process if the first still works afterwards (container_alive()). */
 static int open_process(struct container *container, const struct container_reference *reference, struct error *error)
 {
-        char path[PATH_MAX];
+        char number[32];
+        const char *path = reference->proc_dir != NULL ? reference->proc_dir : number;
         uint64_t expected = reference->start_time;
         struct statfs fs;
         pid_t pid;
         int r;
 
-        if (reference->proc_dir != NULL)
-                (void)text_copy(path, sizeof path, reference->proc_dir); /* its length was checked */
-        else
-                (void)snprintf(path, sizeof path, "/proc/%d", reference->pid);
+        (void)snprintf(number, sizeof number, "/proc/%d", reference->pid);
         container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
         if (container->proc_fd < 0)
                 return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, OPERATION_OPEN, path);
@@ -176,7 +174,7 @@ static bool names_container(const char *groups)
  */
 static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
 {
-        char groups[16384] = "";
+        static char groups[16384]; /* static, for its size */
         ssize_t n = file_read(container->proc_fd, "cgroup", groups, sizeof groups);
         struct timespec now;
         struct timespec up;

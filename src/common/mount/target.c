@@ -102,22 +102,17 @@ void target_begin(struct target *target)
         target->path[0] = '\0';
 }
 
-int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+/*
+ * What there is of a path, part of which is missing. Returns a descriptor, or negative errno with the error filled.
+ * Gives:   ret_length, of that part; ret_missing, how many components there are behind it.
+ */
+static int open_existing(const struct container *container, const char *path, size_t *ret_length, unsigned *ret_missing,
+                         struct error *error)
 {
-        struct target *target = ret_target; /* filled in place: it is large */
-        cleanup_close int fd = -EBADF;
         char existing[PATH_MAX];
-        struct mount_seen seen;
-        bool straight; /* no symbolic link on the way: the container sees it where it was asked for */
-        size_t length;
-        int r;
+        int fd = -ENOENT;
 
-        target_begin(target);
         (void)text_copy(existing, sizeof existing, path);
-        fd = open_inside(container, existing, 0, RESOLVE_NO_SYMLINKS);
-        straight = fd >= 0 && strstr(path, "/..") == NULL;
-        if (fd == -ELOOP)
-                fd = open_inside(container, existing, 0, 0);
         while (fd == -ENOENT && strcmp(existing, "/") != 0) {
                 char *slash = strrchr(existing, '/');
 
@@ -125,12 +120,34 @@ int target_look(const struct container *container, const char *path, struct targ
                         return container_fail(container, ENOENT, OPERATION_OPENAT2, path,
                                               error); /* ".." cannot be created */
                 slash[slash == existing ? 1 : 0] = '\0';
-                target->missing++;
+                ++*ret_missing;
                 fd = open_inside(container, existing, 0, 0);
         }
-        if (fd < 0)
+        *ret_length = strlen(existing);
+        return fd < 0 ? container_fail(container, -fd, OPERATION_OPENAT2, path, error) : fd;
+}
+
+int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+{
+        struct target *target = ret_target; /* filled in place: it is large */
+        cleanup_close int fd = -EBADF;
+        struct mount_seen seen;
+        bool straight; /* no symbolic link on the way: the container sees it where it was asked for */
+        size_t length = strlen(path);
+        int r;
+
+        target_begin(target);
+        fd = open_inside(container, path, 0, RESOLVE_NO_SYMLINKS);
+        straight = fd >= 0 && strstr(path, "/..") == NULL;
+        if (fd == -ELOOP)
+                fd = open_inside(container, path, 0, 0);
+        if (fd == -ENOENT && strcmp(path, "/") != 0) {
+                if ((fd = open_existing(container, path, &length, &target->missing, error)) < 0)
+                        return fd;
+        } else if (fd < 0)
                 return container_fail(container, -fd, OPERATION_OPENAT2, path, error);
-        length = strcmp(existing, "/") == 0 ? 0 : strlen(existing); /* where the missing part begins */
+        if (length == 1)
+                length = 0; /* below the root directory the missing part begins with the slash */
 
         if (is_kernel_filesystem(fd)) {
                 (void)fail_because(error, EPERM, OPERATION_FIND_TARGET, path,
