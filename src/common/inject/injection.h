@@ -43,6 +43,7 @@ struct injection {
         bool mapped;             /* make() has mapped the owners, or found that there is nothing to map */
         bool locked;             /* the mount's attributes are set, and locked as the plan's steps would do it */
         bool already;            /* an earlier call did it: the rest of the plan is skipped */
+        bool unrecorded;         /* there was no record of this id, which is locked, when the target was looked at */
         bool recorded;           /* the record may have been written */
         bool placed;             /* the mount may be in the container */
         bool guard_made;         /* raw: this call made its loop devices */

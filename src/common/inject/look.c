@@ -142,6 +142,7 @@ int look_at_target(struct injection *injection, struct error *error)
                     : mount_record_read(&injection->session->state, record->id, &earlier, error);
         if (r < 0 && r != -ENOENT && r != -EBADMSG)
                 return r;
+        injection->unrecorded = r == -ENOENT;
         known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
         if (r == 0 && !known && strcmp(earlier.boot_id, record->boot_id) == 0) {
                 /* the id is in use by another container, until that one ends */

@@ -77,6 +77,8 @@ static int keep_stranded(const struct injection *injection, struct error *error)
         struct error ignored; /* then there is nothing to keep */
         int r;
 
+        if (injection->unrecorded)
+                return 0;
         if (injection->replacing && strcmp(injection->replaced.id, injection->record.id) == 0)
                 mount_record_pending_id(injection->record.id, id); /* the mount at the target has the record itself */
         else

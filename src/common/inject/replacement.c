@@ -180,6 +180,8 @@ int replacement_write(const struct injection *injection, struct error *error)
 {
         static struct mount_record pending;
 
+        if (injection->unrecorded)
+                return mount_record_write_first(&injection->session->state, &injection->record, error);
         if (!is_pending(injection))
                 return mount_record_write(&injection->session->state, &injection->record, error);
         pending = injection->record;

@@ -259,16 +259,13 @@ static int read_keys(const struct state *state, const char *name, char *ret_keys
         return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 
-int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error)
+/* old: the keys of the record that it replaces; "" none. */
+static int write_over(const struct state *state, const char *name, const char *old, const struct mount_record *record,
+                      struct error *error)
 {
-        char name[NAME_MAX + 1];
         char keys[USE_KEYS_SIZE];
-        char old[USE_KEYS_SIZE];
         int r;
 
-        file_name(record->id, name);
-        if ((r = read_keys(state, name, old, error)) < 0)
-                return r;
         mount_record_keys(record, keys);
         if ((r = use_index_add(state, keys, USE_HOLDER_MOUNT, name, error)) < 0)
                 return r;
@@ -276,6 +273,25 @@ int mount_record_write(const struct state *state, const struct mount_record *rec
         if (r == 0)
                 use_index_drop_old(state, old, keys, USE_HOLDER_MOUNT, name);
         return r;
+}
+
+int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        char name[NAME_MAX + 1];
+        char old[USE_KEYS_SIZE];
+        int r;
+
+        file_name(record->id, name);
+        r = read_keys(state, name, old, error);
+        return r < 0 ? r : write_over(state, name, old, record, error);
+}
+
+int mount_record_write_first(const struct state *state, const struct mount_record *record, struct error *error)
+{
+        char name[NAME_MAX + 1];
+
+        file_name(record->id, name);
+        return write_over(state, name, /* old= */ "", record, error);
 }
 
 static int remove_of_keys(const struct state *state, const char *id, const char *name, const char *keys,

@@ -141,6 +141,9 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
 /* mount_record_write() - replace it, whole. No fsync: a reboot takes the mount with it. */
 int mount_record_write(const struct state *state, const struct mount_record *record, struct error *error);
 
+/* mount_record_write_first() - likewise, where its id, whose lock the caller holds, has no record: none is looked for. */
+int mount_record_write_first(const struct state *state, const struct mount_record *record, struct error *error);
+
 /* mount_record_remove() - ensure that there is none. */
 int mount_record_remove(const struct state *state, const char *id, struct error *error);
 
