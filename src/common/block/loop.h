@@ -54,12 +54,6 @@ int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device
 /* loop_device_is_over() - whether it shows this file, or a part of it. */
 bool loop_device_is_over(const struct loop_device *device, const struct stat *file);
 
-/*
- * loop_backing_path() - the path of what is behind a loop device ("loop3"), PATH_MAX bytes, as sysfs has it, which asks
- * nobody; false: there is nothing. The kernel cuts a long one, and says "(deleted)".
- */
-bool loop_backing_path(const char *name, char *ret_path);
-
 /* loop_device_path() - the path of a loop device, 32 bytes, by makedev(); false: it is none, or a guard's. */
 bool loop_device_path(uint64_t number, char *ret_path);
 

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "block/loop.h"
+#include "block/loop_backing.h"
 #include "block/loop_guard.h"
 
 static bool read_attribute(unsigned index, const char *name, char *ret_text, size_t size)
@@ -32,8 +32,7 @@ static bool look_at(const char *name, struct loop_guard *ret_guard)
         unsigned long major_number;
 
         if (!text_starts(name, "loop") || !text_number(name + strlen("loop"), LOOP_GUARD_END, &index) ||
-            !loop_guard_reserves((unsigned)index) || index % 2 != 0 ||
-            !loop_backing_path(name, ret_guard->device) ||
+            !loop_guard_reserves((unsigned)index) || index % 2 != 0 || !loop_backing_path(name, ret_guard->device) ||
             !read_attribute((unsigned)index, "dev", number, sizeof number) ||
             !read_attribute((unsigned)index, "ro", read_only, sizeof read_only))
                 return false;

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "block/loop.h"
+#include "block/loop_backing.h"
 #include "block/loop_guard.h"
 #include "process/ask.h"
 #include "process/log.h"
@@ -42,17 +43,6 @@ static bool is_attached(const char *device)
         /* sysfs first: opening a device could create it */
         (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", device + strlen("/dev/"));
         return faccessat(AT_FDCWD, path, F_OK, 0) == 0;
-}
-
-bool loop_backing_path(const char *name, char *ret_path)
-{
-        char path[64];
-
-        (void)snprintf(path, sizeof path, "/sys/block/%.16s/loop/backing_file", name);
-        if (file_read(AT_FDCWD, path, ret_path, PATH_MAX) < 0)
-                return false;
-        ret_path[strcspn(ret_path, "\n")] = '\0';
-        return true;
 }
 
 /* The path of a device's file, or "". Returns where its last component begins. */
