@@ -300,7 +300,18 @@ is_released() {
         assert_options /data "$(nfs_options /data)" vers=4.1
         remove_mount /data
         assert_success
+        nfs_pool '"mountOptions": ["noatime", "noexec"]'
+        mount_volume data /data
+        assert_success
+        assert_attributes /data noatime noexec nosuid nodev
+        remove_mount /data
+        assert_success
         nfs_pool
+        mount_volume data /data '"options": "noatime"'
+        assert_success
+        assert_attributes /data noatime
+        remove_mount /data
+        assert_success
         sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/data.json"
         mount_volume data /data
         assert_failure EBUSY
@@ -321,7 +332,7 @@ is_released() {
         rmdir "$EXPORTED/data"
         ln -s other "$EXPORTED/data"
         mount_volume data /data
-        assert_failure ELOOP
+        assert_failure ENOTDIR
         rm "$EXPORTED/data"
         mount_volume data /data
         assert_failure ENODEV

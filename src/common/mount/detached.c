@@ -123,7 +123,12 @@ static int clone_below_apart(void *argument, struct error *error)
 int detached_mount_clone_below(int mount_fd, int dir_fd, const char *source, struct error *error)
 {
         struct below_job job = { .mount_fd = mount_fd, .dir_fd = dir_fd, .source = source };
+        int fd = open_tree(dir_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
+        if (fd >= 0)
+                return fd;
+        if (errno != EINVAL)
+                return fail(error, errno, OPERATION_OPEN_TREE, source);
         return worker_run_apart(clone_below_apart, NULL, &job, error);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/vfs.h>
 
 #include "base/fd.h"
@@ -128,11 +129,21 @@ static void put_type(int mount_fd, char *ret_type, size_t size)
                         (void)text_copy(ret_type, size, types[i].type);
 }
 
+/* What the pool and the volume say holds, whatever the request says. Access time is a choice of four, not a bit. */
+static void add_attributes(struct mount_attributes *attributes, uint64_t set)
+{
+        const uint64_t atime = (set & MOUNT_ATTR__ATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
+
+        attributes->set = (attributes->set & ~atime) | set;
+        attributes->clear = (attributes->clear & ~set) | atime;
+}
+
 /* Of a server: its owners only remap shows, on most kernels. */
 static int settle_apart(struct injection *injection, const struct volume_by_name *volume, struct error *error)
 {
         use_keys_add_all(injection->record.uses, volume->call.record.uses);
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, volume->call.kind->word);
+        add_attributes(&injection->attributes, volume->call.attributes);
         return attributes_map(injection, error);
 }
 

@@ -24,12 +24,12 @@ int pool_nfs_open_share(const struct config *config, const struct pool *pool, st
  * pool_nfs_mount_volume() - a volume of such a pool, as a detached mount of its directory with the pool's options and the
  * mount flags of its record; the path leads through no symbolic link, which others who have the share may make.
  *
- * Gives:   ret_reads_only, whether those say that it is not written.
+ * Gives:   ret_attributes, which MOUNT_ATTR_* those say, for the caller to set.
  * Returns: its descriptor, owned by the caller.
  * Errors:  those of pool_find() and pool_nfs_open_share(); ENODEV the pool has become one of another type, or the
  *          directory is not there; ESTALE another one has its name.
  */
-int pool_nfs_mount_volume(const struct config *config, const struct provision_record *record, bool *ret_reads_only,
+int pool_nfs_mount_volume(const struct config *config, const struct provision_record *record, uint64_t *ret_attributes,
                           struct error *error);
 
 /* pool_nfs_open_below() - a directory, beneath it and through no symbolic link. Errors: ENOENT, without a message. */
@@ -42,9 +42,10 @@ int pool_nfs_open_below(int share_fd, const char *path, struct error *error);
 int pool_nfs_open_parent(int share_fd, const char *path, bool make, const char **ret_name, struct error *error);
 
 /*
- * pool_nfs_put_identity() - the server's handle of a directory, as PROVISION_IDENTITY_MAX bytes for the record: another of
- * the same name, and even of the same inode, has another. "" where the kernel does not tell.
+ * pool_nfs_put_identity() - the server's handle of a directory (name in fd, or "": fd itself), as PROVISION_IDENTITY_MAX
+ * bytes for the record: another of the same name, and even of the same inode, has another. "" where the kernel does not
+ * tell.
  */
-void pool_nfs_put_identity(int dir_fd, const char *name, char *ret_identity);
+void pool_nfs_put_identity(int fd, const char *name, char *ret_identity);
 
 #endif

@@ -152,6 +152,11 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
         if (!call->kind->has_device && call->kind->open == NULL && call->kind->mount_apart == NULL)
                 return fail_because(error, EOPNOTSUPP, "find volume", request->name,
                                     "volumes of type %s are not mounted by name", call->kind->word);
+        if (call->kind->mount_apart != NULL && access_is_single(made.access_mode))
+                return fail_because(
+                        error, EOPNOTSUPP, "find volume", request->name,
+                        "the volume is for a single writer, which containers are not held to where it is on a server; "
+                        "make one without that access mode");
         if ((r = volume_check_same(call, error)) < 0 || (!volume->raw && (r = provisioned_apply(call, error)) < 0) ||
             (r = volume_kind_wrapper(request, call->kind, &call->wrapper, error)) < 0)
                 return r;

@@ -8,7 +8,7 @@
  * says.
  *
  * A volume on a share of a server is on nothing of the node: each mount of it is one of its own, from the node's network,
- * whose superblock the kernel shares where it can.
+ * with a superblock of its own.
  */
 #ifndef FLEXGRAFT_VOLUME_BY_NAME_H
 #define FLEXGRAFT_VOLUME_BY_NAME_H

@@ -43,6 +43,7 @@ struct volume_call {
         const char *leaving; /* the id of the record of a mount in a container that ends: it is no use; or NULL */
         bool soon;           /* volume-reconcile: what takes long to overwrite is left to others */
         bool provisions;     /* mount and unmount: may make, or overwrite, a volume of a pool */
+        uint64_t attributes; /* MOUNT_ATTR_* that hold for a mount of a volume that is not staged (kind.mount_apart) */
         struct volume_answer answer;
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "base/clock.h"
 #include "mount/nfs.h"
@@ -62,10 +63,11 @@ static int make(struct volume_call *call, struct error *error)
 /* Who may have the volume, its name and that of its pool decide, whose file names the server. */
 static int mount_apart(struct volume_call *call, const struct provision_record *made, struct error *error)
 {
-        bool reads_only;
-        int fd = pool_nfs_mount_volume(&call->config, made, &reads_only, error);
+        uint64_t attributes;
+        int fd = pool_nfs_mount_volume(&call->config, made, &attributes, error);
 
-        call->record.read_only = call->record.read_only || (fd >= 0 && reads_only);
+        call->record.read_only = call->record.read_only || (attributes & MOUNT_ATTR_RDONLY) != 0;
+        call->attributes = attributes & ~(uint64_t)MOUNT_ATTR_RDONLY;
         return fd;
 }
 
