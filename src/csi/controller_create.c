@@ -213,6 +213,10 @@ static void created(struct call *call, const struct outcome *outcome)
                 list_named(call, request->name, fail_elsewhere);
                 return;
         }
+        if (outcome->error == EOPNOTSUPP && source_id(request) != NULL) { /* the source and the class do not fit */
+                call_fail(call, GRPC_INVALID_ARGUMENT, "%s", outcome->message);
+                return;
+        }
         if (controller_failed(call, outcome))
                 return;
         if (difference(request, volume) != NULL) {

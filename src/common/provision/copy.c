@@ -68,10 +68,11 @@ static bool is_elsewhere(const struct job *job, const struct provision_record *s
         return strcmp(job->pool.name, source->pool) != 0;
 }
 
-/* Those of the source, unless the copy is in another pool; and what the kind of its pool says of copies. */
+/* Those of the source, in another pool only what every pool has; and what the kind of its pool says of copies. */
 static json_t *copy_parameters(const struct job *job, const struct provision_record *source)
 {
-        cleanup_json json_t *parameters = is_elsewhere(job, source) ? json_object() : json_copy(source->parameters);
+        cleanup_json json_t *parameters = is_elsewhere(job, source) ? pool_kind_common_parameters(source->parameters)
+                                                                    : json_copy(source->parameters);
 
         for (const char *const *pair = job->kind->copy_parameters; pair != NULL && *pair != NULL; pair += 2)
                 if (json_object_set_new(parameters, pair[0], json_string(pair[1])) < 0)
@@ -210,9 +211,9 @@ static int leave_pool(struct job *job, struct pool *ret_from, struct error *erro
                 return r;
         if (ret_from->kind->open_content == NULL || job->kind->open_content == NULL)
                 return fail_because(error, EOPNOTSUPP, "copy volume", job->request->from,
-                                    "it is in pool \"%.128s\" of type %s, and pools of type %s have no copies of such: "
-                                    "make a volume there without \"from\", mount both, and copy the files",
-                                    ret_from->name, ret_from->kind->type, job->kind->type);
+                                    "it is in pool \"%.128s\" of type %s, and pool \"%.128s\" of type %s has no copies "
+                                    "of such: make a volume there without \"from\", mount both, and copy the files",
+                                    ret_from->name, ret_from->kind->type, job->pool.name, job->kind->type);
         return job_lock_pool(job, error);
 }
 

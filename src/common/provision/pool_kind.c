@@ -41,6 +41,21 @@ static const struct file_key kubernetes_parameters[] = {
         {},
 };
 
+json_t *pool_kind_common_parameters(const json_t *parameters)
+{
+        json_t *common = json_object();
+
+        for (const struct file_key *key = common_parameters; key->name != NULL; key++) {
+                json_t *value = json_object_get(parameters, key->name);
+
+                if (value != NULL && json_object_set(common, key->name, value) < 0) {
+                        json_decref(common);
+                        return NULL;
+                }
+        }
+        return common;
+}
+
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error)
 {
         cleanup_json json_t *own = parameters != NULL ? json_copy((json_t *)parameters) : NULL;
