@@ -116,35 +116,41 @@ static void add_pod(const struct node_use *use, json_t *options)
         }
 }
 
-/* As csi-driver-nfs: an inline volume has no mount flags, but an attribute. What the policy does not open, mount refuses. */
-static void add_flags(const struct node_use *use, json_t *options)
+/*
+ * As csi-driver-nfs: an inline volume has no mount flags, but an attribute. What the policy does not open, mount refuses.
+ * Returns what is wrong, or NULL.
+ */
+static const char *add_flags(const struct node_use *use, json_t *options)
 {
         const char *of_context = node_is_nfs(use) ? find_of_nfs(use, "mountOptions") : NULL;
         char *flags = csi_capability_flags(use->capability);
         const char *comma = flags != NULL && flags[0] != '\0' && of_context != NULL ? "," : "";
+        int r = flags == NULL ? -1 : 0;
 
-        if (flags != NULL && (flags[0] != '\0' || of_context != NULL))
-                (void)json_object_set_new(options, "mountOptions",
-                                          json_sprintf("%s%s%s", flags, comma, of_context != NULL ? of_context : ""));
+        if (r == 0 && (flags[0] != '\0' || of_context != NULL))
+                r = json_object_set_new(options, "mountOptions",
+                                        json_sprintf("%s%s%s", flags, comma, of_context != NULL ? of_context : ""));
         free(flags);
+        return r < 0 ? "the mount flags are no UTF-8 text, or there is no memory" : NULL;
 }
 
-static void add_capability(const struct node_use *use, json_t *options)
+static const char *add_capability(const struct node_use *use, json_t *options)
 {
         set(options, "accessMode", csi_capability_mode(use->capability));
         set(options, "readOnly", use->read_only ? "true" : "false");
         if (csi_capability_is_block(use->capability)) {
                 set(options, "targetType", "block");
-                return;
+                return NULL;
         }
         set(options, "fsType", csi_capability_fs_type(use->capability));
-        add_flags(use, options);
+        return add_flags(use, options);
 }
 
 json_t *node_options(const struct node_use *use, const char **ret_problem)
 {
         json_t *options = json_object();
         const char *problem = NULL;
+        const char *of_flags;
 
         for (size_t i = 0; known_keys[i] != NULL; i++)
                 if (find(use, known_keys[i]) != NULL)
@@ -155,7 +161,8 @@ json_t *node_options(const struct node_use *use, const char **ret_problem)
                 problem = add_share(use, options);
         }
         add_pod(use, options);
-        add_capability(use, options);
+        of_flags = add_capability(use, options);
+        problem = problem != NULL ? problem : of_flags;
         if (node_is_inline(use) && !text_among(json_member_text(options, "type"), plain_types))
                 set(options, "ephemeral", "true");
         if (problem != NULL || options == NULL) {
