@@ -62,6 +62,17 @@ static int add_children(struct tree_roots *roots)
         return r < 0 ? r : (int)(roots->count - before);
 }
 
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
+#endif
+static int keep_path(struct tree_root *root, const char *path)
+{
+        free(root->path);
+        root->path = strdup(path);
+        return root->path != NULL ? 0 : -ENOMEM;
+}
+
 static int read_paths(struct tree_roots *roots)
 {
         cleanup_mount_table struct mountinfo table = {};
@@ -70,19 +81,15 @@ static int read_paths(struct tree_roots *roots)
 
         while (r == 0 && mountinfo_next(&table)) {
                 size_t found = find(roots, roots->count, table.id, next);
-                char *path;
 
                 if (found == roots->count)
                         continue;
                 next = found + 1;
-                path = strdup(table.mount_point);
-                if (path == NULL)
-                        return -ENOMEM;
-                free(roots->roots[found].path);
-                roots->roots[found].path = path;
+                r = keep_path(&roots->roots[found], table.mount_point);
         }
         return r == 0 && table.failed ? -EIO : r;
 }
+#pragma GCC diagnostic pop
 
 /* Another mount, or a directory of one, may be at the path by now. */
 static bool look(struct tree_root *root)

@@ -47,11 +47,11 @@ struct mount_record {
         uint64_t replaces_raw_source;
         unsigned raw_before; /* what a version 1 control group allowed of it before: enum device_access */
         unsigned replaces_raw_before;
+        int remap_pid;
         bool raw_writes;
         bool recursive; /* the mounts below the source came with it */
         bool removed; /* the mount was removed, but a process still has its raw device open, or it may have files of its
                            volume open (mount_record_is_former()): it is in use */
-        int remap_pid;
         uint64_t remap_key; /* the lock that its remap-daemon holds while it runs; 0: it has none */
         char server_version[8];
         char server_address[64];              /* the address that was found */
