@@ -510,7 +510,8 @@ blocked_on_stdout() {
         FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
         run "$BATS_TEST_TMPDIR/program"
         [[ $status != 0 && $output == *"$BATS_TEST_TMPDIR/config.json"* ]]
-        run setpriv --reuid 65534 --regid 65534 --clear-groups "$BATS_TEST_TMPDIR/program"
+        private_node_view /var/lib/kubelet/plugins /etc/flexgraft # what it takes is the node's
+        run in_node_view setpriv --reuid 65534 --regid 65534 --clear-groups "$BATS_TEST_TMPDIR/program"
         FLEXGRAFT_CONFIG=$config
         [[ $output != *"$BATS_TEST_TMPDIR/config.json"* ]]
 }
