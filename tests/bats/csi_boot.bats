@@ -154,7 +154,7 @@ assert_said() { # LINE...
                 create data "$MOUNT" && create raw "$BLOCK"
                 all_up
                 mark
-                call CreateSnapshot "\"name\": \"monday\", \"source_volume_id\": \"data\""'
+                call CreateSnapshot "\"name\": \"monday\", \"source_volume_id\": \"data\", \"parameters\": {\"freeze\": \"true\"}"'
         boot '
                 "$FLEXGRAFT_BIN/volume-reconcile" "{}" | jq -c .problems
                 start_driver

@@ -144,7 +144,7 @@ GET_CAPACITY GET_SNAPSHOT GET_VOLUME LIST_SNAPSHOTS LIST_VOLUMES MODIFY_VOLUME S
 
 @test "CreateVolume without a capacity makes a volume" {
         make_pool_in_memory fast 2g
-        ok CreateVolume "{\"name\": \"data\", \"volume_capabilities\": [$WRITER], \"parameters\": {\"pool\": \"fast\"}}"
+        ok CreateVolume "{\"name\": \"data\", \"volume_capabilities\": [$WRITER], \"parameters\": {\"pool\": \"fast\", \"preallocate\": \"false\"}}"
         assert_field .volume.volume_id data
         (($(json_field .volume.capacity_bytes) > 0))
 }

@@ -324,8 +324,9 @@ in_terminal() {
         printf -v command 'exec %s >%q' "$command" "$BATS_TEST_TMPDIR/reply"
         mkfifo "$BATS_TEST_TMPDIR/keys"
         exec {KEYS}<>"$BATS_TEST_TMPDIR/keys"
-        background env --default-signal=INT SHELL=/bin/bash script --quiet --flush --return --command "$command" /dev/null \
-                <"$BATS_TEST_TMPDIR/keys" >"$BATS_TEST_TMPDIR/shown" 2>&1
+        # what bash runs in the background has /dev/null for its input else
+        background sh -c 'exec "$@" <"$0"' "$BATS_TEST_TMPDIR/keys" env --default-signal=INT SHELL=/bin/bash script --quiet --flush --return \
+                --command "$command" /dev/null >"$BATS_TEST_TMPDIR/shown" 2>&1
 }
 
 # shows PATTERN: the terminal shows, or has shown, what this extended regular expression matches.

@@ -114,7 +114,7 @@ tells_the_past() {
                 created '{"name": "back", "from": "image", "pool": "big", "size": "12m"}'
                 is "$(texts back)" "of $kind"
                 for volume in data monday back; do
-                        ! active "$volume"
+                        ! active "$volume" || return 1
                 done
                 for volume in back image monday data; do
                         removed "{\"name\": \"$volume\"}"

@@ -120,7 +120,7 @@ sizes_seen() {
         expanded '{"name": "data", "size": "400m"}'
         assert_field .filesystem xfs
         assert_node_unchanged
-        is "$(sizes_seen "${pids[@]}" | awk -v before="$before" '{ print $1 > before }')" $'1\n1'
+        is "$(sizes_seen "${pids[@]}" | awk -v before="$before" '{ print ($1 > before) }')" $'1\n1'
         use_container "${pids[0]}"
         is "$(in_container cat /data/file)" text
         remove_mount /data
