@@ -25,7 +25,7 @@ struct hint {
         const char *text;
 };
 
-/* Those of base/ and process/. Each folder has those of what it does; inject/hints and state/hints put them together. */
+/* Those of system calls and of what several folders do. Each folder has those of what it does alone; inject/hints and state/hints put them together. */
 extern const struct hint failure_hints[];
 
 /*

@@ -11,6 +11,7 @@
 #include "host/devices.h"
 #include "host/rows.h"
 #include "inject/source.h"
+#include "inject/source_raw.h"
 #include "provision/pool.h"
 #include "provision/pool_kind.h"
 #include "provision/profile.h"

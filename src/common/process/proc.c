@@ -105,7 +105,7 @@ static int read_own(enum own_namespace first, enum own_namespace last)
                 if ((fd < 0 || fstat(fd, &st) < 0) && stat(ways[i].link, &st) < 0)
                         return -errno;
                 own[i].device = st.st_dev;
-                own[i].inode = st.st_ino;
+                own[i].inode = st.st_ino; /* last: it says that both are there */
         }
         return 0;
 }

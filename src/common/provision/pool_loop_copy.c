@@ -106,7 +106,7 @@ int pool_loop_open_content(const struct config *config, const struct pool *pool,
 
         *ret_content = (struct pool_content){ .fd = fd, .blank = true };
         if (fd < 0)
-                return fd == -ENOENT ? fail(error, ENOENT, "open image", id) : fd;
+                return fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : fd;
         ret_content->size_bytes = (uint64_t)st.st_size;
         return 0;
 }

@@ -123,7 +123,7 @@ void call_counts_begin(const char *state_dir)
         char *old = directory;
 
         directory = strdup(state_dir);
-        free(old); /* now: a worker may be killed at any line */
+        free(old); /* last: a worker may be killed at any line, and what is pointed to must be there */
         reply_observe(count);
 }
 

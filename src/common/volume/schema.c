@@ -24,7 +24,7 @@ static const struct schema_form replies[] = {
         {},
 };
 
-/* Verbs that look at the options beyond the name. getvolumename does not, and links no kind. */
+/* Verbs that look at the options beyond the name. getvolumename does not. */
 #define WITH_OPTIONS (BIT(ATTACH) | BIT(WAITFORATTACH) | BIT(ISATTACHED) | BIT(MOUNTDEVICE) | BIT(MOUNT) | SIZES)
 
 #define SCHEMA(name, word, letters, arguments)                                                                         \
