@@ -81,13 +81,13 @@
                 "fstatfs"
 
 /*
- * Read the identity of a pool, and give it one (provision/pool_identity); set the time of a sum (provision/pool_sums), and
+ * Read the identity of a pool, and give it one (pool/pool_identity); set the time of a sum (pool/pool_sums), and
  * ask which blocks images share, and whether a filesystem keeps to quotas of projects.
  */
 #define GROUP_POOL                                                                                                     \
         "readlinkat", "symlinkat", "utimensat", "ioctl/extents", "fstatfs", "quotactl_fd/look", "quotactl/look"
 
-/* Mount a share of an NFS server, in nobody's tree (provision/pool_nfs). */
+/* Mount a share of an NFS server, in nobody's tree (pool/pool_nfs). */
 #define GROUP_SHARE GROUP_NETWORK, "fsopen", "fsconfig", "fsmount", "name_to_handle_at"
 
 /* Volumes that are directories: limit what a project may have, and remove a tree (base/project_quota,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/reply.h"
-#include "provision/record.h"
+#include "pool/record.h"
 #include "state/mount_record.h"
 #include "state/record_schema.h"
 #include "state/volume_record.h"

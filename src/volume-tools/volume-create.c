@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-create REQUEST - make a volume in a pool, or adopt a disk that is there. */
 #include "privileges/volume-create.h"
-#include "provision/pool_nfs_share.h"
+#include "pool/pool_nfs_share.h"
 #include "provision/provision.h"
 #include "provision/schema.h"
 #include "provision/tool_main.h"

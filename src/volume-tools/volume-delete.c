@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-delete REQUEST - give a volume back to its pool. */
 #include "privileges/volume-delete.h"
-#include "provision/pool_nfs_share.h"
+#include "pool/pool_nfs_share.h"
 #include "provision/provision.h"
 #include "provision/schema.h"
 #include "provision/tool_main.h"

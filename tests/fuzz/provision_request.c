@@ -2,7 +2,7 @@
 /* A request of any volume tool: the first byte chooses which. */
 #include "fuzz.h"
 
-#include "provision/record.h"
+#include "pool/record.h"
 #include "provision/request.h"
 
 #define VERBS_OF_TOOLS (PROVISION_SNAPSHOT + 1)

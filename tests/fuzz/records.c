@@ -3,7 +3,7 @@
  * read again. What is read at once (state/record_flat.h), a parser of JSON reads to the same bytes. */
 #include "fuzz.h"
 
-#include "provision/record.h"
+#include "pool/record.h"
 #include "state/mount_record.h"
 #include "state/record_flat.h"
 #include "state/volume_record.h"

@@ -59,7 +59,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 /*
  * The index of uses (state/use_index.h): its directories stay, and an entry is made before its record, so that a killed or
  * failed call may leave one that refers to no record, or to one without that key. Questions skip such entries, and
- * volume-reconcile removes them (uses.bats). So it is with what a pool's images take (provision/pool_sums.h).
+ * volume-reconcile removes them (uses.bats). So it is with what a pool's images take (pool/pool_sums.h).
  */
 static bool is_of_index(const FTSENT *e)
 {

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "provision/record.h"
+#include "pool/record.h"
 #include "state/mount_record.h"
 #include "state/record_flat.h"
 #include "state/volume_record.h"

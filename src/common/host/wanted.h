@@ -13,7 +13,7 @@
 #include "host/finding.h"
 #include "state/config.h"
 
-#define WANTED_FILES_MAX 260 /* as many pools as there may be (provision/pool.c), and the other files */
+#define WANTED_FILES_MAX 260 /* as many pools as there may be (pool/pool.c), and the other files */
 #define WANTED_NAME_MAX 160
 
 /* A file of the configuration, or a pool. */

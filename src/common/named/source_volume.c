@@ -25,7 +25,7 @@
 #include "inject/request_keys.h"
 #include "inject/source_raw.h"
 #include "mount/detached.h"
-#include "provision/record.h"
+#include "pool/record.h"
 #include "provision/request.h"
 #include "state/use_index.h"
 #include "volume/by_name.h"

@@ -6,10 +6,10 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "process/log.h"
-#include "provision/pool_kind.h"
 #include "provision/profile.h"
-#include "provision/record.h"
 #include "provision/released_disks.h"
 
 #define MATCHES_MAX 8 /* how often another process may take a disk first */

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/key.h"
-#include "provision/record.h"
+#include "pool/record.h"
 #include "state/config.h"
 
 /* What cdi_write() replies. */

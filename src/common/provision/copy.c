@@ -7,11 +7,11 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "provision/job.h"
-#include "provision/pool_kind.h"
 #include "provision/provision.h"
-#include "provision/record.h"
 #include "state/volume_record.h"
 
 #define SHARING_SECONDS 30U

@@ -5,10 +5,10 @@
 #include <sys/xattr.h>
 
 #include "block/device_copy.h"
+#include "pool/pool.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "provision/job.h"
-#include "provision/pool.h"
-#include "provision/pool_kind.h"
-#include "provision/record.h"
 
 /* Whose content it is an image may know alone; of the copy its record tells. Needs CAP_SYS_ADMIN to see it. */
 static int note_namespace(int from_fd, struct provision_record *record, struct error *error)

@@ -9,12 +9,12 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "block/filesystem.h"
+#include "pool/pool_implied.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "provision/cdi.h"
-#include "provision/pool_implied.h"
-#include "provision/pool_kind.h"
 #include "provision/profile.h"
-#include "provision/record.h"
 
 static json_t *created_object(const struct job *job, const struct provision_record *record,
                               const struct pool_item *item, bool existed)

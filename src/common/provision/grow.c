@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "provision/job.h"
-#include "provision/pool_kind.h"
-#include "provision/record.h"
 
 /* With the lock of its name. Returns 1: there is room for it; what the driver makes is sparse and may be more. */
 static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, bool asked,

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
-#include "provision/record.h"
+#include "pool/pool.h"
+#include "pool/record.h"
 #include "state/config.h"
 #include "state/state_dir.h"
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
-#include "provision/pool_kind.h"
+#include "pool/pool_kind.h"
 
 void job_unlock_pool(struct job *job)
 {

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
-#include "provision/pool_kind.h"
+#include "pool/pool.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "provision/profile.h"
-#include "provision/record.h"
 #include "provision/request.h"
 #include "state/config.h"
 #include "state/state_dir.h"

@@ -8,11 +8,11 @@
 
 #include "base/json.h"
 #include "base/reply.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "provision/disk_uses.h"
-#include "provision/pool_kind.h"
 #include "provision/profile.h"
-#include "provision/record.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
 

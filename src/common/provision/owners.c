@@ -12,9 +12,9 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "pool/pool_kind.h"
+#include "pool/record_find.h"
 #include "provision/disk_uses.h"
-#include "provision/pool_kind.h"
-#include "provision/record_find.h"
 #include "state/uses.h"
 #include "state/uses_ended.h"
 

@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "provision/profile_file.h"
-#include "provision/record.h"
 
 #define KEPT "profiles.set" /* beside the records, and no name of one */
 

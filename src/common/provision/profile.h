@@ -23,7 +23,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
+#include "pool/pool.h"
 
 #define PROFILES_PROBLEM_SIZE 512
 

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "provision/record.h"
+#include "pool/record.h"
 #include "state/access.h"
 
 #define DEFAULT_PATH "/etc/flexgraft/profiles.json"

@@ -7,8 +7,8 @@
 
 #include "base/failure.h"
 #include "base/reply.h"
+#include "pool/pool_kind.h"
 #include "process/log.h"
-#include "provision/pool_kind.h"
 
 #define MESSAGE_SIZE ((size_t)(PATH_MAX + 2048))
 

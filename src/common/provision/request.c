@@ -7,9 +7,9 @@
 
 #include "base/json_value.h"
 #include "base/key.h"
-#include "provision/pool.h"
-#include "provision/pool_implied.h"
-#include "provision/record.h"
+#include "pool/pool.h"
+#include "pool/pool_implied.h"
+#include "pool/record.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
 #define DELETE PROVISION_BIT(PROVISION_DELETE)

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "provision/job.h"
-#include "provision/pool_kind.h"
-#include "provision/record.h"
 
 /* With its own blocks, the content needs room beside that which it replaces. */
 int restore_check_room(const struct job *job, const struct provision_record *volume,

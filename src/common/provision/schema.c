@@ -2,8 +2,8 @@
 #include "provision/schema.h"
 
 #include "base/failure.h"
+#include "pool/pool_words.h"
 #include "provision/people.h"
-#include "provision/pool_words.h"
 #include "provision/request.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)

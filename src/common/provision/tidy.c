@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/tree_remove.h"
+#include "pool/pool_kind.h"
+#include "pool/pool_sums.h"
+#include "pool/record.h"
+#include "pool/record_find.h"
 #include "process/log.h"
 #include "provision/cdi.h"
 #include "provision/job.h"
-#include "provision/pool_kind.h"
-#include "provision/pool_sums.h"
-#include "provision/record.h"
-#include "provision/record_find.h"
 #include "state/volume_record.h"
 
 #define TIDY_REMOVE_MS 20000 /* of trees; volume-delete, and the next call, go on */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool_mark.h - what tells the directory of a pool of images from others: provision/pool_identity.h has its meaning. */
+/* pool_mark.h - what tells the directory of a pool of images from others: pool/pool_identity.h has its meaning. */
 #ifndef FLEXGRAFT_STATE_POOL_MARK_H
 #define FLEXGRAFT_STATE_POOL_MARK_H
 

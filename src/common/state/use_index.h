@@ -61,7 +61,7 @@ void use_keys_add_directory(char *keys, const char *path);
 /* use_keys_add_named() - add a volume by its name: it has neither a device nor a directory of the node. */
 void use_keys_add_named(char *keys, const char *name);
 
-/* use_keys_add_disk() - add what a volume is called in its pool (provision/record_index.h). */
+/* use_keys_add_disk() - add what a volume is called in its pool (pool/record_index.h). */
 void use_keys_add_disk(char *keys, const char *id);
 
 /* use_keys_add_all() - add all of others. */
@@ -87,7 +87,7 @@ bool use_keys_have(const char *keys, const char *key);
 /* The holder of a key: which directory of records, and the record's file. */
 #define USE_HOLDER_VOLUME 'v'
 #define USE_HOLDER_MOUNT 'm'
-#define USE_HOLDER_PROVISIONED 'p' /* whose entries are provision/record_find.h's */
+#define USE_HOLDER_PROVISIONED 'p' /* whose entries are pool/record_find.h's */
 
 /*
  * use_index_add() - ensure that the index has a record's keys; before the record is written. records: the state of any
@@ -106,7 +106,7 @@ int use_index_remove(const struct state *records, const char *keys, char sort, c
 
 /*
  * use_index_is_complete() - whether the index has had all records of these holders: those from before it had this
- * layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and provision/record_find.h
+ * layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and pool/record_find.h
  * make it so. dir_fd: as use_index_drop()'s.
  * use_index_set_complete() - say so. Returns 0 or negative errno.
  */

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "pool/record.h"
 #include "provision/disk_uses.h"
-#include "provision/record.h"
 #include "state/uses.h"
 #include "state/uses_ended.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "provision/pool.h"
-#include "provision/pool_count.h"
-#include "provision/record.h"
+#include "pool/pool.h"
+#include "pool/pool_count.h"
+#include "pool/record.h"
 
 int image_policy_check(const struct volume_call *call, const struct loop_image *image, struct error *error)
 {

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "mount/detached.h"
-#include "provision/pool_directory.h"
+#include "pool/pool_directory.h"
 #include "state/use_index.h"
 #include "volume/call.h"
 #include "volume/kind.h"

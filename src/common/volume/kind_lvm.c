@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 #include "block/lvm.h"
+#include "pool/pool.h"
+#include "pool/pool_lvm.h"
 #include "process/log.h"
-#include "provision/pool.h"
-#include "provision/pool_lvm.h"
 #include "volume/call.h"
 #include "volume/device.h"
 #include "volume/kind.h"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "mount/nfs.h"
-#include "provision/pool_nfs_share.h"
+#include "pool/pool_nfs_share.h"
 #include "state/policy_server.h"
 #include "volume/call.h"
 #include "volume/kind.h"

@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 #include "block/pmem.h"
-#include "provision/pool.h"
-#include "provision/pool_pmem.h"
+#include "pool/pool.h"
+#include "pool/pool_pmem.h"
 #include "volume/call.h"
 #include "volume/device.h"
 #include "volume/kind.h"

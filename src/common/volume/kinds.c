@@ -8,7 +8,7 @@
 
 #include "base/failure.h"
 #include "base/text.h"
-#include "provision/pool_kind.h"
+#include "pool/pool_kind.h"
 
 #define KUBELET_PREFIX "kubernetes.io/" /* it adds such options itself, and newer ones may add more */
 #define OPTION_LIST_SIZE 384

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/known_kind.h"
 
-#include "provision/record.h"
+#include "pool/record.h"
 #include "volume/kinds.h"
 
 /* What volume-create made under this name. */

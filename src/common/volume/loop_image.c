@@ -11,10 +11,10 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "pool/pool.h"
+#include "pool/pool_sums.h"
 #include "process/log.h"
 #include "provision/image.h"
-#include "provision/pool.h"
-#include "provision/pool_sums.h"
 #include "volume/provisioned.h"
 
 void loop_image_release(struct loop_image *image)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "provision/pool.h"
+#include "pool/pool.h"
 #include "volume/call.h"
 
 #define LOOP_IMAGE_STEP_BYTES 4096U /* sizes are rounded up to whole pages */

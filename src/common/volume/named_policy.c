@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "pool/record.h"
 #include "provision/provision.h"
-#include "provision/record.h"
 #include "state/config.h"
 
 int named_policy_check_pool(const struct policy *policy, const char *pool, struct error *error)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pool/record.h"
 #include "provision/provision.h"
-#include "provision/record.h"
 #include "volume/kind.h"
 
 /* What a profile says itself, or volume-create chooses. */

@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 #include "block/lvm.h"
-#include "provision/pool.h"
-#include "provision/pool_count.h"
-#include "provision/record_find.h"
+#include "pool/pool.h"
+#include "pool/pool_count.h"
+#include "pool/record_find.h"
 #include "volume/kinds.h"
 
 /* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */

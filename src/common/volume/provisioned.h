@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "provision/pool.h"
-#include "provision/record.h"
+#include "pool/pool.h"
+#include "pool/record.h"
 #include "volume/call.h"
 
 /*

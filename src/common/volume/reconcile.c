@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "process/worker.h"
 #include "provision/cdi.h"
 #include "provision/provision.h"
-#include "provision/record.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
 #include "volume/reconcile_round.h"

@@ -11,8 +11,8 @@
 #include "base/key.h"
 #include "base/members.h"
 #include "base/reply.h"
+#include "pool/pool_kind.h"
 #include "process/log.h"
-#include "provision/pool_kind.h"
 
 static const struct key keys[] = {
         { "dryRun", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct reconcile, dry_run),

@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "pool/pool.h"
+#include "pool/pool_count.h"
 #include "process/log.h"
-#include "provision/pool.h"
-#include "provision/pool_count.h"
 #include "volume/provisioned.h"
 
 #define NAMESPACE_SIZE sizeof((struct volume_record *)0)->namespace
