@@ -3,7 +3,7 @@
 #include "privileges/volume-reconcile.h"
 #include "process/program.h"
 #include "provision/provision.h"
-#include "volume/reconcile.h"
+#include "reconcile/reconcile.h"
 
 static const struct program program = {
         .usage = { .name = "volume-reconcile",

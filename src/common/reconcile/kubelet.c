@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kubelet.h"
+#include "reconcile/kubelet.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/reconcile_round.h"
+#include "reconcile/reconcile_round.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include "base/text.h"
 #include "mount/on_node.h"
 #include "process/log.h"
+#include "reconcile/kubelet.h"
+#include "reconcile/reconcile_idle.h"
 #include "volume/call.h"
 #include "volume/choose.h"
-#include "volume/kubelet.h"
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
 #include "volume/pod_device.h"
-#include "volume/reconcile_idle.h"
 #include "volume/sighting.h"
 
 /* ---- one volume */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/reconcile_idle.h"
+#include "reconcile/reconcile_idle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "provision/disk_uses.h"
+#include "reconcile/kubelet.h"
 #include "state/uses.h"
 #include "volume/kata_image.h"
-#include "volume/kubelet.h"
 #include "volume/named_stage.h"
 #include "volume/sighting.h"
 #include "volume/used.h"

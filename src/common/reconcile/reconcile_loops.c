@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/reconcile_round.h"
+#include "reconcile/reconcile_round.h"
 
 #include <errno.h>
 

@@ -2,15 +2,15 @@
 /*
  * reconcile_round.h - one run of volume-reconcile: what its parts share, and the parts.
  */
-#ifndef FLEXGRAFT_VOLUME_RECONCILE_ROUND_H
-#define FLEXGRAFT_VOLUME_RECONCILE_ROUND_H
+#ifndef FLEXGRAFT_RECONCILE_RECONCILE_ROUND_H
+#define FLEXGRAFT_RECONCILE_RECONCILE_ROUND_H
 
 #include "base/error.h"
 #include "process/proc.h"
+#include "reconcile/reconcile_reply.h"
 #include "state/config.h"
 #include "state/state_dir.h"
 #include "state/volume_record.h"
-#include "volume/reconcile_reply.h"
 
 /* What all parts of one run share. */
 struct reconcile_round {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/reconcile.h"
+#include "reconcile/reconcile.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "process/worker.h"
 #include "provision/cdi.h"
 #include "provision/provision.h"
+#include "reconcile/reconcile_round.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
-#include "volume/reconcile_round.h"
 #include "volume/snapshot_named.h"
 
 #define RUN_SECONDS 600

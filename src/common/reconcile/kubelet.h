@@ -2,8 +2,8 @@
 /*
  * kubelet.h - what the node shows of kubelet: whether it runs, and which volumes its pods have.
  */
-#ifndef FLEXGRAFT_VOLUME_KUBELET_H
-#define FLEXGRAFT_VOLUME_KUBELET_H
+#ifndef FLEXGRAFT_RECONCILE_KUBELET_H
+#define FLEXGRAFT_RECONCILE_KUBELET_H
 
 #include <stdbool.h>
 

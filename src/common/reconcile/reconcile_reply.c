@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/reconcile_reply.h"
+#include "reconcile/reconcile_reply.h"
 
 #include <limits.h>
 #include <stddef.h>

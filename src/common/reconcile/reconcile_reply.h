@@ -2,8 +2,8 @@
 /*
  * reconcile_reply.h - the request of volume-reconcile, and its reply: what was done, and what was left as it is.
  */
-#ifndef FLEXGRAFT_VOLUME_RECONCILE_REPLY_H
-#define FLEXGRAFT_VOLUME_RECONCILE_REPLY_H
+#ifndef FLEXGRAFT_RECONCILE_RECONCILE_REPLY_H
+#define FLEXGRAFT_RECONCILE_RECONCILE_REPLY_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,13 +2,13 @@
 /*
  * reconcile_idle.h - volumes that kubelet has forgotten, as when it was killed between unmount and unmountdevice.
  */
-#ifndef FLEXGRAFT_VOLUME_RECONCILE_IDLE_H
-#define FLEXGRAFT_VOLUME_RECONCILE_IDLE_H
+#ifndef FLEXGRAFT_RECONCILE_RECONCILE_IDLE_H
+#define FLEXGRAFT_RECONCILE_RECONCILE_IDLE_H
 
 #include <stdbool.h>
 
+#include "reconcile/reconcile_round.h"
 #include "volume/call.h"
-#include "volume/reconcile_round.h"
 
 /*
  * reconcile_is_forgotten() - whether an attached volume has been without a pod, and without any use but its stage, in two runs that
