@@ -141,7 +141,7 @@
 /* Have remap-daemon started, and create its FUSE filesystem (inject/remap). */
 #define GROUP_REMAP_START "recvfrom", "fstat", "kill/kill"
 
-/* Resolve a server's name and test a connection (mount/nfs_server). */
+/* Resolve a server's name and test a connection (network/nfs_server). */
 #define GROUP_NETWORK                                                                                                  \
         "socket/network", "setgroups", "setresuid", "setresgid", "ioctl/interface", "writev", "connect", "getsockopt", \
                 "setsockopt", "getsockname", "getpeername", "sendto", "recvfrom", "poll", "fstat", "uname",            \

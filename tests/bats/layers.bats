@@ -48,7 +48,7 @@ refused() {
 
 @test "a folder that includes one above it is told" {
         file common/mount/nfs.c '#include "inject/plan.h"'
-        refused "src/common/mount/nfs.c includes common/inject/plan.h, and common/mount may include: common/mount base process container"
+        refused "src/common/mount/nfs.c includes common/inject/plan.h, and common/mount may include: common/mount base process container network"
 }
 
 @test "an include of ours in angle brackets is told" {

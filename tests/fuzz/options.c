@@ -2,8 +2,8 @@
 /* Mount options, and the name of an NFS export. */
 #include "fuzz.h"
 
-#include "mount/nfs_export.h"
 #include "mount/options.h"
+#include "network/nfs_export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

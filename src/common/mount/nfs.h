@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "container/container.h"
-#include "mount/nfs_export.h"
-#include "mount/nfs_server.h"
 #include "mount/options.h"
+#include "network/nfs_export.h"
+#include "network/nfs_server.h"
 
 #define NFS_VERSION_SIZE 8
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "mount/address_pattern.h"
-#include "mount/nfs_export.h"
+#include "network/address_pattern.h"
+#include "network/nfs_export.h"
 #include "state/policy.h"
 
 #define KEY "nfsServers"

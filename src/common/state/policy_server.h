@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "mount/nfs_server.h"
+#include "network/nfs_server.h"
 
 struct policy;
 

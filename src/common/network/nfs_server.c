@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/nfs_server.h"
+#include "network/nfs_server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/syscalls.h"
-#include "mount/dns.h"
-#include "mount/resolv_conf.h"
+#include "network/dns.h"
+#include "network/resolv_conf.h"
 #include "process/namespace.h"
 #include "process/privileges.h"
 #include "process/sealed_child.h"

@@ -3,10 +3,10 @@
  * resolv_conf.h - a hosts file and a resolv.conf, as text: parsers alone, without a system call but for the index of a
  * network interface.
  */
-#ifndef FLEXGRAFT_MOUNT_RESOLV_CONF_H
-#define FLEXGRAFT_MOUNT_RESOLV_CONF_H
+#ifndef FLEXGRAFT_NETWORK_RESOLV_CONF_H
+#define FLEXGRAFT_NETWORK_RESOLV_CONF_H
 
-#include "mount/address.h"
+#include "network/address.h"
 
 #define RESOLV_CONF_SERVERS_MAX 3 /* as in the C library */
 #define RESOLV_CONF_DOMAINS_MAX 6

@@ -2,8 +2,8 @@
 /*
  * address.h - network addresses as text and as the kernel takes them.
  */
-#ifndef FLEXGRAFT_MOUNT_ADDRESS_H
-#define FLEXGRAFT_MOUNT_ADDRESS_H
+#ifndef FLEXGRAFT_NETWORK_ADDRESS_H
+#define FLEXGRAFT_NETWORK_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/nfs_export.h"
+#include "network/nfs_export.h"
 
 #include <errno.h>
 #include <stdio.h>

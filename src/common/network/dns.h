@@ -2,13 +2,13 @@
 /*
  * dns.h - name servers asked for the addresses of a host, by c-ares.
  */
-#ifndef FLEXGRAFT_MOUNT_DNS_H
-#define FLEXGRAFT_MOUNT_DNS_H
+#ifndef FLEXGRAFT_NETWORK_DNS_H
+#define FLEXGRAFT_NETWORK_DNS_H
 
 #include <stdint.h>
 
 #include "base/error.h"
-#include "mount/resolv_conf.h"
+#include "network/resolv_conf.h"
 
 /*
  * dns_ask() - add all addresses of a host, IPv4 and IPv6.

@@ -2,12 +2,12 @@
 /*
  * address_pattern.h - patterns of network addresses in a policy: "10.0.0.7", "10.0.0.0/8", "fd00::/8", "10.0.0.*".
  */
-#ifndef FLEXGRAFT_MOUNT_ADDRESS_PATTERN_H
-#define FLEXGRAFT_MOUNT_ADDRESS_PATTERN_H
+#ifndef FLEXGRAFT_NETWORK_ADDRESS_PATTERN_H
+#define FLEXGRAFT_NETWORK_ADDRESS_PATTERN_H
 
 #include <stdbool.h>
 
-#include "mount/address.h"
+#include "network/address.h"
 
 /*
  * address_pattern_is() - whether a text is a pattern of addresses: an address, a network, or wildcards (fnmatch(3)) with

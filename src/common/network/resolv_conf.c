@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/resolv_conf.h"
+#include "network/resolv_conf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/address.h"
+#include "network/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,14 +2,14 @@
 /*
  * nfs_server.h - the address of a server, looked up and reached as from a container.
  */
-#ifndef FLEXGRAFT_MOUNT_NFS_SERVER_H
-#define FLEXGRAFT_MOUNT_NFS_SERVER_H
+#ifndef FLEXGRAFT_NETWORK_NFS_SERVER_H
+#define FLEXGRAFT_NETWORK_NFS_SERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "mount/address.h"
+#include "network/address.h"
 
 /* Which servers a policy allows. */
 struct nfs_server_rule {

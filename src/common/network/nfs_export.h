@@ -2,8 +2,8 @@
 /*
  * nfs_export.h - an export of an NFS server as text.
  */
-#ifndef FLEXGRAFT_MOUNT_NFS_EXPORT_H
-#define FLEXGRAFT_MOUNT_NFS_EXPORT_H
+#ifndef FLEXGRAFT_NETWORK_NFS_EXPORT_H
+#define FLEXGRAFT_NETWORK_NFS_EXPORT_H
 
 #include <limits.h>
 

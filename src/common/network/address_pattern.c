@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/address_pattern.h"
+#include "network/address_pattern.h"
 
 #include <arpa/inet.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/dns.h"
+#include "network/dns.h"
 
 #include <ares.h>
 #include <errno.h>
