@@ -46,20 +46,6 @@ int injection_check_policy(const struct injection *injection, struct error *erro
         return policy_check_source(policy, injection->record.origin, !injection->request->read_only, error);
 }
 
-size_t injection_option_kept(const char *option)
-{
-        static const char *const secrets[] = { "pass", "secret", "cred", "key", "token", "user" };
-        size_t name = strcspn(option, "=");
-
-        for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
-                const char *found = strstr(option, secrets[i]);
-
-                if (found != NULL && (size_t)(found - option) < name)
-                        return name;
-        }
-        return strlen(option);
-}
-
 uint64_t injection_digest(const struct injection *injection)
 {
         const struct request *request = injection->request;
@@ -82,7 +68,7 @@ uint64_t injection_digest(const struct injection *injection)
         if (request->fs_type != NULL)
                 digest = hash_bytes(digest, request->fs_type, strlen(request->fs_type));
         for (size_t i = 0; i < options->fs_count; i++)
-                digest = hash_bytes(digest, options->fs_options[i], injection_option_kept(options->fs_options[i]));
+                digest = hash_bytes(digest, options->fs_options[i], mount_options_kept(options->fs_options[i]));
         return digest;
 }
 

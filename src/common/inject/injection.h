@@ -92,9 +92,6 @@ int injection_fail_ids(const struct injection *injection, const char *reason, st
 /* injection_digest() - a hash of everything that distinguishes two requests, their resolved sources included. */
 uint64_t injection_digest(const struct injection *injection);
 
-/* injection_option_kept() - how many bytes of an option may be kept: not the value of one that may hold a secret. */
-size_t injection_option_kept(const char *option);
-
 /* injection_digest_text() - add a text to source_digest. */
 void injection_digest_text(struct injection *injection, const char *text);
 

@@ -17,8 +17,8 @@
 #include "inject/plan.h"
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"
+#include "inject/request_wanted.h"
 #include "inject/source.h"
-#include "inject/want.h"
 #include "state/config.h"
 #include "state/policy.h"
 #include "state/state_dir.h"
@@ -298,7 +298,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t 
         ret_request->sources = source_kinds;
         ret_request->timeout_seconds = HOOK_TIMEOUT_S;
         if (r >= 0 && hook->wanted.mounts != NULL)
-                r = want_add(ret_request, &hook->wanted, &container, error);
+                r = request_wanted_add(ret_request, &hook->wanted, &container, error);
         wanted = ret_request->entry_count;
         for (int i = 0; r >= 0 && i < count; i++) {
                 size_t first = ret_request->entry_count;

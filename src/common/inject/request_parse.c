@@ -9,8 +9,8 @@
 #include "inject/request_batch.h"
 #include "inject/request_keys.h"
 #include "inject/request_rules.h"
+#include "inject/request_wanted.h"
 #include "inject/source.h"
-#include "inject/want.h"
 
 /* What is wanted in a container may be nothing, and is never wanted anew. */
 static int finish_batch(struct request *request, struct error *error)
@@ -25,7 +25,7 @@ static int finish_batch(struct request *request, struct error *error)
                 return json_value_refuse(error, "container", "is missing");
         if (request_key_given(request, "persist"))
                 return json_value_refuse(error, "persist", "is said of what is wanted already");
-        r = want_add_all(request, error);
+        r = request_wanted_add_all(request, error);
         return r < 0 || request->entry_count == 0 ? r : request_batch_finish(request, error);
 }
 

@@ -6,7 +6,6 @@
 #include <sys/mount.h>
 
 #include "base/json_value.h"
-#include "inject/injection.h"
 #include "inject/request_keys.h"
 #include "inject/source.h"
 
@@ -34,7 +33,7 @@ static int check_persist(struct request *request, struct error *error)
                                          "needs a container by its id or its unit: a process ends with its container, "
                                          "and the containers of a pod have another id each time");
         for (size_t i = 0; i < options->fs_count; i++)
-                if (injection_option_kept(options->fs_options[i]) < strlen(options->fs_options[i]))
+                if (mount_options_kept(options->fs_options[i]) < strlen(options->fs_options[i]))
                         return fail_because(error, EINVAL, OPERATION_PARSE, "persist",
                                             "persist: the option \"%.*s\" may hold a secret, and secrets are not kept",
                                             (int)strcspn(options->fs_options[i], "="), options->fs_options[i]);

@@ -208,6 +208,20 @@ uint64_t mount_options_attributes(unsigned long statfs_flags)
         return attributes;
 }
 
+size_t mount_options_kept(const char *option)
+{
+        static const char *const secrets[] = { "pass", "secret", "cred", "key", "token", "user" };
+        size_t name = strcspn(option, "=");
+
+        for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
+                const char *found = strstr(option, secrets[i]);
+
+                if (found != NULL && (size_t)(found - option) < name)
+                        return name;
+        }
+        return strlen(option);
+}
+
 void mount_options_release(struct mount_options *options)
 {
         for (size_t i = 0; i < options->fs_count; i++)
