@@ -55,7 +55,7 @@ PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BI
 	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
 FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(NODE_TOOLS) $(VERBS) parser tools lvm pmem versions remap-daemon remap-runner $(CSI)
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
-COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c))
+COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c src/common/*/*/*.c))
 
 WERROR ?= -Werror
 WARNINGS := -Wall -Wextra $(WERROR) -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
@@ -371,4 +371,4 @@ clean:
 .PHONY: all generated generate native tools units fuzzers deps test fuzz check check-deep soak demo bench lint install uninstall clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/node-tools/*.d $(BUILD)/command/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/csi/*.d $(BUILD)/bare/*.d)
+-include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/common/*/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/node-tools/*.d $(BUILD)/command/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/csi/*.d $(BUILD)/bare/*.d)

@@ -2,10 +2,10 @@
 /* mount-batch REQUEST - many mounts into running containers: all of them or none. */
 #include "privileges/mount-batch.h"
 #include "inject/apply.h"
-#include "inject/batch_schema.h"
 #include "inject/helper_main.h"
 #include "inject/reply_failure.h"
-#include "inject/request_parse.h"
+#include "inject/request/batch_schema.h"
+#include "inject/request/request_parse.h"
 #include "named/batch_begin.h"
 #include "named/keeper.h"
 #include "process/program.h"

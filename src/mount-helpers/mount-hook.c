@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/reply.h"
-#include "inject/batch_schema.h"
 #include "inject/oci_hook.h"
 #include "inject/reply_failure.h"
+#include "inject/request/batch_schema.h"
 #include "named/batch_begin.h"
 #include "named/hook_devices.h"
 #include "named/keeper.h"

@@ -8,7 +8,7 @@
 #include "inject/listing.h"
 #include "inject/listing_metrics.h"
 #include "inject/reply_failure.h"
-#include "inject/request_parse.h"
+#include "inject/request/request_parse.h"
 #include "privileges/mount-list.h"
 #include "process/program.h"
 

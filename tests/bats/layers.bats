@@ -51,6 +51,12 @@ refused() {
         refused "src/common/mount/nfs.c includes common/inject/plan.h, and common/mount may include: common/mount base process container network"
 }
 
+@test "a folder within another that includes it is told" {
+        mkdir "$TREE/src/common/inject/request"
+        file common/inject/request/request.h '#include "inject/plan.h"'
+        refused "src/common/inject/request/request.h includes common/inject/plan.h, and common/inject/request may include: common/inject/request base container mount block state"
+}
+
 @test "an include of ours in angle brackets is told" {
         file common/base/fd.c '#include <inject/plan.h>'
         refused "src/common/base/fd.c: ours is in quotes: #include <inject/plan.h>"

@@ -238,7 +238,7 @@ there_are_tests() {
 
 @test "every module and function that docs/ARCHITECTURE.md names is in the sources" {
         local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md name folders
-        folders=$(cd "$FLEXGRAFT_REPO/src" && printf '%s|' * common/*/ | sed 's,common/,,g; s,/|,|,g; s,|$,,')
+        folders=$(cd "$FLEXGRAFT_REPO/src" && printf '%s|' * common/*/ common/*/*/ | sed 's,common/,,g; s,/|,|,g; s,|$,,')
         while read -r name; do
                 compgen -G "$FLEXGRAFT_REPO/src/$name*" >/dev/null || compgen -G "$FLEXGRAFT_REPO/src/common/$name*" >/dev/null ||
                         { echo "there is no module $name" && return 1; }
@@ -252,8 +252,8 @@ there_are_tests() {
         local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
         diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
                 <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/step.h" | sed '$d; s/^ \* \{0,6\}//')
-        diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
-                <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
+        diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z/ ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
+                <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z/ ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
 }
 
 @test "every document that a comment in the sources cites is there, with the section that it names" {

@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "inject/plan.h"
-#include "inject/request_parse.h"
-#include "inject/source.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/source.h"
 
 /* A seed's first byte means its row. */
 static const struct {

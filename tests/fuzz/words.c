@@ -4,9 +4,9 @@
 
 #include "base/json.h"
 #include "base/words.h"
-#include "inject/request_keys.h"
-#include "inject/request_parse.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/source.h"
 
 #define ARGUMENTS_MAX 64
 

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "inject/injection.h"
-#include "inject/request_parse.h"
-#include "inject/source.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/source.h"
 
 /* The digest that a record keeps of a request, to know the same request again. */
 static uint64_t digest_of(const char *options)

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "inject/plan.h"
-#include "inject/request_parse.h"
-#include "inject/source.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/source.h"
 
 static bool has(const struct plan *plan, enum step step)
 {

@@ -3,9 +3,9 @@
 
 #include <sys/stat.h>
 
-#include "inject/request_parse.h"
-#include "inject/request_policy.h"
-#include "inject/source.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/request_policy.h"
+#include "inject/request/source.h"
 #include "mount/nfs.h"
 #include "mount/options.h"
 #include "state/policy.h"

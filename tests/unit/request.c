@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
-#include "inject/request.h"
-#include "inject/request_parse.h"
-#include "inject/source.h"
+#include "inject/request/request.h"
+#include "inject/request/request_parse.h"
+#include "inject/request/source.h"
 
 /* source: the kind of one mount; NULL: it is another request. */
 static int parse(enum request_kind kind, const struct source_kind *source, const char *text, struct request *request,

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/words.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "provision/request.h"
 
 #define WORDS_MAX 16

@@ -10,7 +10,7 @@
 #include "block/filesystem.h"
 #include "host/devices.h"
 #include "host/rows.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 #include "inject/source_raw.h"
 #include "pool/pool.h"
 #include "pool/pool_kind.h"

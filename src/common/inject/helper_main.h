@@ -7,8 +7,8 @@
 
 #include "inject/reply.h"
 #include "inject/reply_people.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "process/program.h"
 
 struct helper {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "block/device.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "mount/fs_usage.h"
 #include "mount/in_container.h"
 #include "state/mount_record.h"

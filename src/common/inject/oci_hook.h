@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "state/wish.h"
 
 /*

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "container/reference.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 static void add(struct plan *plan, enum step step)
 {

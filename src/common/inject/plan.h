@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "inject/step.h"
 
 struct plan {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "container/container.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "mount/in_container.h"
 #include "state/mount_record.h"
 #include "state/state_dir.h"

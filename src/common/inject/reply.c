@@ -4,7 +4,7 @@
 #include "base/failure.h"
 #include "base/members.h"
 #include "base/reply.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 #define ALL ~0U
 

@@ -10,7 +10,7 @@
 #include "base/reply.h"
 #include "container/reference.h"
 #include "inject/hints.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)
 {

@@ -6,7 +6,7 @@
 #define FLEXGRAFT_INJECT_REPLY_FAILURE_H
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 /* Each prints one line and returns the program's exit status. */
 

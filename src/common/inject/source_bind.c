@@ -7,8 +7,8 @@
 #include "base/json_value.h"
 #include "base/node_path.h"
 #include "inject/injection.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "mount/detached.h"
 
 static int open_source(struct injection *injection, struct error *error)

@@ -9,8 +9,8 @@
 #include "block/device.h"
 #include "inject/device_mount.h"
 #include "inject/injection.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "inject/source_raw.h"
 
 static int find_device(struct injection *injection, struct error *error)

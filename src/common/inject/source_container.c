@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "inject/container_owners.h"
 #include "inject/injection.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 #include "mount/detached.h"
 #include "mount/options.h"
 #include "mount/scratch_namespace.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json_value.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 
 /* {"container":..., "path":...}: one side of container-to-container. */
 static int take_side(const char *key, const json_t *value, const char **ret_path,

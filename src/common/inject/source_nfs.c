@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "inject/attributes.h"
 #include "inject/injection.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "mount/nfs.h"
 #include "state/policy_server.h"
 

@@ -13,7 +13,7 @@
 #include "block/loop_guard.h"
 #include "inject/injection.h"
 #include "inject/raw_grant.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 #include "inject/source_raw.h"
 #include "mount/detached.h"
 #include "mount/scratch_namespace.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "inject/injection.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 /* A block device itself: source_block's check() selects it for "raw". */
 extern const struct source_kind source_raw;

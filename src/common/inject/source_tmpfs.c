@@ -13,8 +13,8 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "inject/injection.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 #include "mount/superblock.h"
 
 /* Sets the owner of the root directory, uid or gid: the one requested, or the container's root. */

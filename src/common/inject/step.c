@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/step.h"
 
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 /* Those of STEP_OPEN and STEP_MAKE are in the rows of the kinds. */
 static const struct {

@@ -32,7 +32,7 @@
 
 #include <stdbool.h>
 
-struct source_kind; /* inject/source.h */
+struct source_kind; /* inject/request/source.h */
 
 enum step {
         STEP_NONE,

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "container/identity.h"
-#include "inject/source.h"
+#include "inject/request/source.h"
 #include "process/proc.h"
 #include "state/config.h"
 

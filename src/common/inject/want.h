@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "inject/injection.h"
 #include "inject/removal.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "state/wish.h"
 
 /* Step WANT of inject/step.h: with "persist" the mount is wanted, with "persist": false it is not. */

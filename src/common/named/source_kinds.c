@@ -2,7 +2,7 @@
 /* source_kinds.c - here and not in inject/, because one of them stands above it. */
 #include <stddef.h>
 
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 #define COMMA ,
 #define ROW(name) &source_##name

@@ -22,7 +22,7 @@
 #include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/remap.h"
-#include "inject/request_keys.h"
+#include "inject/request/request_keys.h"
 #include "inject/source_raw.h"
 #include "mount/detached.h"
 #include "pool/record.h"

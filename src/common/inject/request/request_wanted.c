@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_wanted.h"
+#include "inject/request/request_wanted.h"
 
 #include <errno.h>
 #include <limits.h>
 
 #include "base/json.h"
-#include "inject/request_batch.h"
+#include "inject/request/request_batch.h"
 #include "state/config.h"
 #include "state/named_container.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/batch_schema.h"
+#include "inject/request/batch_schema.h"
 
 #include <string.h>
 
 #include "base/schema.h"
-#include "inject/request_schema.h"
-#include "inject/source.h"
+#include "inject/request/request_schema.h"
+#include "inject/request/source.h"
 
 /* The request of a helper as an entry: with a type, and without what is said once for the batch. */
 static json_t *entry_of(const struct source_kind *kind)

@@ -2,11 +2,11 @@
 /*
  * request_rules.h - what can be said of a mount's request only once every key is known.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_RULES_H
-#define FLEXGRAFT_INJECT_REQUEST_RULES_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_RULES_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_RULES_H
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 /*
  * request_rules_apply() - whether it is whole and fits together; also fills in what follows from it, the defaults

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - what was asked for, as plain data. How it comes to be is for inject/request_parse.h.
+ * request.h - what was asked for, as plain data. How it comes to be is for inject/request/request_parse.h.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_H
-#define FLEXGRAFT_INJECT_REQUEST_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_H
 
 #include <jansson.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 /* What a request asks for. */
 enum request_kind {
         REQUEST_NONE,         /* it was not read */
-        REQUEST_MOUNT,        /* one mount, whose kind is a row of inject/source.h */
+        REQUEST_MOUNT,        /* one mount, whose kind is a row of inject/request/source.h */
         REQUEST_MOUNT_BATCH,  /* many */
         REQUEST_MOUNT_REMOVE, /* that one goes */
         REQUEST_MOUNT_LIST,   /* which there are */
@@ -33,7 +33,7 @@ enum request_kind {
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
 struct key_table;     /* base/key.h */
-struct source_kind;   /* inject/source.h */
+struct source_kind;   /* inject/request/source.h */
 struct volume_keeper; /* inject/volume_keeper.h */
 
 /* Of a volume that is made if there is none. */

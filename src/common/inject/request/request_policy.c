@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_policy.h"
+#include "inject/request/request_policy.h"
 
 #include <errno.h>
 
-#include "inject/source.h"
+#include "inject/request/source.h"
 
 int request_policy_check(const struct policy *policy, const struct request *request, struct error *error)
 {

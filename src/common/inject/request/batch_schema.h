@@ -2,8 +2,8 @@
 /*
  * batch_schema.h - the JSON Schemas of requests whose entries may be of any kind: for programs that link all kinds.
  */
-#ifndef FLEXGRAFT_INJECT_BATCH_SCHEMA_H
-#define FLEXGRAFT_INJECT_BATCH_SCHEMA_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_BATCH_SCHEMA_H
+#define FLEXGRAFT_INJECT_REQUEST_BATCH_SCHEMA_H
 
 #include <jansson.h>
 

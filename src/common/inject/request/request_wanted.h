@@ -2,11 +2,11 @@
 /*
  * request_wanted.h - what is wanted in a container whenever it runs (state/wish), as entries of a batch.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_WANTED_H
-#define FLEXGRAFT_INJECT_REQUEST_WANTED_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_WANTED_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_WANTED_H
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "state/wish.h"
 
 /*

@@ -2,13 +2,13 @@
 /*
  * request_batch.h - the mounts of a batch: each a request of its own, or an entry of an OCI "mounts" array as it is.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_BATCH_H
-#define FLEXGRAFT_INJECT_REQUEST_BATCH_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_BATCH_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_BATCH_H
 
 #include <jansson.h>
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 /*
  * request_batch_add() - more entries for a request of the kind REQUEST_MOUNT_BATCH, from an array or a single object.

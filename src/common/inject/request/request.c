@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_batch.h"
+#include "inject/request/request_batch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "container/reference.h"
-#include "inject/request_keys.h"
-#include "inject/request_rules.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/request_rules.h"
+#include "inject/request/source.h"
 
 #define KINDS_MAX 15
 

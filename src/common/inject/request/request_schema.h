@@ -2,8 +2,8 @@
 /*
  * request_schema.h - the JSON Schemas of the keys whose values have a type of their own.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_SCHEMA_H
-#define FLEXGRAFT_INJECT_REQUEST_SCHEMA_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_SCHEMA_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_SCHEMA_H
 
 #include <jansson.h>
 

@@ -2,11 +2,11 @@
 /*
  * request_policy.h - whether the node's policy allows a request.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_POLICY_H
-#define FLEXGRAFT_INJECT_REQUEST_POLICY_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_POLICY_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_POLICY_H
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 #include "state/policy.h"
 
 /*

@@ -3,8 +3,8 @@
  * request_keys.h - the keys of the mount helpers' requests: one key and its value -> the field it means. Here are those
  * that several requests have; a kind of mount has a table of its own, of these rows and its own, in its own file.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_KEYS_H
-#define FLEXGRAFT_INJECT_REQUEST_KEYS_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_KEYS_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_KEYS_H
 
 #include <jansson.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "base/json_value.h"
 #include "base/key.h"
 #include "container/reference.h"
-#include "inject/request.h"
-#include "inject/request_schema.h"
+#include "inject/request/request.h"
+#include "inject/request/request_schema.h"
 
 /* Of requests that are no mount of one kind. Each table is of one request: the programs of its rows are always 1. */
 extern const struct key_table request_batch_keys;

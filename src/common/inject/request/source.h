@@ -2,15 +2,15 @@
 /*
  * source.h - the kinds of mounts: how each finds its source and makes a detached mount of it; one row per kind.
  */
-#ifndef FLEXGRAFT_INJECT_SOURCE_H
-#define FLEXGRAFT_INJECT_SOURCE_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_SOURCE_H
+#define FLEXGRAFT_INJECT_REQUEST_SOURCE_H
 
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "base/failure.h"
 #include "base/need.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 struct injection;
 struct mount_record;

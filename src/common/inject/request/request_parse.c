@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_parse.h"
+#include "inject/request/request_parse.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "base/json_value.h"
-#include "inject/request_batch.h"
-#include "inject/request_keys.h"
-#include "inject/request_rules.h"
-#include "inject/request_wanted.h"
-#include "inject/source.h"
+#include "inject/request/request_batch.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/request_rules.h"
+#include "inject/request/request_wanted.h"
+#include "inject/request/source.h"
 
 /* What is wanted in a container may be nothing, and is never wanted anew. */
 static int finish_batch(struct request *request, struct error *error)

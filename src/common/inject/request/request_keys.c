@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_keys.h"
+#include "inject/request/request_keys.h"
 
 #include <assert.h>
 #include <errno.h>

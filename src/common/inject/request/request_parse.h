@@ -3,11 +3,11 @@
  * request_parse.h - argv and JSON -> struct request. Unknown keys, repeated keys, wrong types, NUL bytes, nesting too
  * deep and input too long are refused, naming the key.
  */
-#ifndef FLEXGRAFT_INJECT_REQUEST_PARSE_H
-#define FLEXGRAFT_INJECT_REQUEST_PARSE_H
+#ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_PARSE_H
+#define FLEXGRAFT_INJECT_REQUEST_REQUEST_PARSE_H
 
 #include "base/error.h"
-#include "inject/request.h"
+#include "inject/request/request.h"
 
 /*
  * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request_rules.h"
+#include "inject/request/request_rules.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mount.h>
 
 #include "base/json_value.h"
-#include "inject/request_keys.h"
-#include "inject/source.h"
+#include "inject/request/request_keys.h"
+#include "inject/request/source.h"
 
 /*
  * "persist": the container has a name, and the request no secret. A pod's containers have another id each time; what is
