@@ -27,8 +27,8 @@ enum source_remap {
 };
 
 /*
- * A kind of mount: one row, in a file of its own (inject/source_NAME.c). Whatever differs between kinds is in the row;
- * only the privileges of its program, if it has one, are elsewhere, in src/privileges/privilege_table.h.
+ * A kind of mount: one row, in a file of its own (inject/kinds/source_NAME.c). Whatever differs between kinds is in
+ * the row; only the privileges of its program, if it has one, are elsewhere, in src/privileges/privilege_table.h.
  */
 struct source_kind {
         const char *word; /* "bind": the "type" of an entry of mount-batch, and a word of a policy's "kinds" */

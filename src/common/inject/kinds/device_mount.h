@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_mount.h - the filesystem on a block device as a detached mount: for the kinds of mounts that have a device. */
-#ifndef FLEXGRAFT_INJECT_DEVICE_MOUNT_H
-#define FLEXGRAFT_INJECT_DEVICE_MOUNT_H
+#ifndef FLEXGRAFT_INJECT_KINDS_DEVICE_MOUNT_H
+#define FLEXGRAFT_INJECT_KINDS_DEVICE_MOUNT_H
 
 #include <stdbool.h>
 

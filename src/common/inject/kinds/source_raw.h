@@ -3,8 +3,8 @@
  * source_raw.h - what all kinds of raw devices have in common: source_raw of a device of the node, and that of a volume
  * by name.
  */
-#ifndef FLEXGRAFT_INJECT_SOURCE_RAW_H
-#define FLEXGRAFT_INJECT_SOURCE_RAW_H
+#ifndef FLEXGRAFT_INJECT_KINDS_SOURCE_RAW_H
+#define FLEXGRAFT_INJECT_KINDS_SOURCE_RAW_H
 
 #include "base/error.h"
 #include "inject/injection.h"

@@ -2,8 +2,8 @@
 /*
  * container_owners.h - the owners of one container's files, mapped for another container.
  */
-#ifndef FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
-#define FLEXGRAFT_INJECT_CONTAINER_OWNERS_H
+#ifndef FLEXGRAFT_INJECT_KINDS_CONTAINER_OWNERS_H
+#define FLEXGRAFT_INJECT_KINDS_CONTAINER_OWNERS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/container_owners.h"
+#include "inject/kinds/container_owners.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/device_mount.h"
+#include "inject/kinds/device_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

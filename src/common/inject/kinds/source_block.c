@@ -7,11 +7,11 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "block/device.h"
-#include "inject/device_mount.h"
 #include "inject/injection.h"
+#include "inject/kinds/device_mount.h"
+#include "inject/kinds/source_raw.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
-#include "inject/source_raw.h"
 
 static int find_device(struct injection *injection, struct error *error)
 {
