@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "inject/request/request_policy.h"
+#include "inject/request/request_rules.h"
 #include "state/access.h"
 
 void injection_begin(struct injection *injection, struct session *session, const struct request *request)
