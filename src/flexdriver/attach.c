@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach JSON NODE - attach a volume to a node. */
 #include "privileges/attach.h"
-#include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(attach, ATTACH,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detach NAME NODE - detach a volume from its node. */
 #include "privileges/detach.h"
-#include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(detach, DETACH, "Detach a volume from this node, by its name alone."),

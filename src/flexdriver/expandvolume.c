@@ -2,9 +2,9 @@
 /* expandvolume JSON DIR NEW_SIZE OLD_SIZE - grow a volume's device. */
 #include "privileges/expandvolume.h"
 #include "volume/exec_helpers.h"
-#include "volume/expand.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(expandvolume, EXPANDVOLUME,

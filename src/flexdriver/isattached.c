@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isattached JSON NODE - whether a volume is attached, by the kernel and not by its record. */
 #include "privileges/isattached.h"
-#include "volume/attach.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(isattached, ISATTACHED, "Print whether a volume is attached to a node."),

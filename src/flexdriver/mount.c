@@ -2,9 +2,9 @@
 /* mount DIR JSON - mount a volume for a pod. */
 #include "privileges/mount.h"
 #include "volume/exec_helpers.h"
-#include "volume/publish.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(mount, MOUNT, "Mount a volume on the directory DIR of a pod."),

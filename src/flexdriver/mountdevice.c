@@ -3,8 +3,8 @@
 #include "privileges/mountdevice.h"
 #include "volume/exec_helpers.h"
 #include "volume/schema.h"
-#include "volume/stage.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage =

@@ -3,8 +3,8 @@
 #include "privileges/unmount.h"
 #include "volume/exec_helpers.h"
 #include "volume/schema.h"
-#include "volume/unpublish.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(unmount, UNMOUNT, "Unmount everything on DIR and below it."),

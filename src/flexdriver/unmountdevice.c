@@ -2,8 +2,8 @@
 /* unmountdevice DIR - unmount a volume from this node. */
 #include "privileges/unmountdevice.h"
 #include "volume/schema.h"
-#include "volume/unpublish.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(unmountdevice, UNMOUNTDEVICE, "Unmount everything on DIR and below it."),

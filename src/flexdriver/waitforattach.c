@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
-#include "volume/attach.h"
 #include "volume/exec_helpers.h"
 #include "volume/schema.h"
 #include "volume/verb_main.h"
+#include "volume/volume.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(waitforattach, WAITFORATTACH,

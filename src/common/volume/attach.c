@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/attach.h"
+#include "volume/volume.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,6 @@
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"
-#include "volume/unpublish.h"
 #include "volume/used.h"
 
 static int attach_here(struct volume_call *call, struct error *error)

@@ -20,7 +20,6 @@
 #include "state/access.h"
 #include "state/use_index.h"
 #include "volume/access.h"
-#include "volume/attach.h"
 #include "volume/choose.h"
 #include "volume/exec_helpers.h"
 #include "volume/kata_image.h"
@@ -32,8 +31,8 @@
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"
-#include "volume/stage.h"
 #include "volume/used.h"
+#include "volume/volume.h"
 
 /* ---- the programs that it needs */
 

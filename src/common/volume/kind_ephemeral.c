@@ -20,7 +20,7 @@
 #include "volume/kinds.h"
 #include "volume/profiled.h"
 #include "volume/provisioned.h"
-#include "volume/unpublish.h"
+#include "volume/volume.h"
 
 #define NAME_SIZE 32 /* terminated */
 

@@ -17,9 +17,7 @@
 #include "volume/kata_image.h"
 #include "volume/kind.h"
 #include "volume/provisioned.h"
-#include "volume/publish.h"
-#include "volume/stage.h"
-#include "volume/unpublish.h"
+#include "volume/volume.h"
 
 /* ---- the loop device: its record names the image before it is attached */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/stage.h"
+#include "volume/volume.h"
 
 #include <errno.h>
 #include <string.h>

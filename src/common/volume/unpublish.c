@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/unpublish.h"
+#include "volume/volume.h"
 
 #include <errno.h>
 #include <stdio.h>
