@@ -4,9 +4,7 @@
 
 #include "base/reply.h"
 #include "inject/helper_main.h"
-#include "inject/list_table.h"
 #include "inject/listing.h"
-#include "inject/listing_metrics.h"
 #include "inject/reply_failure.h"
 #include "inject/request/request_parse.h"
 #include "privileges/mount-list.h"

@@ -6,7 +6,6 @@
 #define FLEXGRAFT_INJECT_HELPER_MAIN_H
 
 #include "inject/reply.h"
-#include "inject/reply_people.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
 #include "process/program.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing.h - the mounts that flexgraft put into containers, each compared with the kernel's state.
+ * listing.h - the mounts that flexgraft put into containers, each compared with the kernel's state; and what mount-list
+ * prints of them where that is not the reply.
  */
 #ifndef FLEXGRAFT_INJECT_LISTING_H
 #define FLEXGRAFT_INJECT_LISTING_H
@@ -54,6 +55,14 @@ const struct mount_record *listing_record(const struct listing_entry *entry);
 
 /* listing_state() - "present", "covered", "gone", "wanted" and not there, or "unknown" if there is a problem. */
 const char *listing_state(const struct listing_entry *entry);
+
+/* list_table_say() - print it as a table for people, a line per mount. Returns the program's exit status. */
+int list_table_say(const struct listing *listing);
+
+/*
+ * listing_metrics_say() - print it as metrics, of METRICS_THINGS_MAX mounts at most. Returns the program's exit status.
+ */
+int listing_metrics_say(const struct listing *listing);
 
 void listing_release(struct listing *listing);
 #define cleanup_listing __attribute__((cleanup(listing_release)))

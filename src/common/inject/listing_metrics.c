@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/listing_metrics.h"
+#include "inject/listing.h"
 
 #include <stdio.h>
 

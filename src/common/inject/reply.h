@@ -6,6 +6,7 @@
 #ifndef FLEXGRAFT_INJECT_REPLY_H
 #define FLEXGRAFT_INJECT_REPLY_H
 
+#include "base/people.h"
 #include "base/schema.h"
 #include "inject/apply.h"
 #include "inject/listing.h"
@@ -14,6 +15,9 @@
 
 /* Their programs are those of inject/reply_mount.h. */
 extern const struct schema_form inject_reply_forms[];
+
+/* The replies for people, of all helpers but mount-list, whose table is inject/list_table. */
+extern const struct people_form inject_people[];
 
 /* Each prints one line and returns the program's exit status; EXIT_FAILED also when the line cannot be written. */
 int inject_reply_mounted(const struct outcome *outcome);
