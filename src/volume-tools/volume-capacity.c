@@ -5,10 +5,8 @@
 #include "base/reply.h"
 #include "privileges/volume-capacity.h"
 #include "process/program.h"
-#include "provision/metrics.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
-#include "provision/schema.h"
 
 static const char *const formats[] = { "prometheus", "json", NULL };
 static const char *format;

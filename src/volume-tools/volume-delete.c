@@ -3,7 +3,7 @@
 #include "privileges/volume-delete.h"
 #include "pool/pool_nfs_share.h"
 #include "provision/provision.h"
-#include "provision/schema.h"
+#include "provision/reply.h"
 #include "provision/tool_main.h"
 
 static const struct program program = {

@@ -5,10 +5,8 @@
 #include "base/reply.h"
 #include "privileges/volume-list.h"
 #include "process/program.h"
-#include "provision/people.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
-#include "provision/schema.h"
 #include "volume/health.h"
 #include "volume/metrics.h"
 

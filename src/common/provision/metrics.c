@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/metrics.h"
+#include "provision/reply.h"
 
 #include "base/json.h"
 #include "base/metrics_text.h"

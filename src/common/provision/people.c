@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/people.h"
+#include "provision/reply.h"
 
 #include <stddef.h>
 

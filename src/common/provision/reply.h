@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply.h - why a volume tool failed.
+ * reply.h - what the volume tools print: why one failed; their replies for people and as metrics; and what they take and
+ * reply, for --help and --schema.
  */
 #ifndef FLEXGRAFT_PROVISION_REPLY_H
 #define FLEXGRAFT_PROVISION_REPLY_H
 
+#include <jansson.h>
+
 #include "base/error.h"
+#include "base/people.h"
+#include "base/schema.h"
 #include "provision/request.h"
 
 /* provision_reply_failure() - the reply. Returns the program's exit status. */
@@ -13,5 +18,22 @@ int provision_reply_failure(const struct provision_request *request, const struc
 
 /* provision_reply_complaint() - the same on standard error, where standard output is not for JSON. */
 int provision_reply_complaint(const struct provision_request *request, const struct error *error);
+
+/* provision_metrics_say() - print the reply of volume-capacity as metrics. Returns the program's exit status. */
+int provision_metrics_say(const json_t *reply);
+
+/* How a volume is (volume/health), ended by NULL. */
+extern const char *const provision_health_words[];
+
+/* One for each enum provision_verb. */
+extern const struct schema provision_schemas[];
+
+/* For people. */
+extern const struct people_form provision_people_created[];
+extern const struct people_form provision_people_deleted[];
+extern const struct people_form provision_people_listed[];
+extern const struct people_form provision_people_capacity[];
+extern const struct people_form provision_people_expanded[];
+extern const struct people_form provision_people_snapshot[];
 
 #endif

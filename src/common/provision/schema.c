@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/schema.h"
+#include "provision/reply.h"
 
 #include "base/failure.h"
 #include "pool/pool_words.h"
-#include "provision/people.h"
 #include "provision/request.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)

@@ -19,7 +19,7 @@
 #include "process/ask.h"
 #include "process/proc.h"
 #include "process/worker.h"
-#include "provision/schema.h"
+#include "provision/reply.h"
 #include "state/config.h"
 #include "state/volume_record.h"
 
