@@ -17,7 +17,6 @@
 #include "pool/pool_count.h"
 #include "process/log.h"
 #include "volume/call.h"
-#include "volume/image_policy.h"
 #include "volume/kind.h"
 #include "volume/loop_image.h"
 #include "volume/mount_dir.h"
@@ -255,7 +254,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (had && !device.ending && mount_dir_is_staged(call))
                 return check_mounted(call, &device, error);
         if ((r = loop_image_locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0 ||
-            (r = image_policy_check(call, &image, error)) < 0)
+            (r = loop_image_check_policy(call, &image, error)) < 0)
                 return r;
         r = loop_image_open(call, &image, error);
         if (r == 0)
@@ -392,7 +391,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
 
         size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES;
         if ((r = loop_image_locate_own(call, &image, error)) < 0 ||
-            (!call->recorded && ((r = image_policy_check(call, &image, error)) < 0 ||
+            (!call->recorded && ((r = loop_image_check_policy(call, &image, error)) < 0 ||
                                  (r = loop_image_check_owner(call, &image, error)) < 0)))
                 return r;
         r = loop_image_look(&image, error);

@@ -46,6 +46,13 @@ int loop_image_look(struct loop_image *image, struct error *error);
 int loop_image_check_owner(const struct volume_call *call, const struct loop_image *image, struct error *error);
 
 /*
+ * loop_image_check_policy() - whether a volume may have the image that its options name, which may hold the data of
+ * others. The volume's own image needs no permission: the one with its name, one that was made for it, one that it has,
+ * and one that is still to be made. For others policy.json must list it. Needs the lock of the image. Errors: EACCES.
+ */
+int loop_image_check_policy(const struct volume_call *call, const struct loop_image *image, struct error *error);
+
+/*
  * loop_image_open() - open the file, or make it where it never was and the options give its size. Errors: those of
  * provision_image_ensure().
  */
