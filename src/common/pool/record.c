@@ -53,8 +53,8 @@ static const struct record_field fields[] = {
         OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),
         OPTIONAL(NUMBER, "born", born, "when the volume was made or adopted, in nanoseconds since 1970"),
         ROW(TEXT, "namespace", namespace,
-            "Kubernetes namespace of the pods that may have it; \"-\": it is the CSI driver's",
-            .optional = true, .with = "namespace"),
+            "Kubernetes namespace of the pods that may have it; \"-\": it is the CSI driver's", .optional = true,
+            .with = "namespace"),
         {},
 #undef ROW
 #undef ALWAYS
