@@ -65,26 +65,17 @@ bool step_looks(enum step step)
         }
 }
 
+/* kind NULL: of a removal, which has none of the two steps of a kind. */
 const char *step_text(enum step step, const struct source_kind *kind)
 {
-        switch (step) {
-        case STEP_OPEN:
-                return kind->open_text;
-        case STEP_MAKE:
-                return kind->make_text;
-        default:
+        if (kind == NULL || (step != STEP_OPEN && step != STEP_MAKE))
                 return words[step].text;
-        }
+        return step == STEP_OPEN ? kind->open_text : kind->make_text;
 }
 
 const char *step_undo(enum step step, const struct source_kind *kind)
 {
-        switch (step) {
-        case STEP_OPEN:
-                return "";
-        case STEP_MAKE:
-                return kind->make_undo;
-        default:
+        if (kind == NULL || (step != STEP_OPEN && step != STEP_MAKE))
                 return words[step].undo;
-        }
+        return step == STEP_OPEN ? "" : kind->make_undo;
 }

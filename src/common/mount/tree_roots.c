@@ -98,7 +98,7 @@ static bool look(struct tree_root *root)
                                                   : sys_openat2(AT_FDCWD, root->path, O_PATH | O_NOFOLLOW, 0,
                                                                 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
         struct mount_seen seen;
-        uint64_t id;
+        uint64_t id = 0;
 
         return fd >= 0 && mount_see(fd, "", &seen) == 0 && seen.root && mount_see_short_id(fd, &id) == 0 &&
                id == root->id && fstat(fd, &root->stat) == 0;
@@ -127,7 +127,7 @@ static size_t see_all(struct tree_roots *roots)
 int tree_roots_read(int mount_fd, struct tree_roots *ret_roots, struct error *error)
 {
         size_t left;
-        uint64_t id;
+        uint64_t id = 0;
         int r = mount_see_short_id(mount_fd, &id);
 
         if (r == 0)
