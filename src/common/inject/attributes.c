@@ -193,7 +193,7 @@ int attributes_set(struct injection *injection, struct error *error)
         return 0;
 }
 
-int attributes_lock_here(struct injection *injection, int mount_fd, struct error *error)
+int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch, struct error *error)
 {
         cleanup_close int fd = mount_fd;
         int r;
@@ -204,7 +204,7 @@ int attributes_lock_here(struct injection *injection, int mount_fd, struct error
         r = set_attributes(injection, /* mapped= */ false, error);
         injection->mount_fd = -EBADF;
         if (r == 0)
-                r = detached_mount_lock_here(fd, error);
+                r = detached_mount_lock_here(fd, scratch, error);
         injection->locked = r >= 0;
         return r;
 }

@@ -13,12 +13,12 @@ int attributes_set(struct injection *injection, struct error *error);
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*
- * attributes_lock_here() - in the process that made the mount, in a scratch namespace (mount/scratch_namespace.h): set
- * what is locked and lock it, where both steps would do that with one more private namespace; they then do the rest.
- * The mount is of a directory, with its owners mapped. Takes mount_fd; returns it or the locked mount's, or negative
- * errno.
+ * attributes_lock_here() - in the process that made the mount: set what is locked and lock it, where both steps would do
+ * that with one more process; they then do the rest. The mount is of a directory, with its owners mapped. scratch: the
+ * process is in a scratch namespace (mount/scratch_namespace.h). Takes mount_fd; returns it or the locked mount's, or
+ * negative errno.
  */
-int attributes_lock_here(struct injection *injection, int mount_fd, struct error *error);
+int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch, struct error *error);
 
 /*
  * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set

@@ -241,11 +241,13 @@ static int lock_apart(void *argument, struct error *error)
         return r < 0 ? r : copy_locked(path, job->recursive, error);
 }
 
-int detached_mount_lock_here(int mount_fd, struct error *error)
+int detached_mount_lock_here(int mount_fd, bool scratch, struct error *error)
 {
-        int r = scratch_namespace_attach(mount_fd, "m", /* directory= */ true, error);
+        const char *path = "m";
+        int r = scratch ? scratch_namespace_attach(mount_fd, path, /* directory= */ true, error)
+                        : scratch_namespace_attach_first(mount_fd, /* directory= */ true, &path, error);
 
-        return r < 0 ? r : copy_locked("m", /* recursive= */ false, error);
+        return r < 0 ? r : copy_locked(path, /* recursive= */ false, error);
 }
 
 int detached_mount_lock(int mount_fd, bool directory, bool recursive, struct error *error)

@@ -93,9 +93,9 @@ int detached_mount_clone_mapped(int source_fd, const struct container *container
 int detached_mount_lock(int mount_fd, bool directory, bool recursive, struct error *error);
 
 /*
- * detached_mount_lock_here() - the same for a directory, in a process that is in a scratch namespace
- * (scratch_namespace.h) already and makes nothing more there.
+ * detached_mount_lock_here() - the same for a directory, in a process that makes nothing more. scratch: it is in a
+ * scratch namespace (scratch_namespace.h).
  */
-int detached_mount_lock_here(int mount_fd, struct error *error);
+int detached_mount_lock_here(int mount_fd, bool scratch, struct error *error);
 
 #endif

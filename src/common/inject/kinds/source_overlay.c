@@ -116,6 +116,7 @@ struct overlay_job {
         size_t layer_count;
         int common_fd; /* a clone of the directory that contains upper and work; or -EBADF */
         bool mapped;
+        bool attached; /* the clones are attached to a mount tree while the overlay is made */
 };
 
 /* Sets the upper or work directory in the clone, as "/proc/self/fd/N". */
@@ -138,19 +139,33 @@ static int set_writable(int context_fd, const struct overlay_job *job, const cha
         return superblock_set(context_fd, name, link, error);
 }
 
+/* The lower layers, by their names in the scratch namespace, or by their descriptors. */
+static int set_lower(int context_fd, const struct overlay_job *job, struct error *error)
+{
+        char lower[256] = ""; /* fsconfig takes 256 bytes: hence the short names */
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < job->layer_count; i++)
+                if (job->attached)
+                        (void)snprintf(lower + strlen(lower), sizeof lower - strlen(lower), "%s%zu", i > 0 ? ":" : "",
+                                       i);
+                else {
+                        (void)snprintf(lower, sizeof lower, "/proc/self/fd/%d", job->layer_fds[i]);
+                        r = superblock_set(context_fd, "lowerdir+", lower, error);
+                }
+        return job->attached ? superblock_set(context_fd, "lowerdir", lower, error) : r;
+}
+
 static int configure(int context_fd, const struct overlay_job *job, struct error *error)
 {
         const struct injection *injection = job->injection;
         const int *writable = injection->layer_fds + job->layer_count;
         cleanup_close int upper_fd = -EBADF;
         cleanup_close int work_fd = -EBADF;
-        char lower[256] = ""; /* fsconfig takes 256 bytes: hence the short names */
         int r;
 
-        for (size_t i = 0; i < job->layer_count; i++)
-                (void)snprintf(lower + strlen(lower), sizeof lower - strlen(lower), "%s%zu", i > 0 ? ":" : "", i);
         if ((r = superblock_set(context_fd, "source", "overlay", error)) < 0 ||
-            (r = superblock_set(context_fd, "lowerdir", lower, error)) < 0)
+            (r = set_lower(context_fd, job, error)) < 0)
                 return r;
         if (job->common_fd >= 0 &&
             ((r = set_writable(context_fd, job, "upperdir", injection->upper_rest, writable[0], &upper_fd, error)) <
@@ -162,18 +177,8 @@ static int configure(int context_fd, const struct overlay_job *job, struct error
         return superblock_create(context_fd, "overlay", error);
 }
 
-/*
- * In a process of its own on the node (worker_run_apart()). Before Linux 6.15 the layers have to be attached to a mount
- * tree while the overlay is made; afterwards it has its own references. An overlay accesses its layers with its
- * creator's ids: made by the node's root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18
- * and 6.1). So the creator is the container's root (setfsuid).
- */
-static int make_apart(void *argument, struct error *error)
+static int attach_layers(const struct overlay_job *job, struct error *error)
 {
-        const struct overlay_job *job = argument;
-        cleanup_close int context_fd = -EBADF;
-        uid_t uid;
-        gid_t gid;
         int r = scratch_namespace_enter(error);
 
         for (size_t i = 0; r == 0 && i < job->layer_count; i++) {
@@ -184,6 +189,22 @@ static int make_apart(void *argument, struct error *error)
         }
         if (r == 0 && job->common_fd >= 0)
                 r = scratch_namespace_attach(job->common_fd, "common", /* directory= */ true, error);
+        return r;
+}
+
+/*
+ * In a process of its own on the node (worker_run_apart()). An overlay accesses its layers with its creator's ids: made
+ * by the node's root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18 and 6.1). So the
+ * creator is the container's root (setfsuid).
+ */
+static int make_apart(void *argument, struct error *error)
+{
+        const struct overlay_job *job = argument;
+        cleanup_close int context_fd = -EBADF;
+        uid_t uid;
+        gid_t gid;
+        int r = job->attached ? attach_layers(job, error) : 0;
+
         if (r == 0 && job->mapped && (r = container_root_ids(job->injection->container, &uid, &gid, error)) == 0)
                 r = privileges_file_owner(uid, gid, error);
         if (r < 0)
@@ -194,7 +215,7 @@ static int make_apart(void *argument, struct error *error)
         if ((r = configure(context_fd, job, error)) < 0)
                 return r;
         r = superblock_mount(context_fd, "overlay", 0, error);
-        return r < 0 ? r : attributes_lock_here(job->injection, r, error);
+        return r < 0 ? r : attributes_lock_here(job->injection, r, /* scratch= */ job->attached, error);
 }
 
 /* A clone of a layer, id-mapped for the container if mapped. */
@@ -236,6 +257,11 @@ static int run_job(struct overlay_job *job, struct error *error)
                         return job->common_fd;
         }
         injection->mount_fd = worker_run_apart(make_apart, NULL, job, error);
+        if (injection->mount_fd == -EINVAL) {
+                /* before Linux 6.15 the layers have to be attached while it is made; then it has its own references */
+                job->attached = true;
+                injection->mount_fd = worker_run_apart(make_apart, NULL, job, error);
+        }
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
 }
 
