@@ -609,20 +609,6 @@ eighty_hold() {
         is "$(attached)" other
 }
 
-@test "a look for processes that is cut short costs the other replaced volumes nothing, though the request's time is over" {
-        on_data
-        mount_volume other /else
-        assert_success
-        at_syscall --at openat --where 2=/proc --where 3=0x290000 --to-point --run 'sleep 4' "$(program mount-batch)" "{
-                \"container\": $CONTAINER_PID, \"timeoutSeconds\": 3, \"replace\": true, \"mounts\": [
-                {\"type\": \"volume\", \"volume\": \"other\", \"target\": \"/data\"},
-                {\"type\": \"volume\", \"volume\": \"db\", \"target\": \"/else\"}]}"
-        assert_success
-        is "$AT_REACHED" 1 "a look"
-        assert_field '[.mounts[].stillOpenMore]|tostring' '[true,null]'
-        is "$(in_container cat /data/marker /else/marker)" $'other\ndb'
-}
-
 @test "two switches at once end with one mount, and one volume attached" {
         local i pids=()
         on_data
