@@ -86,7 +86,7 @@ void node_publish(struct call *call)
         if (work == NULL || !node_check_capability(call, use.capability, node_is_shared(&use)))
                 return;
         if (request->staging_target_path[0] == '\0' && !node_is_inline(&use)) {
-                /* spec.md, NodePublishVolume Errors: no INVALID_ARGUMENT, which other missing fields are */
+                /* CSI's specification, NodePublishVolume Errors: no INVALID_ARGUMENT, which other missing fields are */
                 call_fail(call, GRPC_FAILED_PRECONDITION, "staging_target_path is missing: stage the volume first");
                 return;
         }

@@ -358,6 +358,25 @@ not_moved() {
                 '[["hard","noatime"],{"type":"nfs","server":"nas.example.org","share":"/export/web"}]'
 }
 
+@test "the command for a PersistentVolume of csi-driver-nfs keeps all but its driver and what the cluster wrote" {
+        local command
+        command=$(awk '/^jq .del\(\.status/ { inside = 1 } /^```/ { inside = 0 } inside' "$FLEXGRAFT_REPO/docs/kubernetes.md")
+        flex_pv nfs | jq 'del(.spec.flexVolume)
+                | .metadata.annotations["pv.kubernetes.io/provisioned-by"] = "nfs.csi.k8s.io"
+                | .spec.csi = {driver: "nfs.csi.k8s.io", volumeHandle: "nas#export#web##", volumeAttributes: {server: "nas", share: "/export"}}' \
+                >"$BATS_TEST_TMPDIR/old.json"
+        (cd "$BATS_TEST_TMPDIR" && bash -c "$command")
+        json=$(<"$BATS_TEST_TMPDIR/new.json")
+        assert_field '.metadata | keys | tojson' '["annotations","finalizers","name"]'
+        assert_field '[.spec.csi.driver, .metadata.annotations["pv.kubernetes.io/provisioned-by"]] | tojson' '["csi.flexgraft.io","csi.flexgraft.io"]'
+        is "$(jq -cS '.spec | del(.csi.driver)' "$BATS_TEST_TMPDIR/new.json")" \
+                "$(jq -cS '.spec | del(.csi.driver, .claimRef.resourceVersion)' "$BATS_TEST_TMPDIR/old.json")"
+        # one that was made by hand has no such annotation, and gets none
+        jq 'del(.metadata.annotations)' "$BATS_TEST_TMPDIR/old.json" >"$BATS_TEST_TMPDIR/by-hand.json"
+        (cd "$BATS_TEST_TMPDIR" && mv by-hand.json old.json && bash -c "$command")
+        is "$(jq -c '[.metadata.annotations, .spec.csi.driver]' "$BATS_TEST_TMPDIR/new.json")" '[null,"csi.flexgraft.io"]'
+}
+
 @test "a read-only volume stays read-only, and the mode that kubelet asks for is one that a node has" {
         move "$(flex_pv loop | jq '.spec.flexVolume.readOnly = true | .spec.accessModes = ["ReadWriteMany", "ReadWriteOnce"]')" --name my.csi
         is "$status:$stderr" "0:"
