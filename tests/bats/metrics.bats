@@ -161,6 +161,28 @@ calls() {
         is "$(calls volume-list success)" ''
 }
 
+@test "the calls of every program with a reply are counted" {
+        local name
+        for name in "$FLEXGRAFT_BIN"/{host-check,mount-*,remap-mount,volume-*} "$FLEXGRAFT_BIN"/verbs/*; do
+                name=${name##*/}
+                case $name in
+                init | pmem-namespaces) continue ;; # has no state; replies to a program
+                esac
+                grep -q "\"$name\"" "$FLEXGRAFT_REPO/src/common/state/call_counts.c" || { echo "no row of $name"; return 1; }
+        done
+        created '{"name": "one", "size": "1m"}'
+        helper volume-expand '{"name": "one", "size": "2m"}'
+        assert_success
+        helper volume-snapshot '{"name": "one", "snapshot": "then"}'
+        assert_success
+        helper remap-mount '{"source": "/nowhere/at/all", "target": "/nowhere/else"}'
+        assert_failure
+        helper host-check
+        metrics volume-list
+        is "$(calls volume-expand success) $(calls volume-snapshot success) $(calls remap-mount failure)" "1 1 1"
+        is "$(($(calls host-check success) + $(calls host-check failure)))" 1
+}
+
 @test "the last volume-reconcile and its problems are in the metrics, and a dry run is not" {
         local before
         before=$(date +%s)

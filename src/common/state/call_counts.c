@@ -28,7 +28,8 @@ static const char *const programs[] = {
         "unmount",         "expandvolume",     "expandfs",
         "volume-create",   "volume-delete",    "volume-list",
         "volume-capacity", "volume-reconcile", "mount-volume",
-        "mount-image",
+        "mount-image",     "volume-expand",    "volume-snapshot",
+        "remap-mount",     "host-check",
 };
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
