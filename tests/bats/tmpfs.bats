@@ -659,3 +659,12 @@ put_setuid_program() {
         done
         nothing_left
 }
+
+@test "a call whose worker hangs before its first step names that step" {
+        start_container plain
+        # the first call that is not the helper's own is its worker's; the signal stops that
+        at_syscall --each '[ "$AT_PID" = "$AT_MAIN_PID" ] || kill -STOP "$AT_PID"' "$FLEXGRAFT_BIN/mount-tmpfs" "$(tmpfs_request '"timeoutSeconds": 1')"
+        assert_failure ETIMEDOUT
+        shows "no answer after 1 s from the step: open the container's process"
+        assert_mounts_at /data 0
+}

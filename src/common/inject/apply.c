@@ -372,6 +372,7 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
 
         run.plans = plan;
         run.keeper = plan->request->keeper;
+        run.doing = step_text(plan->steps[0], /* kind= */ NULL); /* the worker may hang before that */
         if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
                 removal_begin(&run.removal, plan->request);
                 return apply_removal(&run, ret_outcome, error);
@@ -396,6 +397,7 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
                 return fail(error, ENOMEM, "calloc", "mounts");
         run.plans = plans;
         run.keeper = batch->request->keeper;
+        run.doing = step_text(STEP_PIN_CONTAINER, /* kind= */ NULL);
         run.count = batch->request->entry_count;
         run.batched = true;
         session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
