@@ -93,7 +93,7 @@ refused() {
 # bats test_tags=text
 @test "every program takes its keys as options, and refuses what it refuses in JSON" {
         local name
-        for name in $(cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-* | grep -v '^mount-hook$'); do
+        for name in $(cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* remap-mount volume-* host-* | grep -v '^mount-hook$'); do
                 helper "$name" --nonesuch
                 is "$status" 2 "$name"
                 [[ $(jq -r .message <<<"$json") == 'the request cannot be understood: unknown option --nonesuch'* ]]
@@ -322,7 +322,7 @@ flexgraft() {
         is "$status" 2
         flexgraft --help
         ((status == 0 && $(wc -L <<<"$output") <= 80))
-        for page in $(cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-*); do
+        for page in $(cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* remap-mount volume-* host-*); do
                 words=$(sed -n '/^\.SH NAME$/{n;s/.* \\- //p;q}' "$FLEXGRAFT_REPO/man/$page.8")
                 [[ $output == *" $words"$'\n'* ]] || {
                         echo "$page: $words"
