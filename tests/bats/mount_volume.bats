@@ -41,6 +41,44 @@ teardown() {
         assert_success
 }
 
+# type_on PATH: the filesystem there, as the container's mountinfo has it.
+type_on() {
+        mount_line "$1" | sed 's/.* - //; s/ .*//'
+}
+
+@test "a blank volume gets the filesystem that the request says, and else the one that its profile says, with its mount flags" {
+        make_pool_in_memory large 2g
+        write_profiles "\"db\": $(profile_for large '"fs_type": "xfs", "mount_flags": ["noexec"]' '"create_parameters": {"preallocate": "false"}')"
+        start_container plain
+        created '{"name": "asked", "size": "300m", "pool": "large", "parameters": {"preallocate": "false"}}'
+        mount_volume asked /asked '"fsType": "btrfs"'
+        assert_success
+        assert_field .mount.type btrfs
+        is "$(type_on /asked)" btrfs
+        remove_mount /asked
+        assert_success
+        mount_volume asked /asked '"fsType": "ext4"' # it is not formatted again
+        assert_failure EINVAL
+        shows btrfs
+        is_away asked
+        created '{"name": "profiled", "size": "300m", "profile": "db"}'
+        mount_volume profiled /profiled '"fsType": "ext4"'
+        assert_failure EINVAL
+        shows xfs
+        mount_volume profiled /profiled
+        assert_success
+        is "$(type_on /profiled)" xfs
+        assert_attributes /profiled noexec
+        remove_mount /profiled
+        mount_volume made /made '"create": {"size": "300m", "profile": "db"}'
+        assert_success
+        is "$(type_on /made)" xfs
+        assert_attributes /made noexec
+        remove_mount /made
+        assert_success
+        is_away made
+}
+
 @test "the same request again is a success, and there is one mount" {
         made db
         start_container plain
