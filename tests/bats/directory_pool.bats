@@ -499,6 +499,105 @@ is_of_one_namespace() {
         nothing_of_directories
 }
 
+# made_by_mode NAME MODE [FLAGS]: a volume whose profile has that access mode, and those mount flags.
+made_by_mode() {
+        write_profiles "\"of-mode\": {\"volume_capabilities\": {\"mount\": {${3:+\"mount_flags\": [$3]}},
+                \"access_mode\": {\"mode\": \"$2\"}},
+                \"resource_provider_selector\": {\"resource_providers\": [{\"type\": \"org.flexgraft.directory\", \"name\": \"dirs\"}]}}"
+        created "{\"name\": \"$1\", \"size\": \"1m\", \"profile\": \"of-mode\"}"
+}
+
+@test "a directory whose access mode is for readers is read-only in pods and containers" {
+        directory_pool
+        made_by_mode data SINGLE_NODE_READER_ONLY
+        echo text >"$DIRS/data/file"
+        start_container crun
+        mount_volume data /data
+        assert_failure EROFS
+        assert_mounts_at /data 0
+        mount_volume data /data '"readOnly": true'
+        assert_success
+        assert_attributes /data ro nosuid nodev
+        is "$(in_container cat /data/file)" text
+        SPECS[data]=$(spec data type=directory)
+        kubelet_publish data
+        run ! touch "$(pod_dir data)/other"
+        [[ $output == *"Read-only file system"* ]]
+}
+
+@test "a directory for a single writer is one container's or one pod's" {
+        local first
+        directory_pool
+        made_by_mode data SINGLE_NODE_SINGLE_WRITER
+        start_container crun
+        first=$CONTAINER_PID
+        mount_volume data /data
+        assert_success
+        mount_volume data /again
+        assert_success
+        start_container plain 300000
+        mount_volume data /data
+        assert_failure EBUSY
+        shows SINGLE_NODE_SINGLE_WRITER "container pid $first"
+        assert_mounts_at /data 0
+        SPECS[data]=$(spec data type=directory)
+        make_dir "$(pod_dir data)"
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_refused SINGLE_NODE_SINGLE_WRITER "container pid $first"
+        helper mount-remove "{\"container\": $first, \"target\": \"/data\"}"
+        assert_success
+        helper mount-remove "{\"container\": $first, \"target\": \"/again\"}"
+        assert_success
+        kubelet_publish data
+        mount_volume data /data
+        assert_failure EBUSY
+        shows SINGLE_NODE_SINGLE_WRITER "pod $POD"
+        assert_mounts_at /data 0
+        kubelet_unpublish data
+        mount_volume data /data
+        assert_success
+}
+
+@test "a batch does not give a directory for a single writer to two containers" {
+        local first entry='"type": "volume", "volume": "data", "target": "/data"'
+        directory_pool
+        made_by_mode data SINGLE_NODE_SINGLE_WRITER
+        start_container plain
+        first=$CONTAINER_PID
+        start_container plain 300000
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
+        assert_failure EBUSY
+        shows SINGLE_NODE_SINGLE_WRITER
+        assert_mounts_at /data 0
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "what the mount flags of a directory's profile say holds in containers, unless a request says otherwise" {
+        directory_pool
+        made_by_mode data SINGLE_NODE_WRITER '"noexec", "noatime"'
+        start_container crun
+        mount_volume data /data
+        assert_success
+        assert_attributes /data noexec noatime nosuid nodev
+        mount_volume data /other '"options": "exec"'
+        assert_success
+        assert_attributes /other noatime nosuid nodev '!noexec'
+}
+
+@test "mount-volume of a directory with a filesystem is refused, for it has none of its own" {
+        directory_pool
+        made_directory
+        start_container plain
+        mount_volume data /data '"fsType": "ext4"'
+        refused EINVAL directory fsType
+        mount_volume other /data '"fsType": "ext4", "create": {"size": "1m", "pool": "dirs"}'
+        refused EINVAL fsType
+        assert_mounts_at /data 0
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
 @test "mount-batch makes a missing directory once for two containers, which both have it" {
         local first entry='"type": "volume", "volume": "data", "target": "/data", "create": {"size": "1m", "pool": "dirs"}'
         directory_pool

@@ -31,6 +31,7 @@ struct injection {
         size_t layer_count;
         void *volume;            /* what the kind of volumes by name (named/) keeps; or NULL */
         const char *volume_file; /* the record of that volume, whose lock is held; or NULL */
+        bool alone;              /* that volume is a directory for one container, or pod, alone */
         int source_fd;
         int mount_fd;
         int old_fd; /* a clone of the replaced mount, to restore it on failure */

@@ -113,6 +113,9 @@ int place_record(struct injection *injection, struct error *error)
         if (record->raw_source != 0 && (r = raw_grant_check_alone(injection->session->state_dir, record,
                                                                   record->raw_source, record->raw_writes, error)) < 0)
                 return r;
+        if (injection->alone &&
+            (r = access_check_alone(injection->session->state_dir, record, injection->volume_file, error)) < 0)
+                return r;
         return access_check_container(
                 &injection->session->state, injection->session->state_dir, record, injection->volume_file,
                 record->raw_device != 0 ? record->raw_writes : !text_starts(record->options, "ro"), error);

@@ -27,6 +27,7 @@
 #include "mount/detached.h"
 #include "pool/record.h"
 #include "provision/request.h"
+#include "state/access.h"
 #include "state/use_index.h"
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
@@ -138,6 +139,12 @@ static void add_attributes(struct mount_attributes *attributes, uint64_t set)
         attributes->clear = (attributes->clear & ~set) | atime;
 }
 
+/* What a clone of a stage would have of it: a request may say otherwise. */
+static void inherit_attributes(struct mount_attributes *attributes, uint64_t set)
+{
+        add_attributes(attributes, set & ~attributes->clear);
+}
+
 /* Of a server: its owners only remap shows, on most kernels. */
 static int settle_apart(struct injection *injection, const struct volume_by_name *volume, struct error *error)
 {
@@ -168,6 +175,10 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         injection->volume_file = record->file;
         if (volume_by_name_is_apart(volume))
                 return settle_apart(injection, volume, error);
+        if (volume->call.kind != NULL && !volume->call.kind->has_device) {
+                inherit_attributes(&injection->attributes, volume->call.attributes);
+                injection->alone = access_is_single(record->access_mode);
+        }
         use_keys_add_device(injection->record.uses, record->device_number);
         use_keys_add_opened(injection->record.uses, injection->source_fd);
         injection->mount_fd =

@@ -136,3 +136,16 @@ int access_check_container(const struct state *mounts, const char *state_dir, co
                                     "volume \"%.200s\" is for reading alone; set \"readOnly\": true", demand.name);
         return demand.single ? check_sole(state_dir, demand.keys, &sole, record->source, error) : 0;
 }
+
+int access_check_alone(const char *state_dir, const struct mount_record *record, const char *file, struct error *error)
+{
+        struct sole sole = { .record = record, .volume_file = file };
+        const char *position = record->uses;
+        char keys[USE_KEYS_SIZE] = "";
+        char key[USE_KEY_SIZE];
+
+        while (use_keys_next(&position, key))
+                if (use_key_is_file(key)) /* not the filesystem that the directory is on */
+                        use_keys_add(keys, key);
+        return check_sole(state_dir, keys, &sole, record->source, error);
+}

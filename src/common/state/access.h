@@ -47,4 +47,11 @@ int access_check_pod(const char *state_dir, const char *mode, const char *keys, 
 int access_check_container(const struct state *mounts, const char *state_dir, const struct mount_record *record,
                            const char *file, bool writes, struct error *error);
 
+/*
+ * access_check_alone() - that a mount in a container is the only use of a volume that is a directory, for one pod or
+ * container; it has no device by which access_check_container() would find it. The record is written.
+ * Errors: EBUSY another pod or container has it.
+ */
+int access_check_alone(const char *state_dir, const struct mount_record *record, const char *file, struct error *error);
+
 #endif

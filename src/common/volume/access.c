@@ -17,12 +17,14 @@ int volume_access_apply(struct volume_call *call, struct error *error)
         cleanup_provision_record struct provision_record made = {};
         struct volume_request *request = call->request;
         char *mode = call->record.access_mode;
-        int r = call->kind->has_device && provisioned_is_by_name(call)
+        int r = (call->kind->has_device || call->kind->open != NULL) && provisioned_is_by_name(call)
                         ? provisioned_find(call, call->kind, &made, error)
                         : -ENOENT;
 
         if (r < 0 && r != -ENOENT)
                 return r;
+        if (r == 0 && !call->kind->has_device && made.access_mode[0] == '\0')
+                r = -ENOENT; /* nothing attaches a directory: what its first pod asked for stays */
         if (r == 0)
                 (void)text_copy(mode, sizeof call->record.access_mode, made.access_mode);
         if (request->access_mode != NULL && (r < 0 || (!access_reads_only(mode) && !access_is_single(mode))))

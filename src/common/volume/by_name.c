@@ -151,6 +151,11 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
         if (!call->kind->has_device && call->kind->open == NULL && call->kind->mount_apart == NULL)
                 return fail_because(error, EOPNOTSUPP, "find volume", request->name,
                                     "volumes of type %s are not mounted by name", call->kind->word);
+        if (fs_type != NULL && !call->kind->has_device)
+                return fail_because(error, EINVAL, "make filesystem", fs_type,
+                                    "volume \"%.200s\" is of type %s, and has no filesystem of its own; leave out "
+                                    "\"fsType\"",
+                                    request->name, call->kind->word);
         if (call->kind->mount_apart != NULL && access_is_single(made.access_mode))
                 return fail_because(
                         error, EOPNOTSUPP, "find volume", request->name,
@@ -234,6 +239,14 @@ static int make_apart(struct volume_call *call, struct error *error)
         return call->kind->mount_apart(call, &made, error);
 }
 
+/* Where nothing is staged, what would be said of the stage: by the access mode and by the flags of the volume. */
+static int open_directory(struct volume_call *call, struct error *error)
+{
+        call->record.read_only = call->request->read_only;
+        call->attributes = call->request->mount_options.attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY;
+        return call->kind->open(call, error);
+}
+
 bool volume_by_name_is_apart(const struct volume_by_name *volume)
 {
         return volume->call.kind != NULL && volume->call.kind->mount_apart != NULL;
@@ -252,7 +265,7 @@ int volume_by_name_stage(struct volume_by_name *volume, struct error *error)
                 if ((r = prepare(volume, VOLUME_RUNS_FS_TOOLS, error)) < 0)
                         return r;
                 if (call->kind->open != NULL)
-                        return call->kind->open(call, error);
+                        return open_directory(call, error);
                 if (call->kind->mount_apart != NULL)
                         return make_apart(call, error);
                 if ((r = stage(volume, error)) < 0)
