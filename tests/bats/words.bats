@@ -208,6 +208,32 @@ refused() {
         [[ $stderr == "mount-bind: cannot mount $SOURCE on /data in container nonesuch-container: no container of this name"*$'\n''hint: use a process id'* ]]
 }
 
+@test "on a terminal a failure has nothing on standard output, whatever was asked for" {
+        local words
+        needs volume-create volume-snapshot volume-expand remap-mount
+        echo '{' >"$FLEXGRAFT_CONFIG" # which every program reads
+        while read -r -a words; do
+                terminal "${words[@]}"
+                is "$status $output" '1 ' "${words[*]}"
+                [[ $stderr == "${words[0]}: "* ]] || { show_last; return 1; }
+        done <<END
+mount-bind $$ $SOURCE /data
+mount-tmpfs $$ /data
+mount-volume $$ db /data
+mount-remove $$ /data
+mount-list
+remap-mount $SOURCE /mnt
+volume-create db 1m
+volume-expand db 2m
+volume-snapshot db monday
+volume-snapshot db --restore monday
+volume-delete db
+volume-list
+volume-capacity
+volume-reconcile
+END
+}
+
 @test "what a record has in it cannot move a terminal's cursor" {
         needs volume-create
         terminal volume-create --pool $'\e[31mred' db 1m

@@ -65,7 +65,7 @@ static const struct key_table reply_table = KEY_TABLE(reply_rows);
 static const struct schema_form replies[] = { { "mounted", 1, &reply_table }, { "failed", 1, &failure_keys }, {} };
 
 static const struct people_form people[] = {
-        { .when = "!mount.alreadyMounted", .line = "mounted {mount.source} on {mount.target}" },
+        { .when = "mount,!mount.alreadyMounted", .line = "mounted {mount.source} on {mount.target}" },
         { .when = "mount.alreadyMounted", .line = "{mount.source} is already mounted on {mount.target}" },
         {},
 };

@@ -68,13 +68,15 @@ const struct people_form provision_people_capacity[] = {
 
 const struct people_form provision_people_expanded[] = {
         { .when = "filesystem", .line = "volume {volume.name} has {volume.size%}, and its {filesystem} all of it" },
-        { .when = "!filesystem", .line = "volume {volume.name} has {volume.size%}" },
+        { .when = "volume,!filesystem", .line = "volume {volume.name} has {volume.size%}" },
         {},
 };
 
 const struct people_form provision_people_snapshot[] = {
         { .when = "restored", .line = "volume {volume.name} has the content of {restored}" },
-        { .when = "!restored,!existed", .line = "took snapshot {volume.name} of {volume.snapshotOf}, {volume.size%}" },
-        { .when = "!restored,existed", .line = "snapshot {volume.name} of {volume.snapshotOf} is there already" },
+        { .when = "volume,!restored,!existed",
+          .line = "took snapshot {volume.name} of {volume.snapshotOf}, {volume.size%}" },
+        { .when = "volume,!restored,existed",
+          .line = "snapshot {volume.name} of {volume.snapshotOf} is there already" },
         {},
 };
