@@ -55,9 +55,15 @@ type_on() {
         assert_success
         assert_field .mount.type btrfs
         is "$(type_on /asked)" btrfs
+        mount_volume asked /also '"fsType": "ext4"'
+        assert_failure EINVAL
+        shows btrfs ext4
+        mount_volume asked /also '"fsType": "btrfs"'
+        assert_success
+        remove_mount /also
         remove_mount /asked
         assert_success
-        mount_volume asked /asked '"fsType": "ext4"' # it is not formatted again
+        mount_volume asked /asked '"fsType": "ext4"'
         assert_failure EINVAL
         shows btrfs
         is_away asked

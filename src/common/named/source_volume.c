@@ -130,6 +130,19 @@ static void put_type(int mount_fd, char *ret_type, size_t size)
                         (void)text_copy(ret_type, size, types[i].type);
 }
 
+/* Of what is staged already; else the device tells, before it is mounted. ext4 mounts ext2 and ext3, too. */
+static int check_type(const struct injection *injection, struct error *error)
+{
+        const char *asked = injection->request->fs_type ?: "";
+        const char *found = injection->fs_type;
+
+        if (asked[0] == '\0' || found[0] == '\0' || strcmp(asked, found) == 0 ||
+            (text_starts(asked, "ext") && text_starts(found, "ext")))
+                return 0;
+        return fail_because(error, EINVAL, "find filesystem", injection->request->source,
+                            "the volume holds a filesystem of type %s, and %.64s was requested", found, asked);
+}
+
 /* What the pool and the volume say holds, whatever the request says. Access time is a choice of four, not a bit. */
 static void add_attributes(struct mount_attributes *attributes, uint64_t set)
 {
@@ -186,7 +199,7 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
         put_type(injection->mount_fd, injection->fs_type, sizeof injection->fs_type);
-        return 0;
+        return check_type(injection, error);
 }
 
 /* The device is known only now, so it is in no digest: the volume's name is. */
