@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "state/config.h"
 
@@ -65,10 +66,14 @@ static int refuse(struct error *error, const char *subject, const char *reason)
 /* One option and its value, "--name VALUE" or "--name=VALUE". Returns how many arguments it takes. */
 static int read_option(char **argv, struct error *error)
 {
+        struct nearest nearest = { .asked = argv[0] };
+        char hint[NEAREST_HINT_MAX];
+
         for (const struct usage_option *option = options_of_csi; option->name != NULL; option++) {
                 size_t length = strlen(option->name);
                 const char *value = argv[1];
 
+                nearest_offer(&nearest, option->name);
                 if (!text_starts(argv[0], option->name) || (argv[0][length] != '\0' && argv[0][length] != '='))
                         continue;
                 if (argv[0][length] == '=')
@@ -80,7 +85,8 @@ static int read_option(char **argv, struct error *error)
                 *option->ret_word = value;
                 return argv[0][length] == '=' ? 1 : 2;
         }
-        return fail_because(error, EINVAL, OPERATION_PARSE, argv[0], "unknown option %.128s", argv[0]);
+        nearest_hint(&nearest, hint);
+        return fail_because(error, EINVAL, OPERATION_PARSE, argv[0], "unknown option %.128s%s", argv[0], hint);
 }
 
 /* A DNS name, as the interface wants the driver's and Kubernetes a node's. */

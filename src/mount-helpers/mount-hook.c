@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-hook STAGE - the OCI hook: mounts that a container's annotations, or its devices, ask for. */
 #include "privileges/mount-hook.h"
+
 #include <string.h>
+#include <unistd.h>
 
 #include "base/reply.h"
 #include "inject/oci_hook.h"
@@ -12,13 +14,23 @@
 #include "named/keeper.h"
 #include "process/program.h"
 
+#define ARGUMENTS "STAGE [--volume NAME --target PATH [--raw]] | --cdi [--json]"
+
 static const struct schema schema = { .make_request = batch_schema_of_annotation,
                                       .reply_programs = 1,
-                                      .replies = hook_devices_replies };
+                                      .replies = hook_devices_replies,
+                                      .people = hook_devices_people };
+
+static const char *cdi;
+
+static const struct usage_option options[] = {
+        { .name = "--cdi", .help = "write the files that make volumes devices of engines", .ret_word = &cdi },
+        {},
+};
 
 static const struct program program = {
         .usage = { .name = "mount-hook",
-                   .arguments = "STAGE [--volume NAME --target PATH [--raw]] | --cdi",
+                   .arguments = ARGUMENTS,
                    .about = "The OCI hook: a container runtime calls it with the container's state on standard input. "
                             "It mounts "
                             "what is wanted in the container (\"persist\"), and what its annotations ask for.\n"
@@ -37,6 +49,7 @@ static const struct program program = {
                             "their devices flexgraft.io/volume=NAME. volume-create and volume-delete keep the file up "
                             "to date from then on.",
                    .schema = &schema,
+                   .options = options,
                    .examples =
                            "Example, in a hook's configuration:\n"
                            "  {\"path\": \"/usr/sbin/mount-hook\", \"args\": [\"mount-hook\", \"createRuntime\"]}\n",
@@ -46,13 +59,14 @@ static const struct program program = {
         .before_drop = batch_begin_by_policy,
 };
 
-static int write_devices(void)
+static int write_devices(bool to_people)
 {
         json_t *reply = NULL;
         static struct error error;
 
         if (hook_devices_write(&reply, &error) < 0)
                 return inject_reply_complaint(program.usage.name, &(struct request){}, &error);
+        reply_to_people(to_people ? schema.people : NULL);
         return reply_say(reply, EXIT_DONE);
 }
 
@@ -60,7 +74,9 @@ int main(int argc, char **argv)
 {
         cleanup_request struct request request = {};
         cleanup_oci_hook struct oci_hook hook = {};
-        const bool devices = argc == 2 && strcmp(argv[1], "--cdi") == 0;
+        const bool json = argc == 3 && strcmp(argv[2], "--json") == 0;
+        const bool devices = (argc == 2 || json) && strcmp(argv[1], "--cdi") == 0;
+        const bool to_people = devices && !json && isatty(STDOUT_FILENO) == 1; /* the filter does not let it ask */
         const struct request *failed = NULL;
         struct oci_hook_volume volume = {};
         static struct error error;
@@ -71,11 +87,11 @@ int main(int argc, char **argv)
 
         r = program_begin(&program, devices ? 1 : argc, argv, &error);
         if (r == 0 && devices)
-                return write_devices();
+                return write_devices(to_people);
         if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_stage(argv[1], &stage)))
-                return inject_reply_usage(program.usage.name, "a stage is needed: createRuntime, prestart, poststart "
-                                                              "or poststop; --volume NAME and --target PATH may follow "
-                                                              "it, and --raw");
+                return inject_reply_usage(program.usage.name,
+                                          "a stage is needed: createRuntime, prestart, poststart or poststop; usage: "
+                                          "mount-hook " ARGUMENTS);
         if (r == 0)
                 r = oci_hook_read(&hook, stage, with_volume > 0 ? &volume : NULL, &error);
         if (r == 0 && oci_hook_concerns(&hook))

@@ -75,6 +75,24 @@ device_hook() {
         is "$(stat -c %a "$CDI/flexgraft.json" "$CDI/flexgraft-storage.json")" $'644\n644'
 }
 
+@test "on a terminal mount-hook --cdi prints lines, and with --json its reply" {
+        made "we b"
+        made web-1
+        terminal mount-hook --cdi
+        is "$status $stderr" '0 '
+        is "$output" $'volumes that are devices now, by the files in '"$CDI"$': 1\nleft out, for its name is none for a device: we b'
+        terminal mount-hook --cdi --json
+        is "$(jq -c '[.status, .devices, .leftOut]' <<<"$output")" '["Success",1,["we b"]]'
+        terminal mount-hook --cdi --jsno
+        is "$status $output" '2 '
+}
+
+@test "a call of mount-hook without a stage is told the usage" {
+        helper mount-hook </dev/null
+        is "$status $output" '2 '
+        [[ $stderr == *'usage: mount-hook STAGE ['*'--cdi'* ]]
+}
+
 @test "volumes that are made and deleted come and go in the file, and without one there is none" {
         made web-1
         [[ ! -e $CDI ]]

@@ -167,7 +167,9 @@ complete_line() {
         is "$(complete_line mount-remove --id '')" data-1
         is "$(complete_line volume-delete '' | grep -v ^-)" db
         is "$(complete_line volume-create db 1g --pool f)" fast
-        is "$(complete_line volume-list '' | grep -v ^-)" $'fast\nslow'
+        is "$(complete_line volume-list '' | grep -v ^-)" $'default\nfast\nslow'
+        is "$(complete_line volume-create db 1g --pool d)" default # which needs no file
+        is "$(complete_line mount-volume web-1 '')" db
         is "$(complete_line mount-bind web /srv /data --ids r)" remap
         is "$(complete_line mount-bind web /srv /data --no-re)" "$("$FLEXGRAFT_BIN/mount-bind" --schema |
                 jq -r '."$defs".words.options[] | select(.key and .takes == "nothing").option' | sed -n 's/^--re/--no-re/p')"
@@ -246,7 +248,7 @@ zsh_action() {
         export FLEXGRAFT_POOLS=$BATS_TEST_TMPDIR/pools
         is "$(zsh_offers containers)" $'web-1\nweb-2'
         is "$(zsh_offers volumes)" db
-        is "$(zsh_offers pools)" $'fast\nslow'
+        is "$(zsh_offers pools)" $'default\nfast\nslow'
         is "$(zsh_offers mounts)" data-1
         [[ ! -e ran ]]
         rm -rf "${STATE_DIR:?}"
@@ -271,6 +273,10 @@ zsh_action() {
         done
         helper mount-hook --tabel
         is "$status $stderr" $'2 mount-hook: unknown option --tabel\n'
+        helper mount-hook --cd
+        is "$status $stderr" $'2 mount-hook: unknown option --cd (the nearest is --cdi)\n'
+        helper csi-driver --endpiont /run/csi.sock
+        [[ $status == 2 && $stderr == *'unknown option --endpiont (the nearest is --endpoint)'* ]]
         helper mount-list --table --tabel
         is "$status $stderr" $'2 mount-list: unknown option --tabel (the nearest is --table)\n'
         helper volume-capacity --format yaml

@@ -36,6 +36,12 @@ const struct schema_form hook_devices_replies[] = { { "written", ~0U, &cdi_reply
                                                     { "failed", ~0U, &failure_keys },
                                                     {} };
 
+const struct people_form hook_devices_people[] = {
+        { .when = "cdiDir", .line = "volumes that are devices now, by the files in {cdiDir}: {devices}" },
+        { .rows = "leftOut", .line = "left out, for its name is none for a device: {}" },
+        {},
+};
+
 int hook_devices_write(json_t **ret_reply, struct error *error)
 {
         static struct config config; /* static, for its size */

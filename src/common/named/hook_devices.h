@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/people.h"
 #include "base/schema.h"
 #include "inject/oci_hook.h"
 
@@ -22,6 +23,7 @@ int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume
  * Errors: those of cdi_write().
  */
 extern const struct schema_form hook_devices_replies[];
+extern const struct people_form hook_devices_people[];
 int hook_devices_write(json_t **ret_reply, struct error *error);
 
 #endif

@@ -43,15 +43,25 @@ const char *_dl_get_origin(void)
         return (const char *)-1;
 }
 
+static const char *const of_all[] = { "--help", "--version", "--schema", NULL };
+
 /* An argument that begins with a dash and is no request from standard input: an option that we do not have. */
 static int refuse_option(const struct program *program, const char *text, struct error *error)
 {
+        struct nearest nearest = { .asked = text };
+        char hint[NEAREST_HINT_MAX];
+
         for (const struct usage_option *option = program->usage.options; option != NULL && option->name != NULL;
              option++)
                 if (strcmp(text, option->name) == 0 && option->words != NULL)
                         return fail_because(error, EINVAL, OPERATION_PARSE, text, "%.64s must be followed by %s or %s",
                                             text, option->words[0], option->words[1]);
-        return fail_because(error, EINVAL, OPERATION_PARSE, text, "unknown option %.128s", text);
+                else
+                        nearest_offer(&nearest, option->name);
+        for (size_t i = 0; of_all[i] != NULL; i++)
+                nearest_offer(&nearest, of_all[i]);
+        nearest_hint(&nearest, hint);
+        return fail_because(error, EINVAL, OPERATION_PARSE, text, "unknown option %.128s%s", text, hint);
 }
 
 static bool is_option(const char *text)
@@ -139,8 +149,6 @@ int program_begin(const struct program *program, int argc, char **argv, struct e
 /* ---- words */
 
 static const struct program *running; /* for offer_options() */
-
-static const char *const of_all[] = { "--help", "--version", "--schema", NULL };
 
 static void offer_options(void *nearest)
 {
