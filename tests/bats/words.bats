@@ -196,6 +196,21 @@ refused() {
         [[ $output == 'STATE '*'REQUIRED'* ]]
 }
 
+@test "the columns of a table are below each other, also where a name is not ASCII" {
+        local name line LC_ALL=C.UTF-8
+        needs volume-create volume-list
+        for name in plain 'größer' "$(printf 'n%.0s' {1..60})"; do
+                helper volume-create "{\"name\": \"$name\", \"size\": \"1m\"}"
+                assert_success
+        done
+        terminal volume-list
+        while IFS= read -r line; do
+                name=${line%%POOL *}
+                name=${name%%default *}
+                is "${#name}" 62 "where the pool begins in: $line"
+        done < <(sed -n '/^VOLUME/,$p' <<<"$output")
+}
+
 @test "on a terminal a failure is on standard error, with its hint" {
         local name
         for name in mount-bind mount-list volume-create volume-reconcile host-check; do

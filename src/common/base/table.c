@@ -13,6 +13,16 @@
 
 #define CELL_MAX (PATH_MAX + 256)
 
+/* In characters: of UTF-8 all bytes but those that go on with one. */
+static size_t width_of(const char *text)
+{
+        size_t width = 0;
+
+        for (; *text != '\0'; text++)
+                width += ((unsigned char)*text & 0xc0) != 0x80;
+        return width;
+}
+
 int table_say(const char *const *heads, size_t columns, size_t rows, table_cell *cell, const void *argument)
 {
         static char text[CELL_MAX];
@@ -26,8 +36,8 @@ int table_say(const char *const *heads, size_t columns, size_t rows, table_cell 
                 for (size_t row = 0; row < rows; row++) {
                         cell(argument, row, column, text, sizeof text);
                         text_escape(text, sizeof text);
-                        if (strlen(text) > widths[column])
-                                widths[column] = strlen(text);
+                        if (width_of(text) > widths[column])
+                                widths[column] = width_of(text);
                 }
         }
         for (size_t line = 0; r == 0 && line <= rows; line++)
@@ -39,8 +49,8 @@ int table_say(const char *const *heads, size_t columns, size_t rows, table_cell 
                         else
                                 cell(argument, line - 1, column, text, sizeof text);
                         text_escape(text, sizeof text);
-                        (void)snprintf(padded, sizeof padded, "%-*s%s", last ? 0 : (int)widths[column], text,
-                                       last ? "\n" : "  ");
+                        (void)snprintf(padded, sizeof padded, "%s%*s", text,
+                                       last ? 1 : (int)(widths[column] - width_of(text)) + 2, last ? "\n" : "");
                         r = file_write_all(STDOUT_FILENO, padded, strlen(padded));
                 }
         return r;
