@@ -819,7 +819,32 @@ made_blocks() {
         start_container plain
         at_syscall --at exit_group --run-output "$BATS_TEST_TMPDIR/seen" \
                 --run "grep -h '^CapEff\|^Seccomp:' /proc/\$AT_PID/status; ls /proc/\$AT_PID/fd" \
-                "$FLEXGRAFT_BIN/mount-volume" "{\"container\": $CONTAINER_PID, \"volume\": \"db\", \"target\": \"/data\"}"
+                "$FLEXGRAFT_BIN/mount-volume" "{\"container\": $CONTAINER_PID, \"volume\": \"d\\u0062\", \"target\": \"/data\"}"
         assert_success
         is "$(<"$BATS_TEST_TMPDIR/seen")" $'CapEff:\t0000000000000000\nSeccomp:\t2'
+}
+
+# processes REQUEST: how many mount-volume has for it.
+processes() {
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/mount-volume" "$1"
+        assert_success || return 1
+        awk '{ print $2 }' "$BATS_TEST_TMPDIR/calls" | sort -u | wc -l
+}
+
+@test "a request that shows the volume's name needs no process that reads it, one that may hide it does" {
+        local plain
+        made db
+        start_container plain
+        mount_volume db /data
+        assert_success
+        plain=$(processes "{\"container\": $CONTAINER_PID, \"volume\": \"db\", \"target\": \"/data\"}")
+        is "$(processes "{\"container\":$CONTAINER_PID,\"target\":\"/data\",\"volume\" : \"db\"}")" "$plain"
+        is "$(processes "{\"container\": $CONTAINER_PID, \"volume\": \"d\\u0062\", \"target\": \"/data\"}")" $((plain + 1))
+        is "$(processes "{\"container\": $CONTAINER_PID, \"volume\": \"db\", \"target\": \"/data\", \"replace\": false}")" $((plain + 1))
+        mount_volume '' /data
+        assert_not_understood
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"volume\""
+        assert_not_understood
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"volume\":\"db"
+        assert_not_understood
 }

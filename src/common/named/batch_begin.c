@@ -159,6 +159,36 @@ static bool clearly_without_volumes(const char *request, struct needed *ret_need
         return true;
 }
 
+/* Behind a key's string. NULL: no string follows. */
+static const char *string_behind(const char *text)
+{
+        static const char blank[] = " \t\r\n";
+
+        text += strspn(text, blank);
+        if (*text != ':')
+                return NULL;
+        text += 1 + strspn(text + 1, blank);
+        return *text == '"' ? text + 1 : NULL;
+}
+
+/* Whether the strings of a request for one volume show its name without a parser: it is there once, and plain. */
+static bool clearly_one_volume(const char *request, struct needed *ret_needed)
+{
+        static const char key[] = "\"volume\"";
+        const char *found = strstr(request, key);
+        const char *name = found != NULL ? string_behind(found + strlen(key)) : NULL;
+        const size_t length = name != NULL ? strcspn(name, "\"") : 0;
+        char copy[VOLUME_NAME_MAX];
+
+        if (name == NULL || length >= sizeof copy || strchr(request, '\\') != NULL || strstr(found + 1, key) != NULL ||
+            strstr(request, "\"replace\"") != NULL)
+                return false;
+        (void)snprintf(copy, sizeof copy, "%.*s", (int)length, name);
+        *ret_needed = (struct needed){};
+        ret_needed->runs = volume_by_name_runs(copy, &ret_needed->remap);
+        return true;
+}
+
 /* All of them if the request is on standard input, which cannot be read again, or cannot be asked about. */
 static struct needed ask(int argc, char **argv, bool batch)
 {
@@ -167,7 +197,7 @@ static struct needed ask(int argc, char **argv, bool batch)
 
         if (argc != 2 || strcmp(argv[1], "-") == 0)
                 return needed;
-        if (batch && clearly_without_volumes(argv[1], &needed))
+        if (batch ? clearly_without_volumes(argv[1], &needed) : clearly_one_volume(argv[1], &needed))
                 return needed;
         question.request = argv[1];
         question.asked = unprivileged_memory(sizeof *question.asked);
