@@ -317,18 +317,11 @@ static const struct key keys[] = {
           .help = "ext4, xfs or btrfs, made on a blank volume; ext4 if the volume says nothing else" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_OPTIONS },
-        { REQUEST_KEY_PROPAGATION },
-        { REQUEST_KEY_IDS(ids) },
-        { REQUEST_KEY_LOCKED },
-        { REQUEST_KEY_MKDIR },
-        { "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace),
-          .help = "true: switch to this volume from what flexgraft mounted there before; always atomically" },
-        { REQUEST_KEY_ID },
-        { REQUEST_KEY_PERSIST },
-        { REQUEST_KEY_DRY_RUN },
-        { REQUEST_KEY_TIMEOUT },
+        REQUEST_KEYS_OF_MOUNT_REPLACING(
+                ids, REQUEST_KEY_REPLACE_AS("true: switch to this volume from what flexgraft mounted there before; "
+                                            "always atomically")),
 };
-const struct key_table source_volume_keys = KEY_TABLE(keys);
+REQUEST_KEY_TABLE(source_volume_keys, keys);
 
 static const char *const oci_types[] = { "volume", NULL };
 

@@ -55,17 +55,9 @@ static const struct key keys[] = {
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_RECURSIVE },
         { REQUEST_KEY_OPTIONS },
-        { REQUEST_KEY_PROPAGATION },
-        { REQUEST_KEY_IDS(ids) },
-        { REQUEST_KEY_LOCKED },
-        { REQUEST_KEY_MKDIR },
-        { REQUEST_KEY_REPLACE },
-        { REQUEST_KEY_ID },
-        { REQUEST_KEY_PERSIST },
-        { REQUEST_KEY_DRY_RUN },
-        { REQUEST_KEY_TIMEOUT },
+        REQUEST_KEYS_OF_MOUNT(ids),
 };
-const struct key_table source_bind_keys = KEY_TABLE(keys);
+REQUEST_KEY_TABLE(source_bind_keys, keys);
 
 static const char *const oci_types[] = { "bind", NULL };
 static const char *const oci_options[] = { "bind", "rbind", NULL };

@@ -99,19 +99,11 @@ static const struct key keys[] = {
         { "to", 1, 1, KEY_OWN, .take = take_to, .schema = schema_of_to, .members = &side_members, .placed = 1,
           .spelling = SPELLED_SIDE,
           .help = "{\"container\": C, \"path\": \"/path\"}: the target; it is made if missing" },
+        { "mkdirSource", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir_source),
+          .help = "true: make a missing source directory, owned by its container's root" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_RECURSIVE },
         { REQUEST_KEY_OPTIONS },
-        { REQUEST_KEY_PROPAGATION },
-        { REQUEST_KEY_IDS(ids) },
-        { REQUEST_KEY_LOCKED },
-        { "mkdirSource", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir_source),
-          .help = "true: make a missing source directory, owned by its container's root" },
-        { REQUEST_KEY_MKDIR },
-        { REQUEST_KEY_REPLACE },
-        { REQUEST_KEY_ID },
-        { REQUEST_KEY_PERSIST },
-        { REQUEST_KEY_DRY_RUN },
-        { REQUEST_KEY_TIMEOUT },
+        REQUEST_KEYS_OF_MOUNT(ids),
 };
-const struct key_table source_container_keys = KEY_TABLE(keys);
+REQUEST_KEY_TABLE(source_container_keys, keys);

@@ -136,17 +136,9 @@ static const struct key keys[] = {
         { REQUEST_KEY_TARGET },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_FS_OPTIONS },
-        { REQUEST_KEY_PROPAGATION },
-        { REQUEST_KEY_IDS(request_ids_words) },
-        { REQUEST_KEY_LOCKED },
-        { REQUEST_KEY_MKDIR },
-        { REQUEST_KEY_REPLACE },
-        { REQUEST_KEY_ID },
-        { REQUEST_KEY_PERSIST },
-        { REQUEST_KEY_DRY_RUN },
-        { REQUEST_KEY_TIMEOUT },
+        REQUEST_KEYS_OF_MOUNT(request_ids_words),
 };
-const struct key_table source_nfs_keys = KEY_TABLE(keys);
+REQUEST_KEY_TABLE(source_nfs_keys, keys);
 
 static const char *const oci_types[] = { "nfs", "nfs4", NULL };
 

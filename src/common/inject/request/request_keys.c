@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/request/request_keys.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -97,7 +96,7 @@ static const struct key batch_rows[] = {
         { REQUEST_KEY_DRY_RUN },
         { REQUEST_KEY_TIMEOUT },
 };
-const struct key_table request_batch_keys = KEY_TABLE(batch_rows);
+REQUEST_KEY_TABLE(request_batch_keys, batch_rows);
 
 static const struct key remove_rows[] = {
         { REQUEST_KEY_CONTAINER(0) },
@@ -110,18 +109,15 @@ static const struct key remove_rows[] = {
         { REQUEST_KEY_DRY_RUN },
         { REQUEST_KEY_TIMEOUT },
 };
-const struct key_table request_remove_keys = KEY_TABLE(remove_rows);
+REQUEST_KEY_TABLE(request_remove_keys, remove_rows);
 
 static const struct key list_rows[] = { { REQUEST_KEY_CONTAINER(0) }, { REQUEST_KEY_TIMEOUT } };
-const struct key_table request_list_keys = KEY_TABLE(list_rows);
+REQUEST_KEY_TABLE(request_list_keys, list_rows);
 
 /* The bit of a row in request.given. */
 static uint64_t bit_of(const struct request *request, const struct key *row)
 {
-        const size_t place = (size_t)(row - request->keys->rows);
-
-        assert(place < 64);
-        return 1ULL << place;
+        return 1ULL << (row - request->keys->rows);
 }
 
 int request_key_take_as(struct request *request, const char *key, const char *name, const json_t *value,

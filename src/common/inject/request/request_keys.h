@@ -63,6 +63,11 @@ extern const char *const request_ids_words[];
         "{\"pid\": N}, {\"id\": S, \"runtime\": S, \"user\": N}, {\"pod\": \"namespace/name\", \"container\": S}, "    \
         "{\"unit\": S} or {\"procDir\": S}"
 
+/* REQUEST_KEY_TABLE(name, rows) - the table of a request: request.given has a bit for each row. */
+#define REQUEST_KEY_TABLE(name, rows)                                                                                  \
+        _Static_assert(sizeof(rows) / sizeof((rows)[0]) <= 64, "request.given has 64 bits");                           \
+        const struct key_table name = KEY_TABLE(rows)
+
 /* ---- rows that several tables have: { REQUEST_KEY_TARGET }. A table has its rows in the order of --help. */
 
 #define REQUEST_KEY_CONTAINER(required)                                                                                \
@@ -117,9 +122,10 @@ extern const char *const request_ids_words[];
         "mkdir", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir), .preset = "true",                                            \
                                                           .help = "false: refuse a target that does not exist"
 
+#define REQUEST_KEY_REPLACE_AS(text) "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace), .help = (text)
+
 #define REQUEST_KEY_REPLACE                                                                                            \
-        "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace),                                                          \
-                .help = "true: replace what flexgraft mounted there before, atomically where the kernel can"
+        REQUEST_KEY_REPLACE_AS("true: replace what flexgraft mounted there before, atomically where the kernel can")
 
 #define REQUEST_KEY_ID                                                                                                 \
         "id", 1, 0, KEY_NAME, REQUEST_FIELD(id),                                                                       \
@@ -136,5 +142,14 @@ extern const char *const request_ids_words[];
 #define REQUEST_KEY_TIMEOUT                                                                                            \
         "timeoutSeconds", 1, 0, KEY_INTEGER, .minimum = 1, .maximum = 3600, REQUEST_FIELD(timeout_seconds),            \
                                              .preset = "30", .help = "give up after so many seconds"
+
+/* The last rows of every kind of mount. can: as above; replace: a row. */
+#define REQUEST_KEYS_OF_MOUNT_REPLACING(can, ...)                                                                      \
+        { REQUEST_KEY_PROPAGATION }, { REQUEST_KEY_IDS(can) }, { REQUEST_KEY_LOCKED }, { REQUEST_KEY_MKDIR },          \
+                { __VA_ARGS__ }, { REQUEST_KEY_ID }, { REQUEST_KEY_PERSIST }, { REQUEST_KEY_DRY_RUN },                 \
+        {                                                                                                              \
+                REQUEST_KEY_TIMEOUT                                                                                    \
+        }
+#define REQUEST_KEYS_OF_MOUNT(can) REQUEST_KEYS_OF_MOUNT_REPLACING(can, REQUEST_KEY_REPLACE)
 
 #endif
