@@ -69,8 +69,6 @@ int failure_exit_status(const struct error *error)
 
 /* ---- the reply */
 
-#define ALL ~0U
-
 static json_t *schema_of_errno(const struct key_table *table, unsigned programs)
 {
         (void)table;

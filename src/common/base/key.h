@@ -43,6 +43,8 @@ enum key_spelling {
         SPELLED_SIDE,    /* the same, and CONTAINER:/PATH is an object */
 };
 
+#define ALL (~0U) /* programs: every one of the family */
+
 struct key_table {
         const struct key *rows;
         size_t count;

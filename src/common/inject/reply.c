@@ -6,8 +6,6 @@
 #include "base/reply.h"
 #include "inject/request/source.h"
 
-#define ALL ~0U
-
 static json_t *success(void)
 {
         return json_string(schema_success[0]);

@@ -7,7 +7,6 @@
 #include "base/reply.h"
 #include "base/text.h"
 
-#define ALL ~0U
 #define SWITCHES (REPLIES_SWITCH | REPLIES_BATCH)
 
 /* ---- a container */

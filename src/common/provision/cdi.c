@@ -22,7 +22,6 @@
 #include "process/program.h"
 #include "state/volume_record.h"
 
-#define ALL ~0U
 #define OPERATION "write CDI file"
 #define VOLUMES "flexgraft.json"
 #define STORAGE "flexgraft-storage.json" /* while it is there, the other one is kept up to date */

@@ -11,7 +11,6 @@
 #define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
 #define EXPAND PROVISION_BIT(PROVISION_EXPAND)
 #define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
-#define ALL ~0U
 
 static const char *const target_types[] = { "mount", "block", NULL };
 static const char *const policies[] = { "delete", "retain", "recycle", NULL };

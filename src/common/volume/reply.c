@@ -37,10 +37,7 @@ int volume_reply_init(const char *driver)
         return file_write_all(STDOUT_FILENO, line, strlen(line)) < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-#define ALL ~0U
-#define BIT(verb) (1U << VERB_##verb)
-#define DEVICES (BIT(ATTACH) | BIT(WAITFORATTACH))
-#define SIZES (BIT(EXPANDVOLUME) | BIT(EXPANDFS))
+#define DEVICES (VERB_BIT(ATTACH) | VERB_BIT(WAITFORATTACH))
 
 /* Of volume_driver_init(), which is a line already. */
 static const struct key capability_rows[] = {
@@ -58,14 +55,14 @@ static const struct key_table capability_keys = KEY_TABLE(capability_rows);
         X("message", ALL, 0, members_text(answer->message), KEY_ANY, .help = "what else there is to say") \
         X("device", DEVICES, DEVICES, answer->device != NULL ? reply_printable(answer->device) : NULL, \
           KEY_ANY, .help = "path of the device; empty for a volume without one") \
-        X("volumeName", BIT(GETVOLUMENAME), BIT(GETVOLUMENAME), reply_printable(answer->volume_name), \
+        X("volumeName", VERB_BIT(GETVOLUMENAME), VERB_BIT(GETVOLUMENAME), reply_printable(answer->volume_name), \
           KEY_ANY, .help = "name of the volume") \
-        X("attached", BIT(ISATTACHED), BIT(ISATTACHED), json_boolean(answer->attached), \
+        X("attached", VERB_BIT(ISATTACHED), VERB_BIT(ISATTACHED), json_boolean(answer->attached), \
           KEY_BOOLEAN, .help = "whether it has its device on the node") \
-        X("volumeNewSize", SIZES, 0, \
+        X("volumeNewSize", VERBS_OF_SIZES, 0, \
           answer->new_size_bytes != 0 ? json_integer((json_int_t)answer->new_size_bytes) : NULL, \
           KEY_COUNT, .help = "bytes") \
-        X("capabilities", BIT(INIT), BIT(INIT), NULL, \
+        X("capabilities", VERB_BIT(INIT), VERB_BIT(INIT), NULL, \
           KEY_OBJECT, .members = &capability_keys, .help = "what the driver can do")
 /* clang-format on */
 

@@ -9,10 +9,6 @@
 #include "volume/reply.h"
 #include "volume/request.h"
 
-#define BIT(verb) (1U << VERB_##verb)
-#define ALL ~0U
-#define SIZES (BIT(EXPANDVOLUME) | BIT(EXPANDFS))
-
 static const char *const not_supported_words[] = { "Not supported", NULL };
 
 static const struct key not_supported_keys[] = {
@@ -89,14 +85,16 @@ static const struct key_table *option_keys(void)
 }
 
 /* Verbs that look at the options beyond the name. getvolumename does not. */
-#define WITH_OPTIONS (BIT(ATTACH) | BIT(WAITFORATTACH) | BIT(ISATTACHED) | BIT(MOUNTDEVICE) | BIT(MOUNT) | SIZES)
+#define WITH_OPTIONS                                                                                                   \
+        (VERB_BIT(ATTACH) | VERB_BIT(WAITFORATTACH) | VERB_BIT(ISATTACHED) | VERB_BIT(MOUNTDEVICE) | VERB_BIT(MOUNT) | \
+         VERBS_OF_SIZES)
 
 #define SCHEMA(name, word, letters, arguments)                                                                         \
-        const struct schema volume_schema_##name = { .request_of =                                                     \
-                                                             (WITH_OPTIONS & BIT(name)) != 0 ? option_keys : NULL,     \
+        const struct schema volume_schema_##name = { .request_of = (WITH_OPTIONS & VERB_BIT(name)) != 0 ? option_keys  \
+                                                                                                        : NULL,        \
                                                      .programs = 1,                                                    \
                                                      .texts = true,                                                    \
-                                                     .reply_programs = BIT(name),                                      \
+                                                     .reply_programs = VERB_BIT(name),                                 \
                                                      .replies = replies };
 
 VOLUME_VERBS(SCHEMA)

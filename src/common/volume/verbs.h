@@ -47,6 +47,10 @@
 #define VERB_ENUM(name, word, letters, arguments) VERB_##name,
 enum verb { VOLUME_VERBS(VERB_ENUM) VERBS };
 
+/* Of sets of verbs, as those of a key's programs (base/key.h). */
+#define VERB_BIT(name) (1U << VERB_##name)
+#define VERBS_OF_SIZES (VERB_BIT(EXPANDVOLUME) | VERB_BIT(EXPANDFS))
+
 /* volume_verb_word() - "attach". */
 const char *volume_verb_word(enum verb verb);
 
