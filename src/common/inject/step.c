@@ -3,6 +3,8 @@
 
 #include "inject/request/source.h"
 
+#define CLOSE "close it"
+
 /* Those of STEP_OPEN and STEP_MAKE are in the rows of the kinds. */
 static const struct {
         const char *text;
@@ -13,7 +15,7 @@ static const struct {
         [STEP_LOOK] = { "find the target beneath the container's root; check whether it is mounted already", "" },
         [STEP_SET_ATTRIBUTES] = { "set attributes, propagation and the id mapping", "" },
         [STEP_LOCK] = { "lock attributes against the container's root: with \"locked\" all, else nosuid and nodev",
-                        "close it" },
+                        CLOSE },
         [STEP_LOOK_AGAIN] = { "find the target again, among the mounts placed so far", "" },
         [STEP_WANT] = { "write down whether it is wanted whenever the container runs", "write down what was before" },
         [STEP_RECORD] = { "write the record", "remove the record" },
@@ -77,5 +79,5 @@ const char *step_undo(enum step step, const struct source_kind *kind)
 {
         if (kind == NULL || (step != STEP_OPEN && step != STEP_MAKE))
                 return words[step].undo;
-        return step == STEP_OPEN ? "" : kind->make_undo;
+        return step == STEP_OPEN ? "" : kind->make_undo ?: CLOSE;
 }

@@ -35,7 +35,6 @@
 struct source_kind; /* inject/request/source.h */
 
 enum step {
-        STEP_NONE,
         STEP_PIN_CONTAINER,
         STEP_CLAIM,
         STEP_OPEN, /* the source, as its kind does */

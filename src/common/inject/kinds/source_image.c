@@ -275,8 +275,7 @@ const struct source_kind source_image = {
         .ownable = true,
         .remap = REMAP_ASKED,
         .open_text = "open the image; find the partition and the type of its filesystem", /* openat2, libblkid */
-        .make_text = "mount the filesystem, detached", /* ioctl; fsopen, fsconfig, fsmount */
-        .make_undo = "close it",
+        .make_text = SOURCE_MOUNTS_FILESYSTEM, /* ioctl; fsopen, fsconfig, fsmount */
         .open = find_image,
         .make = make_mount,
 };

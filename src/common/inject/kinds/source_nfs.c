@@ -156,7 +156,6 @@ const struct source_kind source_nfs = {
         .open_text = "check that the policy allows the server",
         .make_text = "find the server from the container's network namespace, mount its export, detached; "
                      "map owners with remap where the kernel cannot", /* setns, connect, fsopen, fsmount */
-        .make_undo = "close it",
         .harmless_options = nfs_harmless_options,
         .check = check,
         .open = open_source,

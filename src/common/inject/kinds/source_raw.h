@@ -10,6 +10,8 @@
 #include "inject/injection.h"
 #include "inject/request/source.h"
 
+#define SOURCE_RAW_MAKES "create a device node for it, detached" /* make_text; ioctl, unshare, mknodat, open_tree */
+
 /* A block device itself: source_block's check() selects it for "raw". */
 extern const struct source_kind source_raw;
 

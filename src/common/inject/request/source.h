@@ -51,7 +51,7 @@ struct source_kind {
         enum source_remap remap;
         const char *open_text;               /* what open() does, in words */
         const char *make_text;               /* what make() does */
-        const char *make_undo;               /* how that is undone */
+        const char *make_undo;               /* how that is undone; NULL: the mount is closed */
         const char *const *harmless_options; /* options that a policy need not list, ended by NULL; NULL: none */
         need_set needs;                      /* what the node must have for it, as host-check says */
         const struct hint *hints;            /* what to do about failures of this kind alone; NULL: nothing */
@@ -97,6 +97,11 @@ struct source_kind {
          */
         void (*release)(struct injection *injection);
 };
+
+/* What several kinds do, in words. */
+#define SOURCE_FINDS_DEVICE "find the block device and the type of its filesystem"
+#define SOURCE_MOUNTS_FILESYSTEM "mount the filesystem, detached"
+#define SOURCE_CLONES "clone the source as a detached mount"
 
 /*
  * SOURCE_KINDS(X, SEPARATOR) - every kind that a request can name, listed once: a row for each, SEPARATOR between them.
