@@ -9,7 +9,7 @@
 
 #define COMMA ,
 #define ROW(word, parameters) &pool_##word
-const struct pool_kind *const pool_kinds[] = { POOL_TYPES(ROW, COMMA, COMMA), POOL_MODES(ROW, COMMA), NULL };
+const struct pool_kind *const pool_kinds[] = { POOL_TYPES(ROW, COMMA, COMMA), POOL_MODES(ROW, COMMA) NULL };
 #undef ROW
 #undef COMMA
 

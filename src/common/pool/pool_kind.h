@@ -198,7 +198,7 @@ struct pool_kind {
 /* The kinds, each in pool_WORD.c. */
 #define POOL_KIND_DECLARATION(word, parameters) extern const struct pool_kind pool_##word
 POOL_TYPES(POOL_KIND_DECLARATION, ;, ;);
-POOL_MODES(POOL_KIND_DECLARATION, ;);
+POOL_MODES(POOL_KIND_DECLARATION, ;)
 #undef POOL_KIND_DECLARATION
 
 /* pool_kinds - all of them; NULL ends it. The first of a type is the one without a mode. */

@@ -20,9 +20,12 @@
         X(nfs, "names of Kubernetes for subDir; in place of a pool server and share, with subDir, mountPermissions, " \
                "onDelete, mountOptions")
 
-/* Kinds that share the type of one above, which is the one of files without a "mode"; they have no row of parameters. */
-#define POOL_MODES(X, SEPARATOR) \
-        X(pmem_lvm, "")
+/*
+ * Kinds that share the type of one above, which is the one of files without a "mode"; they have no row of parameters.
+ * END follows each.
+ */
+#define POOL_MODES(X, END) \
+        X(pmem_lvm, "") END
 /* clang-format on */
 
 /* String literals: "loop, lvm or nfs"; the same in quotation marks; "loop: ...; lvm: ...". */

@@ -115,7 +115,7 @@ struct volume_kind {
         extern const struct volume_kind kind_##word;                                                                   \
         enum { VOLUME_HAS_DEVICE_##word = (has_device) }
 VOLUME_TYPES(VOLUME_KIND_DECLARATION, ;);
-VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;);
+VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;)
 #undef VOLUME_KIND_DECLARATION
 #define VOLUME_KIND(name) .word = #name, .has_device = VOLUME_HAS_DEVICE_##name
 

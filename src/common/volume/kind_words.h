@@ -26,9 +26,9 @@
         X(ephemeral, false, true) SEPARATOR \
         X(directory, false, true)
 
-/* Kinds that wrap a volume of another kind: an option asks for them, not "type". */
-#define VOLUME_WRAPPERS(X, SEPARATOR) \
-        X(kata, true, true)
+/* Kinds that wrap a volume of another kind: an option asks for them, not "type". END follows each. */
+#define VOLUME_WRAPPERS(X, END) \
+        X(kata, true, true) END
 /* clang-format on */
 
 /* "lvm, loop, ...": a string literal. */
