@@ -39,7 +39,7 @@ int main(int argc, char **argv)
         const struct batch batch = { .request = &request };
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];
         static struct plan plans[REQUEST_ENTRIES_MAX];
-        const struct request *failed;
+        const struct outcome *failed;
         static struct error error;
 
         if (program_begin_words(&program, &argc, &argv, &error) < 0 ||
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         request.keeper = &named_keeper;
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)
-                return inject_reply_failure_in(&request, failed, &error);
+                return inject_reply_failed(&request, failed, &error);
         return request.dry_run ? inject_reply_planned_all(plans, outcomes, request.entry_count)
                                : inject_reply_mounted_all(outcomes, request.entry_count);
 }

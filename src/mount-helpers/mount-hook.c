@@ -65,7 +65,7 @@ static int write_devices(bool to_people)
         static struct error error;
 
         if (hook_devices_write(&reply, &error) < 0)
-                return inject_reply_complaint(program.usage.name, &(struct request){}, &error);
+                return inject_reply_complaint(program.usage.name, &(struct request){}, /* failed= */ NULL, &error);
         reply_to_people(to_people ? schema.people : NULL);
         return reply_say(reply, EXIT_DONE);
 }
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         const bool json = argc == 3 && strcmp(argv[2], "--json") == 0;
         const bool devices = (argc == 2 || json) && strcmp(argv[1], "--cdi") == 0;
         const bool to_people = devices && !json && isatty(STDOUT_FILENO) == 1; /* the filter does not let it ask */
-        const struct request *failed = NULL;
+        const struct outcome *failed = NULL;
         struct oci_hook_volume volume = {};
         static struct error error;
         struct error ignored;
@@ -99,6 +99,5 @@ int main(int argc, char **argv)
                                         : oci_hook_mount(&hook, &request, &failed, &error);
         if (r == 0 && hook.wanted.mounts != NULL && stage != HOOK_ENDED)
                 (void)oci_hook_forget(&hook, &named_keeper, &ignored); /* of its last run: perhaps no poststop was */
-        return r < 0 ? inject_reply_complaint(program.usage.name, failed != NULL ? failed : &request, &error)
-                     : EXIT_DONE;
+        return r < 0 ? inject_reply_complaint(program.usage.name, &request, failed, &error) : EXIT_DONE;
 }

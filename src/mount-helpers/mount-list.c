@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         if (r == 0 && (r = request_parse(&request, REQUEST_MOUNT_LIST, /* sources= */ NULL, argc, argv, &error)) == 0)
                 r = listing_make(&listing, &request, &error);
         if (table != NULL || metrics || reply_is_for_people())
-                return r < 0     ? inject_reply_complaint(program.usage.name, &request, &error)
+                return r < 0     ? inject_reply_complaint(program.usage.name, &request, /* failed= */ NULL, &error)
                        : metrics ? listing_metrics_say(&listing)
                                  : list_table_say(&listing);
         return r < 0 ? inject_reply_failure(&request, &error) : inject_reply_listed(&listing);

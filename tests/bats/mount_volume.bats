@@ -242,6 +242,21 @@ type_on() {
         is "$(compgen -G "$STATE_DIR/mounts/*.json" || :)" ""
 }
 
+@test "remap is refused for a volume on a device, also for one that is yet to be made, and nothing is left in the container" {
+        made db
+        start_container plain
+        container_snapshot
+        mount_volume db /data '"ids": "remap"'
+        assert_failure EOPNOTSUPP
+        shows "the kernel maps its owners"
+        is_away db
+        mount_volume new /data '"ids": "remap", "create": {"size": "16m"}'
+        assert_failure EOPNOTSUPP
+        shows "the kernel maps its owners"
+        is_away new
+        assert_container_unchanged
+}
+
 @test "a mount that fails leaves the volume as it was: detached" {
         made db
         start_container plain

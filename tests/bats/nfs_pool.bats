@@ -96,7 +96,11 @@ on_server() {
         cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
         mount_volume data /data
         assert_failure ECONNREFUSED
+        is "$(json_field .error.hint)" "the host answers, but no NFS server listens on that port (option port=)"
         assert_container_unchanged
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"volume\", \"volume\": \"data\", \"target\": \"/data\"}]}"
+        assert_failure ECONNREFUSED
+        is "$(json_field .error.hint)" "the host answers, but no NFS server listens on that port (option port=)"
 }
 
 # bats test_tags=kernel,nfs
@@ -217,6 +221,12 @@ is_released() {
         is "$(stat -c %u:%g "$EXPORTED/data/file")" 0:0
         mount_volume data /data
         assert_field .mount.alreadyMounted true
+        mount_volume data /remapped '"ids": "remap"'
+        assert_success
+        assert_field .mount.idMapping remap
+        is "$(in_container stat -c %u:%g /remapped/file)" 0:0
+        remove_mount /remapped
+        assert_success
         start_container plain-nouserns
         mount_volume data /data
         assert_success

@@ -305,6 +305,7 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
                 struct injection *injection = &run->injections[i];
 
                 ret_outcomes[i] = (struct outcome){ .request = injection->request,
+                                                    .kind = injection->kind,
                                                     .already = injection->already,
                                                     .replaced = injection->replacing,
                                                     .atomic = injection->atomic,
@@ -385,7 +386,7 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
 }
 
 int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
-                     const struct request **ret_failed, struct error *error)
+                     const struct outcome **ret_failed, struct error *error)
 {
         static struct run run;
         int r;
@@ -405,6 +406,6 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
                 injection_begin(&run.injections[i], &run.session, plans[i].request);
         r = apply_injections(&run, ret_outcomes, error);
         if (r < 0)
-                *ret_failed = plans[run.current].request;
+                *ret_failed = &ret_outcomes[run.current];
         return r;
 }

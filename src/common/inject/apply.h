@@ -15,6 +15,7 @@
 
 struct outcome {
         const struct request *request;
+        const struct source_kind *kind;    /* of the mount, as far as it is known; NULL: of a removal */
         const struct mount_record *record; /* valid until the process ends */
         const struct former *former;       /* likewise: of volumes that were replaced; NULL: none can have been */
         const char *replaced_volume;       /* with replaced: of which that mount was; "" none */
@@ -29,7 +30,7 @@ struct outcome {
  * hangs longer than the request's timeout.
  *
  * Needs:   the privileges that the program keeps (src/privileges/privilege_table.h).
- * Gives:   ret_outcome, on success. On failure the steps done are undone, in a second worker.
+ * Gives:   ret_outcome, also on failure: then the steps done are undone, in a second worker.
  * Errors:  those of the step that failed; ETIMEDOUT, naming the step that hung.
  */
 int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error);
@@ -45,9 +46,9 @@ struct batch {
  * plan_apply_batch() - all mounts or none: every mount is prepared before any is placed, and if one cannot be placed
  * the others are unmounted. plans and ret_outcomes have one element per entry of the request, in its order.
  *
- * Gives:   ret_failed, on failure: the entry that failed, or NULL if it was no single entry.
+ * Gives:   ret_failed, on failure: that of the entry that failed, or NULL if it was no single entry.
  */
 int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
-                     const struct request **ret_failed, struct error *error);
+                     const struct outcome **ret_failed, struct error *error);
 
 #endif

@@ -18,7 +18,7 @@ int helper_main(const struct helper *helper, int argc, char **argv)
         request.keeper = helper->keeper;
         plan_make(&plan, &request);
         if (plan_apply(&plan, &outcome, &error) < 0)
-                return inject_reply_failure(&request, &error);
+                return inject_reply_failed(&request, &outcome, &error);
         if (request.dry_run)
                 return inject_reply_planned(&plan, &outcome);
         return helper->kind == REQUEST_MOUNT_REMOVE ? inject_reply_removed(&outcome) : inject_reply_mounted(&outcome);

@@ -220,6 +220,15 @@ void injection_blame_map(const struct injection *injection, struct error *error)
                 (void)text_copy(error->operation, sizeof error->operation, OPERATION_MAP_OWNERS);
 }
 
+int injection_check_remap(const struct injection *injection, struct error *error)
+{
+        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP &&
+            injection->kind->remap == REMAP_NEVER)
+                return injection_fail_ids(injection,
+                                          "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
+        return 0;
+}
+
 int injection_make_mount(struct injection *injection, struct error *error)
 {
         bool owned = injection->container->own_user_ns && injection->request->ids == IDS_USERNS;
@@ -227,11 +236,11 @@ int injection_make_mount(struct injection *injection, struct error *error)
 
         if (owned && !injection->kind->ownable)
                 return injection_fail_ids(
-                        injection, "a bind mount has the superblock of its source; \"userns\" needs a new one", error);
-        if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP &&
-            injection->kind->remap == REMAP_NEVER)
-                return injection_fail_ids(injection,
-                                          "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
+                        injection,
+                        "\"userns\" needs a new superblock: this kind of mount has one already, or the node owns it",
+                        error);
+        if ((r = injection_check_remap(injection, error)) < 0)
+                return r;
         r = injection->kind->make(injection, owned, error);
         if (r < 0)
                 injection_blame_map(injection, error);

@@ -23,7 +23,7 @@
 
 struct injection {
         const struct request *request;
-        const struct source_kind *kind;
+        const struct source_kind *kind;        /* that of the request, or another one that open() or make() found */
         struct session *session;               /* shared by all mounts of the call */
         struct container *container;           /* in session */
         struct container *from;                /* in session: the source's container; or NULL */
@@ -86,6 +86,12 @@ int injection_make_mount(struct injection *injection, struct error *error);
  * error says so, and with it the hint.
  */
 void injection_blame_map(const struct injection *injection, struct error *error);
+
+/*
+ * injection_check_remap() - that the kind of mount has remap, if it was asked for. For a make() that changes the kind.
+ * Errors: EOPNOTSUPP.
+ */
+int injection_check_remap(const struct injection *injection, struct error *error);
 
 /* injection_fail_ids() - EOPNOTSUPP: "ids" of the request is not possible for this source. */
 int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);

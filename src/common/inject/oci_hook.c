@@ -320,7 +320,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t 
         return r < 0 ? r : 0;
 }
 
-int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct outcome **ret_failed,
                    struct error *error)
 {
         static struct outcome outcomes[REQUEST_ENTRIES_MAX];

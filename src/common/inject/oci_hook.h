@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "inject/apply.h"
 #include "inject/request/request.h"
 #include "state/wish.h"
 
@@ -66,11 +67,11 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t 
  * oci_hook_mount() - all mounts that are wanted in the container, and that the annotations ask for; or none. The policy
  * is for those of the annotations: what is wanted, root asked for.
  *
- * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: its entry that failed, or
- *          NULL.
+ * Gives:   ret_request, also on failure; it borrows from the hook. ret_failed, on failure: that of its entry that
+ *          failed, or NULL.
  * Errors:  those of oci_hook_request() and plan_apply_batch(); EACCES policy.json does not allow it.
  */
-int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct request **ret_failed,
+int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const struct outcome **ret_failed,
                    struct error *error);
 
 /*

@@ -77,41 +77,40 @@ static void put_message(const struct request *request, const struct error *error
                        error->kernel[0] != '\0' ? ")" : "");
 }
 
-static const char *hint_of(const struct request *request, const struct error *error)
+/* What kind it is, a request may not say: that of a volume by name is found out. */
+static const char *hint_of(const struct request *request, const struct outcome *failed, const struct error *error)
 {
-        return failure_hint(error, request->source_kind != NULL ? request->source_kind->hints : NULL, inject_all_hints);
+        const struct source_kind *kind = failed != NULL ? failed->kind : request->source_kind;
+
+        return failure_hint(error, kind != NULL ? kind->hints : NULL, inject_all_hints);
 }
 
-static int say_failure(const struct request *request, const struct request *entry, const struct error *error)
+int inject_reply_failed(const struct request *request, const struct outcome *failed, const struct error *error)
 {
+        const struct request *one = failed != NULL ? failed->request : request;
         static char message[5 * PATH_MAX];
 
-        if (entry != NULL)
-                (void)snprintf(message, sizeof message, "mounts[%zu]: ", entry->index);
-        put_message(entry != NULL ? entry : request, error, message + strlen(message),
-                    sizeof message - strlen(message));
-        return failure_say(message, error, hint_of(entry != NULL ? entry : request, error));
+        if (one != request)
+                (void)snprintf(message, sizeof message, "mounts[%zu]: ", one->index);
+        put_message(one, error, message + strlen(message), sizeof message - strlen(message));
+        return failure_say(message, error, hint_of(request, failed, error));
 }
 
 int inject_reply_failure(const struct request *request, const struct error *error)
 {
-        return say_failure(request, NULL, error);
+        return inject_reply_failed(request, /* failed= */ NULL, error);
 }
 
-int inject_reply_failure_in(const struct request *request, const struct request *entry, const struct error *error)
-{
-        return say_failure(request, entry, error);
-}
-
-int inject_reply_complaint(const char *program, const struct request *request, const struct error *error)
+int inject_reply_complaint(const char *program, const struct request *request, const struct outcome *failed,
+                           const struct error *error)
 {
         static char line[6 * PATH_MAX];
         bool understood = failure_exit_status(error) == EXIT_FAILED;
-        const char *hint = understood ? hint_of(request, error) : NULL;
+        const char *hint = understood ? hint_of(request, failed, error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 
         if (understood)
-                put_message(request, error, line + length, sizeof line - length);
+                put_message(failed != NULL ? failed->request : request, error, line + length, sizeof line - length);
         else
                 (void)snprintf(line + length, sizeof line - length, "%s%s%s",
                                error->reason[0] != '\0' ? "" : error->subject, error->reason[0] != '\0' ? "" : ": ",

@@ -6,6 +6,7 @@
 #define FLEXGRAFT_INJECT_REPLY_FAILURE_H
 
 #include "base/error.h"
+#include "inject/apply.h"
 #include "inject/request/request.h"
 
 /* Each prints one line and returns the program's exit status. */
@@ -13,11 +14,18 @@
 /* inject_reply_failure() - the error in words, with what was tried (request may be empty) and a hint. */
 int inject_reply_failure(const struct request *request, const struct error *error);
 
-/* inject_reply_failure_in() - the same, of one entry of a batch; of the whole where entry is NULL. */
-int inject_reply_failure_in(const struct request *request, const struct request *entry, const struct error *error);
+/*
+ * inject_reply_failed() - the same of a plan that was applied. failed: of the mount, or of one entry of a batch; NULL: no
+ * single one failed.
+ */
+int inject_reply_failed(const struct request *request, const struct outcome *failed, const struct error *error);
 
-/* inject_reply_complaint() - a failure for people and logs, on standard error, where standard output is not ours. */
-int inject_reply_complaint(const char *program, const struct request *request, const struct error *error);
+/*
+ * inject_reply_complaint() - a failure for people and logs, on standard error, where standard output is not ours. failed:
+ * as above.
+ */
+int inject_reply_complaint(const char *program, const struct request *request, const struct outcome *failed,
+                           const struct error *error);
 
 /* inject_reply_usage() - the same for wrong arguments. */
 int inject_reply_usage(const char *program, const char *complaint);

@@ -25,6 +25,7 @@
 #include "inject/remap.h"
 #include "inject/request/request_keys.h"
 #include "mount/detached.h"
+#include "mount/nfs.h"
 #include "pool/record.h"
 #include "provision/request.h"
 #include "state/access.h"
@@ -74,13 +75,10 @@ static int check_alike(const struct request *one, const struct request *other, s
                 one->index);
 }
 
-static int find_volume(struct injection *injection, struct error *error)
+static int choose(struct kept *kept, const struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        struct kept *kept = injection->volume;
 
-        injection->directory = !request->raw;
-        (void)text_copy(injection->record.volume, sizeof injection->record.volume, request->source);
         if (kept->chosen != NULL)
                 return check_alike(kept->chosen, request, error);
         kept->chosen = request;
@@ -95,6 +93,32 @@ static int find_volume(struct injection *injection, struct error *error)
         kept->volume.policy = injection_policy(injection);
         return volume_by_name_choose(&kept->volume, request->fs_type,
                                      request->create.size_bytes > 0 ? &kept->create : NULL, error);
+}
+
+static const struct source_kind share_kind;
+static const struct source_kind unmade_kind;
+
+/* What the volume is, its record says; one that is yet to be made has none. */
+static void settle_kind(struct injection *injection)
+{
+        const struct volume_by_name *volume = &((const struct kept *)injection->volume)->volume;
+
+        if (injection->request->raw)
+                return;
+        injection->kind = volume_by_name_is_apart(volume) ? &share_kind
+                          : volume->create != NULL        ? &unmade_kind
+                                                          : &source_volume;
+}
+
+static int find_volume(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r = choose(injection->volume, injection, error);
+
+        injection->directory = !request->raw;
+        (void)text_copy(injection->record.volume, sizeof injection->record.volume, request->source);
+        settle_kind(injection);
+        return r;
 }
 
 /* A volume that was deleted and made anew is another one. */
@@ -174,14 +198,18 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         struct volume_by_name *volume = &kept->volume;
         const struct volume_record *record = &volume->call.record;
         int fd = volume_by_name_stage(volume, error);
+        int r;
 
         (void)owned; /* never true: not ownable */
+        settle_kind(injection);
         if (fd < 0)
                 return fd;
         if (volume_by_name_is_apart(volume))
                 injection->mount_fd = fd;
         else
                 injection->source_fd = fd;
+        if ((r = injection_check_remap(injection, error)) < 0)
+                return r;
         if (record->read_only && !request->read_only)
                 return fail_because(error, EROFS, "stage", request->source,
                                     "the volume is mounted read-only on this node; set \"readOnly\": true");
@@ -301,7 +329,7 @@ static int take_create(void *object, const char *key, const json_t *value, struc
         return request->create.size_bytes > 0 ? 0 : json_value_refuse(error, key, "has no \"size\"");
 }
 
-static const char *const ids[] = { "auto", "idmapped", "host", NULL };
+static const char *const ids[] = { "auto", "idmapped", "remap", "host", NULL };
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
@@ -363,6 +391,30 @@ static const struct source_kind raw_kind = {
         .release = release,
 };
 
+/* In all rows of a volume whose filesystem is mounted. */
+#define FILESYSTEM                                                                                                     \
+        .word = "volume", .foreign = true, .shared = true, .switches = true, .open_text = OPEN_TEXT,                   \
+        .check_policy = check_policy, .hold = hold, .open = find_volume, .identify = identify, .make = make_clone,     \
+        .undo = undo, .undo_ms = UNDO_MS, .release = release
+
+#define DEVICE_MAKE_TEXT "attach the volume, format it if it is blank, mount it on the node, clone that mount"
+
+/* settle_kind() chooses these: a directory of a server, and what may become one. */
+static const struct source_kind share_kind = {
+        FILESYSTEM,
+        .hints = nfs_hints,
+        .remap = REMAP_FALLBACK,
+        .make_text = "find the server, mount the volume's directory, detached; map owners with remap where the kernel "
+                     "cannot",
+};
+
+static const struct source_kind unmade_kind = {
+        FILESYSTEM,
+        .hints = nfs_hints,
+        .remap = REMAP_ASKED,
+        .make_text = "make the volume; " DEVICE_MAKE_TEXT,
+};
+
 static int check(struct request *request, struct error *error)
 {
         if (request->source[0] == '\0')
@@ -382,26 +434,14 @@ static int check(struct request *request, struct error *error)
 }
 
 const struct source_kind source_volume = {
-        .word = "volume",
+        FILESYSTEM,
         .keys = &source_volume_keys,
         .needs = NEED(USER_NAMESPACES),
         .hints = block_hints,
         .oci_types = oci_types,
         .oci_source = "volume",
-        .foreign = true,
-        .shared = true,
-        .switches = true,
         .remap = REMAP_NEVER,
-        .open_text = OPEN_TEXT,
-        .make_text = "attach the volume, format it if it is blank, mount it on the node, clone that mount",
+        .make_text = DEVICE_MAKE_TEXT,
         .make_undo = "close it; unmount and detach the volume unless it has another user",
         .check = check,
-        .check_policy = check_policy,
-        .hold = hold,
-        .open = find_volume,
-        .identify = identify,
-        .make = make_clone,
-        .undo = undo,
-        .undo_ms = UNDO_MS,
-        .release = release,
 };
