@@ -104,24 +104,6 @@ static void a_backslash_without_three_octal_digits_is_kept(void **state)
         assert_string_equal(table.mount_point, "/a\\3\377\3779\\089");
 }
 
-/* What libmount makes of the file, by findmnt(8); NULL without findmnt. */
-static json_t *ask_libmount(const char *file)
-{
-        char command[256];
-        json_t *answer;
-        FILE *pipe;
-
-        (void)snprintf(command, sizeof command,
-                       "findmnt --tab-file %s --json --list --nofsroot --nocanonicalize "
-                       "--output ID,MAJ:MIN,FSTYPE,SOURCE,TARGET,FS-OPTIONS 2>/dev/null",
-                       file);
-        pipe = popen(command, "re");
-        assert_non_null(pipe);
-        answer = json_loadf(pipe, 0, NULL);
-        (void)pclose(pipe);
-        return answer;
-}
-
 static void assert_same(const json_t *line, const char *key, const char *ours)
 {
         const char *theirs = json_string_value(json_object_get(line, key));
@@ -140,7 +122,7 @@ static size_t compare(const char *directory)
         size_t i;
 
         (void)snprintf(path, sizeof path, "%s/mountinfo", directory);
-        answer = ask_libmount(path);
+        answer = unit_ask_libmount(path, "ID,MAJ:MIN,FSTYPE,SOURCE,TARGET,FS-OPTIONS");
         if (answer == NULL)
                 skip();
         assert_int_equal(mountinfo_open(&table, fd), 0);

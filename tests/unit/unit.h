@@ -18,6 +18,7 @@
 #define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 #include <errno.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,6 +85,23 @@ static inline int unit_remove_one(const char *path, const struct stat *st, int t
 static inline int unit_remove(const char *directory)
 {
         return nftw(directory, unit_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* unit_ask_libmount() - what libmount makes of a table, by findmnt(8): these columns. NULL without findmnt. */
+static inline json_t *unit_ask_libmount(const char *file, const char *columns)
+{
+        char command[256];
+        json_t *answer;
+        FILE *pipe;
+
+        (void)snprintf(command, sizeof command,
+                       "findmnt --tab-file %s --json --list --nofsroot --nocanonicalize --output %s 2>/dev/null", file,
+                       columns);
+        pipe = popen(command, "re");
+        assert_non_null(pipe);
+        answer = json_loadf(pipe, 0, NULL);
+        (void)pclose(pipe);
+        return answer;
 }
 
 #endif

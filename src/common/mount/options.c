@@ -14,7 +14,7 @@ enum sort {
         ATTRIBUTE,
         PROPAGATION,
         RECURSION,
-        IGNORED, /* for programs that read fstab(5), not for the kernel */
+        IGNORED, /* for programs that read fstab(5), or for the kernel's log */
         REFUSED,
 };
 
@@ -60,6 +60,14 @@ static const struct {
         { "_netdev", IGNORED, 0, 0 },
         { "user", IGNORED, 0, 0 },
         { "nouser", IGNORED, 0, 0 },
+        { "users", IGNORED, 0, 0 },
+        { "nousers", IGNORED, 0, 0 },
+        { "owner", IGNORED, 0, 0 },
+        { "noowner", IGNORED, 0, 0 },
+        { "group", IGNORED, 0, 0 },
+        { "nogroup", IGNORED, 0, 0 },
+        { "silent", IGNORED, 0, 0 },
+        { "loud", IGNORED, 0, 0 },
         { "remount", REFUSED, 0, 0 },
         { "move", REFUSED, 0, 0 },
         { "loop", REFUSED, 0, 0 },
