@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 
         if (program_begin(&program, argc, argv, &error) == 0 && server_run(&error) == 0)
                 return 0;
-        if (failure_exit_status(&error) == EXIT_NOT_UNDERSTOOD)
+        if (!failure_understood(&error))
                 (void)snprintf(line, sizeof line, "csi-driver: " FAILURE_NOT_UNDERSTOOD "%s", error_why(&error));
         else
                 (void)snprintf(line, sizeof line, "csi-driver: %s: %s: %s", error.operation, error.subject,

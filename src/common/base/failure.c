@@ -62,9 +62,14 @@ const char *failure_hint(const struct error *error, const struct hint *of_kind, 
         return hint;
 }
 
+bool failure_understood(const struct error *error)
+{
+        return strcmp(error->operation, OPERATION_PARSE) != 0;
+}
+
 int failure_exit_status(const struct error *error)
 {
-        return strcmp(error->operation, OPERATION_PARSE) != 0 ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
+        return failure_understood(error) ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD;
 }
 
 /* ---- the reply */

@@ -53,6 +53,9 @@ const char *failure_hint(const struct error *error, const struct hint *of_kind, 
 /* failure_hint_among() - of one list alone. */
 const char *failure_hint_among(const struct hint *list, const struct error *error);
 
+/* failure_understood() - false: the request cannot be understood; error_why() alone says why. */
+bool failure_understood(const struct error *error);
+
 /* failure_exit_status() - EXIT_FAILED, or EXIT_NOT_UNDERSTOOD for a request that cannot be understood. */
 int failure_exit_status(const struct error *error);
 

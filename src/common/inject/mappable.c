@@ -87,7 +87,7 @@ int mappable_say_failure(const struct mappable_request *request, const struct er
 {
         char message[2 * PATH_MAX + 1024];
 
-        if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
+        if (!failure_understood(error))
                 (void)snprintf(message, sizeof message, FAILURE_NOT_UNDERSTOOD "%s", error_why(error));
         else
                 (void)snprintf(message, sizeof message, "cannot mount %s on %s: %s: %s",

@@ -64,7 +64,7 @@ static void intention(const struct request *request, char *ret_text, size_t size
 static void put_message(const struct request *request, const struct error *error, char *ret_message, size_t size)
 {
         static char tried[3 * PATH_MAX]; /* static, for its size */
-        bool understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        bool understood = failure_understood(error);
         bool told; /* the subject is in the message already */
 
         if (understood)
@@ -105,7 +105,7 @@ int inject_reply_complaint(const char *program, const struct request *request, c
                            const struct error *error)
 {
         static char line[6 * PATH_MAX];
-        bool understood = failure_exit_status(error) == EXIT_FAILED;
+        bool understood = failure_understood(error);
         const char *hint = understood ? hint_of(request, failed, error) : NULL;
         size_t length = (size_t)snprintf(line, sizeof line, "%s: ", program);
 

@@ -20,7 +20,7 @@ static void put_message(const struct provision_request *request, const struct er
         const char *name = request->name != NULL ? request->name : "";
         bool same = strcmp(name, error->subject) == 0;
 
-        if (failure_exit_status(error) == EXIT_NOT_UNDERSTOOD)
+        if (!failure_understood(error))
                 (void)snprintf(ret_message, MESSAGE_SIZE, FAILURE_NOT_UNDERSTOOD "%s", error_why(error));
         else
                 (void)snprintf(ret_message, MESSAGE_SIZE, "%s%s%s: %s%s%s", stories[request->verb],

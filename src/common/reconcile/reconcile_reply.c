@@ -101,11 +101,11 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
 
         if (error == NULL)
                 return reply_say(reply_of(reconcile, /* message= */ NULL), EXIT_DONE);
-        understood = strcmp(error->operation, OPERATION_PARSE) != 0;
+        understood = failure_understood(error);
         hint = pool_kind_hint(error);
         (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
                        understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "", error_why(error),
                        hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
         log_say("failed: %s", message);
-        return reply_say(reply_of(reconcile, message), understood ? EXIT_FAILED : EXIT_NOT_UNDERSTOOD);
+        return reply_say(reply_of(reconcile, message), failure_exit_status(error));
 }

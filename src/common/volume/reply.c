@@ -90,7 +90,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
-        if (strcmp(error->operation, OPERATION_PARSE) == 0)
+        if (!failure_understood(error))
                 length = (size_t)snprintf(message, sizeof message, "%s%s%s: " FAILURE_NOT_UNDERSTOOD "%s%s%s",
                                           volume_verb_word(request->verb), volume[0] != '\0' ? " " : "", volume,
                                           told ? "" : error->subject, told ? "" : ": ", error_why(error));
