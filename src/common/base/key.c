@@ -9,7 +9,6 @@
 #include "base/json_value.h"
 #include "base/text.h"
 
-#define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define THE_REQUEST "the request"
 
 const struct key *key_find(const struct key_table *table, unsigned programs, const char *name)
@@ -182,7 +181,7 @@ int key_read_request(int argc, char **argv, json_t **ret_request, struct error *
         if (argc != 2)
                 return fail_because(error, EINVAL, OPERATION_PARSE, THE_REQUEST,
                                     "one argument is needed: a JSON object, or - for standard input");
-        r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(REQUEST_MAX_BYTES, ret_request, error)
+        r = strcmp(argv[1], "-") == 0 ? json_text_parse_stdin(KEY_REQUEST_MAX_BYTES, ret_request, error)
                                       : json_text_parse(argv[1], strlen(argv[1]), ret_request, error);
         if (r == 0 && !json_is_object(*ret_request)) {
                 json_decref(*ret_request);

@@ -101,6 +101,8 @@ int key_refuse_word(const char *const *words, const char *name, struct error *er
 /* key_word() - a string that is one of these words, which NULL ends. Gives its index. */
 int key_word(const char *const *words, const char *name, const json_t *value, size_t *ret_index, struct error *error);
 
+#define KEY_REQUEST_MAX_BYTES ((size_t)1024 * 1024) /* of a request on standard input */
+
 /*
  * key_read_request() - the one argument of a program: a JSON object, or - to read it from standard input. Words are one
  * by now (process/program).

@@ -7,7 +7,6 @@
 #include "base/json_value.h"
 #include "base/words_form.h"
 
-#define DRAFT "https://json-schema.org/draft/2020-12/schema"
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
 #define SHARE_PATTERN "^0*([1-9][0-9]*([kKmMgGtT]i?)?|([1-9][0-9]?|100)%)$"
 
@@ -23,7 +22,7 @@ static json_t *of_string(size_t maximum, const char *pattern)
         return schema;
 }
 
-static json_t *of_words(const char *const *words)
+json_t *schema_of_words(const char *const *words)
 {
         return json_pack("{s:o}", "enum", json_strings(words));
 }
@@ -50,11 +49,11 @@ static json_t *of_value(const struct key *key, unsigned programs)
         case KEY_TEXT:
                 return of_string((size_t)key->maximum, "^[^\\u0000-\\u001f\\u007f]*$");
         case KEY_NAME:
-                return of_string(JSON_VALUE_ID_MAX, "^[A-Za-z0-9_+:@-][A-Za-z0-9_.+:@-]*$");
+                return of_string(JSON_VALUE_ID_MAX, SCHEMA_NAME_PATTERN);
         case KEY_PATH:
                 return of_string(0, "^/");
         case KEY_WORD:
-                return of_words(key->words);
+                return schema_of_words(key->words);
         case KEY_SIZE:
                 return of_size(SIZE_PATTERN);
         case KEY_SIZE_SHARE:
@@ -86,7 +85,7 @@ static json_t *of_text(const struct key *key)
                 return json_pack("{s:[{s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer", "minimum", 1, "type",
                                  "string", "pattern", "^(0*[1-9][0-9]*([kKmMgGtT]i?)?)?$");
         case KEY_WORD:
-                return of_words(key->words);
+                return schema_of_words(key->words);
         default:
                 return json_pack("{s:[s, s, s]}", "type", "string", "integer", "boolean");
         }
@@ -171,5 +170,5 @@ json_t *schema_of_program(const char *name, const struct schema *schema)
 
                 (void)json_object_set_new(definitions, "words", words_describe(&words));
         }
-        return json_pack("{s:s, s:s, s:o}", "$schema", DRAFT, "title", name, "$defs", definitions);
+        return json_pack("{s:s, s:s, s:o}", "$schema", SCHEMA_DRAFT, "title", name, "$defs", definitions);
 }

@@ -11,6 +11,9 @@
 #include "base/key.h"
 #include "base/people.h"
 
+#define SCHEMA_DRAFT "https://json-schema.org/draft/2020-12/schema"
+#define SCHEMA_NAME_PATTERN "^[A-Za-z0-9_+:@-][A-Za-z0-9_.+:@-]*$" /* KEY_NAME */
+
 /* A reply that a program may give: one shape of several. */
 struct schema_form {
         const char *title;
@@ -33,6 +36,9 @@ struct schema {
 
 /* schema_of_keys() - an object with these keys and no others. The caller owns the result; NULL: no memory. */
 json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool texts);
+
+/* schema_of_words() - one of these, which NULL ends. The caller owns the result; NULL: no memory. */
+json_t *schema_of_words(const char *const *words);
 
 /* schema_request() - the table of what a program takes; NULL: it takes no object. */
 const struct key_table *schema_request(const struct schema *schema);

@@ -10,6 +10,7 @@
 #include "pool/pool.h"
 #include "pool/pool_implied.h"
 #include "pool/record.h"
+#include "state/access.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
 #define DELETE PROVISION_BIT(PROVISION_DELETE)
@@ -18,8 +19,7 @@
 #define EXPAND PROVISION_BIT(PROVISION_EXPAND)
 #define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
 
-static const char *const target_types[] = { "mount", "block", NULL };
-static const char *const policies[] = { "delete", "retain", "recycle", NULL };
+const char *const provision_policies[] = { "delete", "retain", "recycle", NULL };
 static const char *const kept_apart[] = { "volume", "snapshot", NULL };
 
 static int take_erase_after(void *object, const char *key, const json_t *value, struct error *error)
@@ -57,7 +57,7 @@ static const struct key keys[] = {
           .help = "profile of profiles.json; it chooses pool, filesystem, mount flags and parameters" },
         { "profile", CAPACITY, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(profile),
           .help = "only this profile" },
-        { "targetType", CREATE, 0, KEY_WORD, .words = target_types, FIELD(target_type), .preset = "mount",
+        { "targetType", CREATE, 0, KEY_WORD, .words = access_target_types, FIELD(target_type), .preset = "mount",
           .help = "what the volume is used as" },
         { "fsType", CREATE, 0, KEY_TEXT, .maximum = 31, FIELD(fs_type),
           .help = "filesystem that it is formatted with when it is first used" },
@@ -82,9 +82,9 @@ static const struct key keys[] = {
         { "modify", CREATE, 0, KEY_BOOLEAN, FIELD(modify),
           .help = "true: the volume is there, perhaps in use: it gets the eraseAfter and reclaimPolicy of this "
                   "request" },
-        { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
+        { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = provision_policies, FIELD(reclaim_policy),
           .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
-        { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, FIELD(reclaim_policy),
+        { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = provision_policies, FIELD(reclaim_policy),
           .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
                   "reuse; if absent, what volume-create was given" },
         { "only", DELETE, 0, KEY_WORD, .words = kept_apart, FIELD(only),

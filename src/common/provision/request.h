@@ -26,6 +26,9 @@ enum provision_verb {
 
 extern const struct key_table provision_keys;
 
+/* What volume-delete does with a volume; NULL ends them. */
+extern const char *const provision_policies[];
+
 /* Texts are borrowed from json; NULL: nothing was said. */
 struct provision_request {
         enum provision_verb verb;

@@ -4,6 +4,7 @@
 #include "base/failure.h"
 #include "pool/pool_words.h"
 #include "provision/request.h"
+#include "state/access.h"
 
 #define CREATE PROVISION_BIT(PROVISION_CREATE)
 #define DELETE PROVISION_BIT(PROVISION_DELETE)
@@ -12,8 +13,6 @@
 #define EXPAND PROVISION_BIT(PROVISION_EXPAND)
 #define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
 
-static const char *const target_types[] = { "mount", "block", NULL };
-static const char *const policies[] = { "delete", "retain", "recycle", NULL };
 static const char *const states[] = { "creating", "created", "deleting", NULL };
 const char *const provision_health_words[] = { "unknown", "ok", "unfinished", "missing", "failed", NULL };
 static const char *const disk_types[] = { "raw", NULL };
@@ -36,8 +35,8 @@ static const struct key volume_keys[] = {
         { "type", ALL, ALL, KEY_ANY, .help = "the pool's type" },
         { "id", ALL, ALL, KEY_ANY, .help = "its id in the pool" },
         { "size", ALL, ALL, KEY_COUNT, .help = "bytes" },
-        { "targetType", ALL, ALL, KEY_WORD, .words = target_types, .help = "what it is used as" },
-        { "reclaimPolicy", ALL, ALL, KEY_WORD, .words = policies, .help = "what volume-delete does" },
+        { "targetType", ALL, ALL, KEY_WORD, .words = access_target_types, .help = "what it is used as" },
+        { "reclaimPolicy", ALL, ALL, KEY_WORD, .words = provision_policies, .help = "what volume-delete does" },
         { "adopted", ALL, ALL, KEY_BOOLEAN, .help = "whether it was a disk of the pool before" },
         { "state", ALL, ALL, KEY_WORD, .words = states, .help = "how far creating or deleting it came" },
         { "parameters", ALL, ALL, KEY_STRINGS, .help = "what it was created with" },
@@ -123,7 +122,7 @@ static const struct key reply_keys[] = {
         { "name", DELETE, DELETE, KEY_ANY, .help = "the volume's name" },
         { "existed", CREATE | DELETE, CREATE | DELETE, KEY_BOOLEAN, .help = "whether it was there before" },
         { "pool", DELETE, 0, KEY_ANY, .help = "the pool it was in" },
-        { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = policies, .help = "what was done with it" },
+        { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = provision_policies, .help = "what was done with it" },
         { "pools", LIST | CAPACITY, LIST | CAPACITY, KEY_ARRAY, .members = &pool, .help = "the pools" },
         { "disks", LIST, LIST, KEY_ARRAY, .members = &disk, .help = "disks that could be adopted" },
         { "mounted", LIST, 0, KEY_OBJECT, .members = &mounted, .help = "the volume of \"path\"" },

@@ -18,6 +18,8 @@ const char *const access_modes[] = { "SINGLE_NODE_WRITER",       "SINGLE_NODE_RE
                                      "MULTI_NODE_MULTI_WRITER",  SINGLE,
                                      "SINGLE_NODE_MULTI_WRITER", NULL };
 
+const char *const access_target_types[] = { "mount", "block", NULL };
+
 bool access_reads_only(const char *mode)
 {
         return text_ends(mode, "_READER_ONLY");

@@ -22,6 +22,9 @@
 /* The modes, in the order of their numbers in CSI, from 1 (csi.proto, AccessMode.Mode); ended by NULL. */
 extern const char *const access_modes[];
 
+/* access_target_types - what a volume is used as; NULL ends them. */
+extern const char *const access_target_types[];
+
 /* access_reads_only() - whether nothing may write to volumes of a mode; "" is no mode. */
 bool access_reads_only(const char *mode);
 

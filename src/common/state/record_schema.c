@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "state/record_schema.h"
 
-#define DRAFT "https://json-schema.org/draft/2020-12/schema"
-
-static json_t *of_words(const char *const *words)
-{
-        json_t *list = json_array();
-
-        for (; *words != NULL; words++)
-                (void)json_array_append_new(list, json_string(*words));
-        return json_pack("{s:o}", "enum", list);
-}
+#include "base/schema.h"
 
 static json_t *of_fields(const struct record_field *fields);
 
@@ -26,7 +17,7 @@ static json_t *of_field(const struct record_field *field)
         case RECORD_NOT:
                 return json_pack("{s:s}", "type", "boolean");
         case RECORD_WORD:
-                return of_words(field->words);
+                return schema_of_words(field->words);
         case RECORD_ARRAY:
                 return json_pack("{s:s}", "type", "array");
         case RECORD_MEMBERS:
@@ -63,7 +54,7 @@ json_t *record_schema(const char *title, const struct record_table *table)
         (void)json_object_set_new(json_object_get(schema, "properties"), "version",
                                   json_pack("{s:i}", "const", table->version));
         (void)json_array_insert_new(json_object_get(schema, "required"), 0, json_string("version"));
-        (void)json_object_set_new(schema, "$schema", json_string(DRAFT));
+        (void)json_object_set_new(schema, "$schema", json_string(SCHEMA_DRAFT));
         (void)json_object_set_new(schema, "title", json_string(title));
         return schema;
 }

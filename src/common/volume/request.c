@@ -11,7 +11,6 @@
 #include "state/access.h"
 #include "volume/kind_words.h"
 
-#define REQUEST_MAX_BYTES ((size_t)1024 * 1024)
 #define SECRET_PREFIX "kubernetes.io/secret/"
 
 static const struct {
@@ -167,13 +166,11 @@ static int take_mount_options(void *object, const char *name, const json_t *valu
         return mount_options_add_list(&request->mount_options, json_string_value(value), error);
 }
 
-static const char *const target_types[] = { "mount", "block", NULL };
-
 static int take_target_type(void *object, const char *name, const json_t *value, struct error *error)
 {
         struct volume_request *request = object;
         size_t index;
-        int r = key_word(target_types, name, value, &index, error);
+        int r = key_word(access_target_types, name, value, &index, error);
 
         if (r == 0)
                 request->block = index == 1;
@@ -218,7 +215,7 @@ static const struct key keys[] = {
         { "readOnly", 1, 0, KEY_BOOLEAN, .take = take_read_only, .preset = "false", .help = "mount it read-only" },
         { "mountOptions", 1, 0, KEY_STRING, .take = take_mount_options, .preset = "nosuid,nodev",
           .help = "as for mount(8), separated by commas" },
-        { "targetType", 1, 0, KEY_WORD, .words = target_types, .take = take_target_type, .preset = "mount",
+        { "targetType", 1, 0, KEY_WORD, .words = access_target_types, .take = take_target_type, .preset = "mount",
           .help = "block: a loop device on the volume's device is placed on the file DIR, and no filesystem is "
                   "mounted" },
         { "accessMode", 1, 0, KEY_WORD, .words = access_modes, .take = take_access_mode,
@@ -232,8 +229,8 @@ static int parse_options(struct volume_request *request, const char *text, struc
         int r;
 
         if (strcmp(text, "-") == 0)
-                r = json_text_parse_stdin(REQUEST_MAX_BYTES, &request->options, error);
-        else if (strlen(text) > REQUEST_MAX_BYTES)
+                r = json_text_parse_stdin(KEY_REQUEST_MAX_BYTES, &request->options, error);
+        else if (strlen(text) > KEY_REQUEST_MAX_BYTES)
                 r = json_value_refuse(error, "the options", "longer than 1 MiB");
         else
                 r = json_text_parse(text, strlen(text), &request->options, error);

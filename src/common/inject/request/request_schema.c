@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/json_value.h"
+#include "base/schema.h"
 #include "container/lookup.h"
 
 #define STRING "type", "string", "minLength", 1, "maxLength", JSON_VALUE_STRING_MAX
-#define NAME_PATTERN "^[A-Za-z0-9_+:@-][A-Za-z0-9_.+:@-]*$"
 
 json_t *request_schema_string(const char *pattern)
 {
@@ -34,8 +34,8 @@ json_t *request_schema_container(const struct key_table *table, unsigned program
 {
         (void)table;
         json_t *pid = json_pack("{s:s, s:i, s:i}", "type", "integer", "minimum", 1, "maximum", INT_MAX);
-        json_t *name =
-                json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", JSON_VALUE_ID_MAX, "pattern", NAME_PATTERN);
+        json_t *name = json_pack("{s:s, s:i, s:s}", "type", "string", "maxLength", JSON_VALUE_ID_MAX, "pattern",
+                                 SCHEMA_NAME_PATTERN);
         json_t *user =
                 json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", 0, "maximum", (json_int_t)UINT32_MAX - 1);
         json_t *members =
