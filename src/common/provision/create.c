@@ -15,6 +15,7 @@
 #include "process/log.h"
 #include "provision/cdi.h"
 #include "provision/profile.h"
+#include "provision/provision.h"
 
 static json_t *created_object(const struct job *job, const struct provision_record *record,
                               const struct pool_item *item, bool existed)
@@ -375,8 +376,7 @@ int create_volume(struct job *job, struct error *error)
         int r = provision_record_read(&job->state, job->request->name, &record, error);
 
         if (r == -ENOENT && job->request->modify)
-                return fail_because(error, ENOENT, "modify volume", job->request->name,
-                                    "there is no volume of this name; volume-list shows them");
+                return provision_fail_absent("modify volume", job->request->name, error);
         if (r == -ENOENT)
                 return create_new(job, error);
         if (r < 0 || (r = job_use_pool(job, record.pool, error)) < 0)

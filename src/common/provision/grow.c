@@ -76,6 +76,11 @@ int provision_grow(const struct config *config, const char *name, uint64_t size_
         return r;
 }
 
+int provision_fail_absent(const char *operation, const char *name, struct error *error)
+{
+        return fail_because(error, ENOENT, operation, name, "there is no volume of this name; volume-list shows them");
+}
+
 int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error)
 {
         static struct job job; /* static, for its size */
@@ -89,7 +94,5 @@ int provision_describe(const struct config *config, const char *name, json_t **r
             (r = job_use_pool(&job, record.pool, error)) == 0 && (r = job_look_again(&job, &record, &item, error)) == 0)
                 *ret_volume = job_item_object(&job, &record, &item);
         job_release(&job);
-        return r == -ENOENT ? fail_because(error, ENOENT, "find volume", name,
-                                           "there is no volume of this name; volume-list shows them")
-                            : r;
+        return r == -ENOENT ? provision_fail_absent("find volume", name, error) : r;
 }

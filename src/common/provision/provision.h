@@ -44,6 +44,9 @@ typedef int provision_grow_function(void *argument, uint64_t *ret_size_bytes, st
 int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
                    provision_grow_function *function, void *argument, struct error *error);
 
+/* provision_fail_absent() - ENOENT: there is no volume of this name. */
+int provision_fail_absent(const char *operation, const char *name, struct error *error);
+
 /* provision_describe() - a volume as replies have it; owned by the caller. Errors: ENOENT. */
 int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error);
 

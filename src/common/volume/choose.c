@@ -47,6 +47,13 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
         return volume_kind_check_options(call->request, kind, error);
 }
 
+int volume_choose_growing(const struct volume_call *call, struct error *error)
+{
+        return call->kind->grow != NULL ? 0
+                                        : fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
+                                                       "volumes of type %s cannot grow", call->kind->word);
+}
+
 void volume_choose_lost(struct volume_call *call)
 {
         for (size_t i = 0; volume_kinds[i] != NULL; i++)

@@ -14,6 +14,9 @@
  */
 int volume_choose_kind(struct volume_call *call, struct error *error);
 
+/* volume_choose_growing() - that volumes of the call's kind can grow. Errors: EOPNOTSUPP. */
+int volume_choose_growing(const struct volume_call *call, struct error *error);
+
 /*
  * volume_choose_lost() - set the kind whose devices are found without a record. Where there is no record of a volume,
  * one of these may still be attached.

@@ -46,9 +46,8 @@ static int grow_device(struct volume_call *call, struct error *error)
         if (call->recorded && ((r = volume_check_same(call, error)) < 0 ||
                                (r = block ? 0 : volume_check_no_raw(call, "grow volume", error)) < 0))
                 return r;
-        if (call->kind->grow == NULL)
-                return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
-                                    "volumes of type %s cannot grow", call->kind->word);
+        if ((r = volume_choose_growing(call, error)) < 0)
+                return r;
         if (provisioned)
                 return provision_grow(&call->config, call->request->name, call->request->new_size_bytes,
                                       /* asked= */ false, grow, call, error);

@@ -26,10 +26,10 @@ static uint64_t size_before;
 static char grown_type[FILESYSTEM_TYPE_SIZE]; /* "": it has no filesystem */
 static json_t *described;                     /* the volume, as it is then; owned */
 
-static int fail_absent(const char *name, struct error *error)
+static int fail_read_only(const char *where, struct error *error)
 {
-        return fail_because(error, ENOENT, "find volume", name,
-                            "there is no volume of this name; volume-list shows them");
+        return fail_because(error, EBUSY, "grow filesystem", where,
+                            "it is mounted read-only; unmount it, or mount it for writing");
 }
 
 static int grow_device(void *argument, uint64_t *ret_size_bytes, struct error *error)
@@ -57,11 +57,8 @@ static int choose(struct volume_call *call, const struct provision_record *made,
                                     "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
         if (json_object_set_new(request->options, "type", json_string(made->pool_type)) < 0)
                 return fail(error, ENOMEM, "grow volume", request->name);
-        if ((r = volume_choose_kind(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0 || (r = volume_choose_growing(call, error)) < 0)
                 return r;
-        if (call->kind->grow == NULL)
-                return fail_because(error, EOPNOTSUPP, "grow volume", request->name, "volumes of type %s cannot grow",
-                                    call->kind->word);
         provisioned_keep_parameters(request->options, made);
         return 0;
 }
@@ -83,8 +80,7 @@ static int grow_on(struct volume_call *call, const struct block_device *device, 
                 return r;
         mount_fd = device_filesystem_reach(call, device, grown_type, error);
         if (mount_fd == -EBUSY)
-                return fail_because(error, EBUSY, "grow filesystem", device->path,
-                                    "it is mounted read-only; unmount it, or mount it for writing");
+                return fail_read_only(device->path, error);
         if (mount_fd < 0)
                 return mount_fd;
         dir_fd = openat(mount_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -154,7 +150,7 @@ static int expand(struct volume_call *call, struct error *error)
                 return r;
         r = provision_record_find(call->config.state_dir, request->name, &made, error);
         if (r < 0)
-                return r == -ENOENT ? fail_absent(request->name, error) : r;
+                return r == -ENOENT ? provision_fail_absent("find volume", request->name, error) : r;
         block = strcmp(made.target_type, "block") == 0;
         size_before = made.size_bytes;
         if ((r = choose(call, &made, error)) < 0)
@@ -163,8 +159,7 @@ static int expand(struct volume_call *call, struct error *error)
                 return r;
         /* btrfs would make a filesystem writable that others have mounted read-only */
         if (call->recorded && call->record.read_only && mount_dir_is_staged(call))
-                return fail_because(error, EBUSY, "grow filesystem", call->record.staged.dir,
-                                    "it is mounted read-only; unmount it, or mount it for writing");
+                return fail_read_only(call->record.staged.dir, error);
         if ((r = provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ true, grow_device,
                                 call, error)) < 0 ||
             !call->kind->has_device || (r = grow_handed_out(call, error)) < 0 || block)
