@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/verbose.h"
 #include "inject/attributes.h"
@@ -141,6 +142,15 @@ static int take_locks(struct run *run, struct error *error)
         return r;
 }
 
+/* Of indexes. */
+static int compare_sources(const void *one, const void *other, const void *context)
+{
+        const struct run *run = context;
+
+        return strcmp(run->injections[*(const size_t *)one].request->source,
+                      run->injections[*(const size_t *)other].request->source);
+}
+
 /* Sorted by their sources: calls that hold several things wait for each other in one order. */
 static int hold_sources(struct run *run, struct error *error)
 {
@@ -148,18 +158,10 @@ static int hold_sources(struct run *run, struct error *error)
         size_t count = 0;
         int r = 0;
 
-        for (size_t i = 0; i < run->count; i++) {
-                size_t place = count;
-
-                if (run->injections[i].kind->hold == NULL)
-                        continue;
-                for (; place > 0 && strcmp(run->injections[order[place - 1]].request->source,
-                                           run->injections[i].request->source) > 0;
-                     place--)
-                        order[place] = order[place - 1];
-                order[place] = i;
-                count++;
-        }
+        for (size_t i = 0; i < run->count; i++)
+                if (run->injections[i].kind->hold != NULL)
+                        order[count++] = i;
+        sort_few(order, count, sizeof *order, compare_sources, run);
         for (size_t i = 0; r == 0 && i < count; i++) {
                 struct injection *injection = &run->injections[order[i]];
                 const struct injection *before = i > 0 ? &run->injections[order[i - 1]] : NULL;

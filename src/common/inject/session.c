@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/sort.h"
 #include "base/syscalls.h"
 #include "container/reference.h"
 #include "process/namespace.h"
@@ -120,19 +121,22 @@ int session_open_state(struct session *session, struct error *error)
         return r == -ENOENT && session->dry_run ? 0 : r;
 }
 
+static int compare_keys(const void *one, const void *other, const void *context)
+{
+        const uint64_t a = *(const uint64_t *)one;
+        const uint64_t b = *(const uint64_t *)other;
+
+        (void)context;
+        return (a > b) - (a < b);
+}
+
 int session_lock(struct session *session, uint64_t *keys, size_t count, struct error *error)
 {
         int r = 0;
 
         if (session->dry_run)
                 return 0;
-        for (size_t i = 1; i < count; i++)
-                for (size_t j = i; j > 0 && keys[j] < keys[j - 1]; j--) {
-                        uint64_t key = keys[j];
-
-                        keys[j] = keys[j - 1];
-                        keys[j - 1] = key;
-                }
+        sort_few(keys, count, sizeof *keys, compare_keys, NULL);
         for (size_t i = 0; r == 0 && i < count; i++)
                 if (i == 0 || keys[i] != keys[i - 1])
                         r = state_lock(&session->state, keys[i], error);

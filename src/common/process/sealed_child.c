@@ -12,22 +12,23 @@
 
 #include "base/fd.h"
 #include "base/fd_pass.h"
+#include "base/sort.h"
 #include "process/worker.h"
 
 #define KEEP_MAX 80
+
+static int compare_fds(const void *one, const void *other, const void *context)
+{
+        (void)context;
+        return *(const int *)one - *(const int *)other;
+}
 
 /* Close all descriptors but these. Sorts them. */
 static int keep_only(int *fds, size_t count)
 {
         unsigned next = 0;
 
-        for (size_t i = 1; i < count; i++)
-                for (size_t j = i; j > 0 && fds[j] < fds[j - 1]; j--) {
-                        int fd = fds[j];
-
-                        fds[j] = fds[j - 1];
-                        fds[j - 1] = fd;
-                }
+        sort_few(fds, count, sizeof *fds, compare_fds, NULL);
         for (size_t i = 0; i < count; i++) {
                 unsigned fd = (unsigned)fds[i];
 

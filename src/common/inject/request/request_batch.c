@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json_value.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "container/reference.h"
 #include "inject/request/request_keys.h"
@@ -180,20 +181,21 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
         return 0;
 }
 
-/* Parents before children: a stable sort by the number of components. */
+static int compare_depths(const void *one, const void *other, const void *context)
+{
+        const size_t a = text_count(((const struct request *)one)->target, '/');
+        const size_t b = text_count(((const struct request *)other)->target, '/');
+
+        (void)context;
+        return (a > b) - (a < b);
+}
+
+/* Parents before children: by the number of components. */
 static void sort_entries(struct request *request)
 {
         for (size_t i = 0; i < request->entry_count; i++)
                 request->entries[i].index = i;
-        for (size_t i = 1; i < request->entry_count; i++) {
-                struct request entry = request->entries[i];
-                size_t depth = text_count(entry.target, '/');
-                size_t j = i;
-
-                for (; j > 0 && text_count(request->entries[j - 1].target, '/') > depth; j--)
-                        request->entries[j] = request->entries[j - 1];
-                request->entries[j] = entry;
-        }
+        sort_few(request->entries, request->entry_count, sizeof *request->entries, compare_depths, NULL);
 }
 
 /* What the entries of a batch take from it, and what they may not have in common. */
