@@ -75,14 +75,12 @@ static void read_policy(struct wanted *wanted, struct error *error)
 {
         static const char *const sections[] = { "annotations", "volumes" };
         struct wanted_file *file = add_file(wanted, "policy.json");
+        cleanup_policy struct policy policy = {};
         char name[64];
-        int r = 0;
+        int r = policy_load(&policy, sections[0], error);
 
         for (size_t section = 0; r == 0 && section < 2; section++) {
-                cleanup_policy struct policy policy = {};
-
-                if ((r = policy_load(&policy, sections[section], error)) < 0)
-                        break;
+                policy_turn_to(&policy, sections[section]);
                 (void)snprintf(name, sizeof name, "policy.json (%s)", sections[section]);
                 for (size_t i = 0; section == 0 && source_kinds[i] != NULL; i++)
                         if (policy_lists(&policy, "kinds", source_kinds[i]->word))

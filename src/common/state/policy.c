@@ -122,8 +122,13 @@ int policy_load(struct policy *ret_policy, const char *section, struct error *er
         ret_policy->file = file;
         if (!file_keys_check(keys, file, /* strict= */ true, complaint))
                 return fail_because(error, EBADMSG, OPERATION_READ_POLICY, ret_policy->path, "%s", complaint);
-        ret_policy->section = json_object_get(file, section);
+        policy_turn_to(ret_policy, section);
         return 0;
+}
+
+void policy_turn_to(struct policy *policy, const char *section)
+{
+        policy->section = json_object_get(policy->file, section);
 }
 
 bool policy_lists(const struct policy *policy, const char *key, const char *word)

@@ -16,15 +16,16 @@
 #ifndef FLEXGRAFT_STATE_POLICY_H
 #define FLEXGRAFT_STATE_POLICY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "mount/options.h"
 
 struct policy {
-        void *file;          /* the whole of it, parsed; owned */
-        const void *section; /* NULL: nothing is allowed */
-        const char *path;    /* of the file, for errors */
+        json_t *file;          /* the whole of it, parsed; owned */
+        const json_t *section; /* NULL: nothing is allowed */
+        const char *path;      /* of the file, for errors */
 };
 
 /* The keys of the file (state/file_key.h). */
@@ -37,6 +38,9 @@ extern const struct file_key *const policy_keys;
  * Errors: EPERM the file is not root's or others may write to it; EBADMSG it is broken, with the line or the key.
  */
 int policy_load(struct policy *ret_policy, const char *section, struct error *error);
+
+/* policy_turn_to() - another section of what was loaded. */
+void policy_turn_to(struct policy *policy, const char *section);
 
 /* policy_lists() - whether a word is in one of the section's lists. */
 bool policy_lists(const struct policy *policy, const char *key, const char *word);
