@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include <poll.h>
+
+#include "base/clock.h"
+#include "name_server.h"
+#include "network/dns.h"
+
+#define TYPE_A 1
+#define TYPE_AAAA 28
+
+static const uint8_t four[] = { 192, 0, 2, 7 };
+static const uint8_t six[] = { 0x20, 1, 0xd, 0xb8, [15] = 9 };
+
+/* What the server does. */
+struct script {
+        unsigned code;    /* of the answer */
+        unsigned records; /* how many of the type that is asked for */
+        int after_ms;
+        bool silent;
+        unsigned queries;
+};
+
+static size_t add_record(uint8_t *answer, size_t at, unsigned type)
+{
+        const uint8_t head[] = { 0xc0, NAME_SERVER_HEADER, 0, (uint8_t)type, 0, 1, 0, 0, 0, 60, 0 };
+        const uint8_t *address = type == TYPE_A ? four : six;
+        const size_t size = type == TYPE_A ? sizeof four : sizeof six;
+
+        memcpy(answer + at, head, sizeof head);
+        at += sizeof head;
+        answer[at++] = (uint8_t)size;
+        memcpy(answer + at, address, size);
+        return at + size;
+}
+
+static size_t play(const uint8_t *query, size_t size, uint8_t *ret_answer, void *argument)
+{
+        struct script *script = argument;
+        unsigned type = 0;
+        size_t at = name_server_head(query, size, script->code, script->records, ret_answer);
+
+        (void)name_server_question(query, size, &type);
+        script->queries++;
+        if (script->after_ms > 0)
+                (void)poll(NULL, 0, script->after_ms);
+        if (script->silent)
+                return 0;
+        for (unsigned i = 0; at > 0 && i < script->records; i++)
+                at = add_record(ret_answer, at, type);
+        return at;
+}
+
+/* Of one server that does this. */
+static int ask(struct script *script, int timeout_ms, int64_t within_ms, struct address_list *ret_list,
+               struct error *error)
+{
+        struct resolv_conf conf = { .server_count = 1, .ndots = 1, .timeout_ms = timeout_ms, .tries = 1 };
+        struct name_server server;
+        int r;
+
+        *ret_list = (struct address_list){};
+        assert_true(name_server_begin(&server, play, script));
+        (void)snprintf(conf.servers, sizeof conf.servers, "%s", server.address);
+        r = dns_ask(&conf, "server.example", clock_now_ms() + within_ms, ret_list, error);
+        name_server_end(&server);
+        return r;
+}
+
+static void addresses_of_both_families_are_taken(void **state)
+{
+        struct script script = { .records = 1 };
+        struct address_list list;
+        struct error error;
+        bool seen[2] = {};
+
+        (void)state;
+        assert_int_equal(ask(&script, 10000, 60000, &list, &error), 0);
+        assert_int_equal(list.count, 2);
+        for (size_t i = 0; i < list.count; i++) {
+                char text[ADDRESS_SIZE];
+
+                assert_int_equal(address_text(&list.addresses[i], text), 0);
+                seen[0] = seen[0] || strcmp(text, "192.0.2.7") == 0;
+                seen[1] = seen[1] || strcmp(text, "2001:db8::9") == 0;
+        }
+        assert_true(seen[0] && seen[1]);
+}
+
+static void a_list_of_addresses_ends_where_it_is_full(void **state)
+{
+        struct script script = { .records = ADDRESSES_MAX };
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        assert_int_equal(ask(&script, 10000, 60000, &list, &error), 0);
+        assert_int_equal(list.count, ADDRESSES_MAX);
+}
+
+static void a_name_without_an_address_is_ENOENT(void **state)
+{
+        struct script unknown = { .code = 3 };
+        struct script empty = {};
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        assert_refused(ask(&unknown, 10000, 60000, &list, &error), ENOENT, error, "has no address");
+        assert_string_equal(error.operation, OPERATION_RESOLVE);
+        assert_refused(ask(&empty, 10000, 60000, &list, &error), ENOENT, error, "has no address");
+}
+
+static void a_server_that_fails_is_EAGAIN(void **state)
+{
+        struct script script = { .code = 2 };
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        assert_refused(ask(&script, 10000, 60000, &list, &error), EAGAIN, error, "the name servers failed");
+}
+
+static void a_server_that_says_nothing_is_ETIMEDOUT(void **state)
+{
+        struct script script = { .silent = true };
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        assert_refused(ask(&script, 100, 60000, &list, &error), ETIMEDOUT, error, "no name server answered in time");
+        assert_true(script.queries > 0);
+}
+
+static void an_answer_after_the_deadline_is_not_waited_for(void **state)
+{
+        struct script script = { .records = 1, .after_ms = 1500 };
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        assert_refused(ask(&script, 20000, 200, &list, &error), ETIMEDOUT, error, "no name server answered in time");
+        assert_int_equal(list.count, 0);
+}
+
+/* Nothing listens on the port of a server that has ended. */
+static void a_port_without_a_server_is_ECONNREFUSED(void **state)
+{
+        struct resolv_conf conf = { .server_count = 1, .ndots = 1, .timeout_ms = 10000, .tries = 1 };
+        struct script script = {};
+        struct address_list list = {};
+        struct name_server server;
+        struct error error;
+
+        (void)state;
+        assert_true(name_server_begin(&server, play, &script));
+        name_server_end(&server);
+        (void)snprintf(conf.servers, sizeof conf.servers, "%s", server.address);
+        assert_refused(dns_ask(&conf, "server.example", clock_now_ms() + 60000, &list, &error), ECONNREFUSED, error,
+                       "refuse");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(addresses_of_both_families_are_taken),
+                cmocka_unit_test(a_list_of_addresses_ends_where_it_is_full),
+                cmocka_unit_test(a_name_without_an_address_is_ENOENT),
+                cmocka_unit_test(a_server_that_fails_is_EAGAIN),
+                cmocka_unit_test(a_server_that_says_nothing_is_ETIMEDOUT),
+                cmocka_unit_test(an_answer_after_the_deadline_is_not_waited_for),
+                cmocka_unit_test(a_port_without_a_server_is_ECONNREFUSED),
+        };
+
+        return cmocka_run_group_tests_name("names of name servers", tests, NULL, NULL);
+}
