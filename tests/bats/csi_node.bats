@@ -1046,7 +1046,7 @@ it_is_not_had() {
         down
 }
 
-@test "an image that nobody made by a call is CSI's when CSI has had it first" {
+@test "an image that no call made is CSI's when CSI has had it first" {
         mkdir -p "$POOL"
         truncate -s 16M "$POOL/data.img"
         CONTEXT='"type": "loop"'

@@ -32,7 +32,7 @@ teardown() {
         assert_nothing_left
 }
 
-@test "a tmpfs without options can be written by everybody" {
+@test "a tmpfs without options can be written by all users" {
         install_driver flexgraft~tmpfs
         lifecycle_up cache
         [[ $(stat -c %a "$(pod_dir cache)") =~ ^1?777$ ]]

@@ -183,7 +183,7 @@ complete_line() {
         rmdir /run/crun/*
 }
 
-@test "who may read no state files is offered no names, without a message" {
+@test "a user that may read no state files is offered no names, without a message" {
         "$FLEXGRAFT_REPO/scripts/generate" completions "$FLEXGRAFT_BIN" "$BATS_TEST_TMPDIR/completions"
         mkdir -p "$STATE_DIR/provisioned" /run/crun/web-1
         touch "$STATE_DIR/provisioned/db.json"

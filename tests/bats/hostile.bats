@@ -340,7 +340,7 @@ limited() {
 }
 
 # A mount of remap's is made in the container's user namespace, whose root may do that to whoever is in it.
-@test "a container that takes descriptors away from who makes a remap mount fails its own call, which leaves nothing" {
+@test "a container that takes descriptors away from the helper that makes a remap mount fails its own call, which leaves nothing" {
         start_container plain-hostpid
         at_syscall --each "nsenter --target $CONTAINER_PID --user -S 0 -G 0 -- prlimit --nofile=0:0 --pid \$AT_PID 2>/dev/null" \
                 "$FLEXGRAFT_BIN/mount-bind" "$(patiently "$(bind_request /made/data '"ids": "remap"')")"

@@ -281,7 +281,7 @@ ephemeral() {
         is "$stderr" "$(<"$BATS_TEST_TMPDIR/expected")"$'\n'
 }
 
-@test "volume-delete that is interrupted while it erases gives the volume to nobody, and the same request again ends it" {
+@test "volume-delete that is interrupted while it erases hands the volume out to no other call, and the same request again ends it" {
         local before
         before=$(capacity available)
         create data "$EXTENT"

@@ -196,24 +196,24 @@ check_sqlite() {
         check_gone 4.2
 }
 
-@test "over NFS 3, who gets a lock sees the size and the content that the file has by then" {
+@test "over NFS 3, a process that gets a lock sees the size and the content that the file has by then" {
         check_locking 3,lock
 }
 
 # bats test_tags=kernel_too
-@test "over NFS 4.0, who gets a lock sees the size and the content that the file has by then" {
+@test "over NFS 4.0, a process that gets a lock sees the size and the content that the file has by then" {
         check_locking 4.0
 }
 
-@test "over NFS 4.1, who gets a lock sees the size and the content that the file has by then" {
+@test "over NFS 4.1, a process that gets a lock sees the size and the content that the file has by then" {
         check_locking 4.1
 }
 
-@test "over NFS 4.2, who gets a lock sees the size and the content that the file has by then" {
+@test "over NFS 4.2, a process that gets a lock sees the size and the content that the file has by then" {
         check_locking 4.2
 }
 
-@test "NFS as it is, 4.1 and 4.2, shows who gets a lock the size and the content by then: these tests ask for no more" {
+@test "NFS as it is, 4.1 and 4.2, shows a process that gets a lock the size and the content by then: these tests ask for no more" {
         local version
         for version in 4.1 4.2; do
                 CONTROL=yes check_locking "$version"

@@ -250,7 +250,7 @@ is_released() {
 }
 
 # bats test_tags=kernel,nfs
-@test "a container that ends with a volume of a share keeps nobody from deleting it" {
+@test "a volume of a share that a container had when it ended can be deleted" {
         with_server
         nfs_pool
         made_share

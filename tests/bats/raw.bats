@@ -232,7 +232,7 @@ refused_busy() {
         refused_busy
 }
 
-@test "one raw device is for one container, as long as anybody may write to it" {
+@test "one raw device is for one container, as long as a container may write to it" {
         make_raw_device first
         start_container plain 100000
         helper mount-block "$(raw_request)"

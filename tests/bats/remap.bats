@@ -36,7 +36,7 @@ teardown() {
 }
 
 # bats test_tags=kernel
-@test "the reply and the list say that the ids are remapped, and by whom" {
+@test "the reply and the list say that the ids are remapped, and by which process" {
         only_remap
         remap_bed ext4
         [[ $(mount_line /ext4) == *' - fuse.flexgraft '* ]] || is "$(mount_line /ext4)" "a mount of type fuse.flexgraft"
@@ -265,7 +265,7 @@ teardown() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "times are set to the nanosecond, and by those who may" {
+@test "times are set to the nanosecond, and by the users that may" {
         local type
         remap_bed
         check times
@@ -456,7 +456,7 @@ teardown() {
 }
 
 # bats test_tags=kernel_too
-@test "who waits for a lock gets it although it has closed the file of its first lock meanwhile" {
+@test "a process that waits for a lock gets it although it has closed the file of its first lock meanwhile" {
         local file waiter
         remap_bed ext4
         file=$BATS_TEST_TMPDIR/ext4/file

@@ -174,7 +174,7 @@ trace_ends() {
 }
 
 # bats test_tags=kernel
-@test "who gets a lock sees the size and the content that the file has by then" {
+@test "a process that gets a lock sees the size and the content that the file has by then" {
         local kind i
         talk /bin/file-session
         for kind in posix ofd flock; do
@@ -199,7 +199,7 @@ trace_ends() {
 }
 
 # bats test_tags=kernel
-@test "who waits for a lock sees what its last holder wrote" {
+@test "a process that waits for a lock sees what its last holder wrote" {
         talk /bin/file-session
         echo -n first >"$FILE"
         does "open w /data/file"

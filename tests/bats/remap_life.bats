@@ -154,7 +154,7 @@ teardown() {
 }
 
 # bats test_tags=kernel,kernel_too
-@test "who waits for a lock goes on waiting when the daemon is killed" {
+@test "a process that waits for a lock goes on waiting when the daemon is killed" {
         only_remap
         local waiter
         remap_bed ext4

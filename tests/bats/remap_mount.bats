@@ -255,7 +255,7 @@ behind_bindfs() {
         is "$(grep -c " $SERVED " /proc/self/mountinfo)" 1 "mounts on it"
 }
 
-@test "read-only is so for who remounts it, too" {
+@test "read-only is so for root that remounts it, too" {
         make_source tmpfs
         serve "$BATS_TEST_TMPDIR/tmpfs" '"readOnly": true'
         mount -o remount,bind,rw "$SERVED"

@@ -143,11 +143,11 @@ replace_under_a_reader() {
         is "$(head -n 3 "$CONTAINER_ROOTFS/bare" 2>/dev/null)" "" "what the reader missed"
 }
 
-@test "who looks all the time never finds the place bare" {
+@test "a process that looks all the time never finds the place bare" {
         replace_under_a_reader plain
 }
 
-@test "who looks all the time never finds the place bare, without a user namespace" {
+@test "a process that looks all the time never finds the place bare, without a user namespace" {
         replace_under_a_reader plain-nouserns
 }
 
@@ -166,7 +166,7 @@ sees_a_gap() {
         stop_reader
 }
 
-@test "who has a file of the old mount open goes on with it" {
+@test "a process that has a file of the old mount open goes on with it" {
         start_container plain
         bind "$OLD" /data
         assert_success

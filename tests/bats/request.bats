@@ -472,7 +472,7 @@ END
         assert_success
 }
 
-@test "who is not root learns first that the program needs root" {
+@test "a user that is not root learns first that the program needs root" {
         local program
         chmod 0711 "$BATS_RUN_TMPDIR"
         HELPER_PREFIX=(setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all)

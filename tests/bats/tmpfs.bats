@@ -87,7 +87,7 @@ check_runtime() {
         check_runtime runc-nouserns
 }
 
-@test "the default is a directory for everybody, of the container's root" {
+@test "the default is a directory for all users, of the container's root" {
         start_container plain
         mount_tmpfs
         assert_success

@@ -563,11 +563,11 @@ kills_of() { # KIND
         assert_others
 }
 
-@test "lvm: lvm, or who runs it, killed half way is a failure that is told, and the same again succeeds" {
+@test "lvm: lvm, or the process that runs it, killed half way is a failure that is told, and the same again succeeds" {
         kills_of lvm
 }
 
-@test "persistent memory: who makes namespaces, or runs that, killed half way is a failure that is told, and the same again succeeds" {
+@test "persistent memory: the program that makes namespaces, or the process that runs it, killed half way is a failure that is told, and the same again succeeds" {
         kills_of direct
 }
 

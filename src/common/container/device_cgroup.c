@@ -141,7 +141,7 @@ static bool is_containers_own(const struct container *container, int group_fd, u
 static int fail_shared(const char *group, struct error *error)
 {
         return fail_because(error, EPERM, OPERATION_ALLOW_DEVICE, group,
-                            "the control group %s denies the device, and contains processes of others", group);
+                            "the control group %s denies the device and is shared with other containers", group);
 }
 
 /*

@@ -104,7 +104,7 @@ static int check_snapshot(const struct provision_request *request, struct error 
         if (request->snapshot == NULL && request->restore == NULL)
                 return json_value_refuse(error, "snapshot", "is missing");
         if (request->snapshot != NULL && request->restore != NULL)
-                return json_value_refuse(error, "restore", "is another thing to do than \"snapshot\"");
+                return json_value_refuse(error, "restore", "cannot be combined with \"snapshot\"");
         if (strcmp(request->name, request->snapshot ?: request->restore) == 0)
                 return json_value_refuse(error, request->snapshot != NULL ? "snapshot" : "restore",
                                          "is the volume itself");
@@ -127,7 +127,8 @@ static int check_copy(const struct provision_request *request, struct error *err
 
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
                 if (others[i].given)
-                        return json_value_refuse(error, others[i].key, "is that of \"from\"");
+                        return json_value_refuse(error, others[i].key,
+                                                 "cannot be combined with \"from\": the copy has that of its source");
         return strcmp(request->name, request->from) == 0 ? json_value_refuse(error, "from", "is the volume itself") : 0;
 }
 
@@ -166,7 +167,7 @@ static int check(const struct provision_request *request, struct error *error)
         if (request->path != NULL && request->name == NULL)
                 return json_value_refuse(error, "name", "is missing");
         if (request->path != NULL && request->pool != NULL)
-                return json_value_refuse(error, "pool", "is for a list, and \"path\" for one volume");
+                return json_value_refuse(error, "pool", "cannot be combined with \"path\", which names one volume");
         if (request->verb == PROVISION_CAPACITY && request->parameters != NULL &&
             (request->pool == NULL || request->profile != NULL))
                 return json_value_refuse(error, "parameters", "are for one \"pool\", without a \"profile\"");
@@ -177,14 +178,14 @@ static int check(const struct provision_request *request, struct error *error)
         if (request->from != NULL)
                 return check_copy(request, error);
         if (adopts && request->match)
-                return json_value_refuse(error, "match", "looks for a disk, and \"id\" names one");
+                return json_value_refuse(error, "match", "cannot be combined with \"id\"");
         if (!adopts && request->size_bytes == 0)
                 return json_value_refuse(error, "size", "is missing");
         if (request->parameters != NULL && request->profile != NULL)
-                return json_value_refuse(error, "parameters", "are the profile's to say");
+                return json_value_refuse(error, "parameters", "cannot be combined with \"profile\", which sets them");
         if ((adopts || request->match) && request->parameters != NULL &&
             !(adopts && pool_implied_by(request->parameters)))
-                return json_value_refuse(error, "parameters", "are for what is made, not for what is there");
+                return json_value_refuse(error, "parameters", "apply to new volumes, not to adopted disks");
         if (request->target_type != NULL && strcmp(request->target_type, "block") == 0 && request->fs_type != NULL)
                 return json_value_refuse(error, "fsType", "a block volume has no filesystem");
         return 0;

@@ -88,8 +88,7 @@ struct request {
         bool unwanted; /* it was said that it is not */
         bool wanted;   /* batch: what is wanted in the container; a mount: it comes from there, so that root asked */
         const char *wanted_source; /* wanted: what its kind's identify() said of its source then; "" nothing */
-        bool held; /* somebody else's request: what it may have read-only stays so, where anything can bind the
-                      container */
+        bool held;                 /* from an annotation: lock read-only, nosuid and nodev */
         int timeout_seconds;
 };
 
