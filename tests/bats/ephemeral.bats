@@ -191,6 +191,30 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "unmount is refused while a process has a file of it open, names the process, and is refused again without a pause" {
+        local busy trace=$BATS_TEST_TMPDIR/trace
+        TIMEOUTS='"unmount": 1' write_config
+        call mount "$DIR" "$SPEC"
+        succeeded
+        background sh -c 'exec 3>"$1/file" && exec sleep 1000' sh "$DIR"
+        busy=$BACKGROUND_PID
+        wait_until 5 test -e "$DIR/file"
+        wait_until 5 grep -qx sleep "/proc/$busy/comm"
+        call unmount "$DIR"
+        assert_refused "process $busy (sleep); unmount deletes it when they are closed"
+        is "$(node_mounts_at "$DIR")" 0
+        CALL_PREFIX=(strace -f -o "$trace" -e trace=ppoll)
+        call unmount "$DIR"
+        CALL_PREFIX=()
+        assert_refused "process $busy (sleep)"
+        is "$(grep -c 'ppoll(NULL, 0' "$trace" || :)" 0 'pauses of a repeated refusal'
+        is "$(provisioned | wc -l)" 1
+        end_process "$busy"
+        call unmount "$DIR"
+        succeeded
+        nothing_is_left
+}
+
 @test "volume-reconcile deletes one whose mount is gone, or was never made" {
         call mount "$DIR" "$SPEC"
         succeeded

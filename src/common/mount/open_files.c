@@ -18,8 +18,9 @@
 #define MAPS_LINE 128 /* of a line of maps: up to the inode */
 
 struct scan {
-        const struct mount_identity *identity;
-        const struct namespace_identity *mnt_ns;
+        const struct mount_identity *identity; /* NULL: of every mount of the device */
+        uint64_t device;
+        const struct namespace_identity *mnt_ns; /* NULL: of every process */
         enum open_files_of of;
         size_t most;
         int64_t until_ms;
@@ -45,12 +46,15 @@ static bool is_over(struct scan *scan)
  */
 static int follow(const struct scan *scan, int proc_fd, const char *link)
 {
-        struct mount_identity same = *scan->identity;
+        struct mount_identity same;
         struct mount_seen seen = {};
         int r = mount_see_link(proc_fd, link, &seen);
 
         if (r < 0)
                 return r;
+        if (scan->identity == NULL)
+                return seen.device == scan->device;
+        same = *scan->identity;
         same.inode = seen.identity.inode;
         return mount_identity_same(&same, &seen.identity);
 }
@@ -120,7 +124,7 @@ static char *next_field(char *text)
 /* "7f12..-7f13.. r--p 00000000 07:03 12 /path": whether its file is on the mount. */
 static bool is_mapping(const struct scan *scan, int proc_fd, char *line)
 {
-        const uint64_t device = scan->identity->device;
+        const uint64_t device = scan->device;
         char *number = next_field(next_field(next_field(line)));
         char *inode = next_field(number);
         unsigned long begin;
@@ -172,8 +176,10 @@ static bool is_in_namespace(const struct scan *scan, int proc_fd)
 {
         char expected[64];
         char link[64];
-        ssize_t n = readlinkat(proc_fd, "ns/mnt", link, sizeof link - 1);
+        ssize_t n = scan->mnt_ns != NULL ? readlinkat(proc_fd, "ns/mnt", link, sizeof link - 1) : 0;
 
+        if (scan->mnt_ns == NULL)
+                return true;
         if (n < 0)
                 return false;
         link[n] = '\0';
@@ -218,6 +224,7 @@ void open_files_find(const struct mount_identity *identity, const struct namespa
                      enum open_files_of of, size_t most, int64_t until_ms, struct open_files *ret_files)
 {
         struct scan scan = { .identity = identity,
+                             .device = identity->device,
                              .mnt_ns = mnt_ns,
                              .of = of,
                              .most = most < OPEN_FILES_MAX ? most : OPEN_FILES_MAX,
@@ -226,5 +233,18 @@ void open_files_find(const struct mount_identity *identity, const struct namespa
 
         look_at_all(&scan, look_at_files);
         if (!ret_files->more && of == OPEN_FILES_OF_NAMESPACE)
+                look_at_all(&scan, look_at_mappings);
+}
+
+void open_files_find_on(uint64_t device, size_t most, int64_t until_ms, struct open_files *ret_files)
+{
+        struct scan scan = { .device = device,
+                             .of = OPEN_FILES_OF_NAMESPACE,
+                             .most = most < OPEN_FILES_MAX ? most : OPEN_FILES_MAX,
+                             .until_ms = until_ms,
+                             .files = ret_files };
+
+        look_at_all(&scan, look_at_files);
+        if (!ret_files->more)
                 look_at_all(&scan, look_at_mappings);
 }

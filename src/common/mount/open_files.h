@@ -50,4 +50,9 @@ enum open_files_of { OPEN_FILES_OF_NAMESPACE, OPEN_FILES_OF_OTHERS };
 void open_files_find(const struct mount_identity *identity, const struct namespace_identity *mnt_ns,
                      enum open_files_of of, size_t most, int64_t until_ms, struct open_files *ret_files);
 
+/*
+ * open_files_find_on() - the same of all mounts of a filesystem, and of all processes. device: st_dev of its files.
+ */
+void open_files_find_on(uint64_t device, size_t most, int64_t until_ms, struct open_files *ret_files);
+
 #endif

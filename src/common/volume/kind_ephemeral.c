@@ -8,11 +8,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "mount/identity.h"
+#include "mount/open_files.h"
 #include "pool/record.h"
 #include "provision/provision.h"
 #include "volume/call.h"
@@ -23,6 +26,8 @@
 #include "volume/volume.h"
 
 #define NAME_SIZE 32 /* terminated */
+#define USERS_MAX 4  /* that a message names */
+#define USERS_MS 1000
 
 static void put_name(const char *dir, char *ret_name)
 {
@@ -87,6 +92,37 @@ static int forget_unnamed(const struct volume_call *call, const char *name, stru
                        : provision_record_remove(&records, name, /* id= */ NULL, error);
 }
 
+/*
+ * It is unmounted, but its device is in use, by a mount that was detached lazily or by one that a container has: kubelet
+ * only calls unmount again, so the error says which processes have to end.
+ */
+static int name_users(struct error *error)
+{
+        static struct open_files files; /* static, for its size */
+        char device[64];
+        char names[160] = "";
+        size_t length = 0;
+        struct stat st;
+
+        if (!text_copy(device, sizeof device, error->subject) || stat(device, &st) < 0 || !S_ISBLK(st.st_mode))
+                return -EBUSY;
+        files = (struct open_files){};
+        open_files_find_on(st.st_rdev, USERS_MAX, clock_now_ms() + USERS_MS, &files);
+        for (size_t i = 0; i < files.count && length < sizeof names; i++)
+                length += (size_t)snprintf(names + length, sizeof names - length, "%s%d (%s)", i > 0 ? ", " : "",
+                                           files.processes[i].pid, files.processes[i].command);
+        if (files.count == 0)
+                return fail_because(
+                        error, EBUSY, "delete volume", device,
+                        "it is unmounted, but %s is still in use, perhaps by a mount in a container; unmount "
+                        "deletes it when that has ended",
+                        device);
+        return fail_because(error, EBUSY, "delete volume", device,
+                            "it is unmounted, but files on %s are still used by process %s%s; unmount deletes it when "
+                            "they are closed",
+                            device, names, files.more ? " and others" : "");
+}
+
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
 {
         static struct volume_inner inner; /* static, for its size */
@@ -104,7 +140,9 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         begin_inner(&inner, call, dir);
         r = detach_inner(&inner, error);
         volume_inner_end(&inner);
-        return r < 0 ? r : provision_unmake(&call->config, name, call->soon, error);
+        if (r == 0)
+                r = provision_unmake(&call->config, name, call->soon, error);
+        return r == -EBUSY ? name_users(error) : r;
 }
 
 static bool has_made(const char *state_dir, const char *dir)
