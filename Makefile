@@ -255,11 +255,11 @@ units: $(UNITS)
 fuzzers: $(FUZZERS)
 	@:
 
-$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h $(BUILD)/libcommon.a
+$(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h tests/unit/name_server.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS)
 
-$(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(BUILD)/libcommon.a
+$(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/unit/name_server.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS)
 
