@@ -24,7 +24,7 @@ static int settle_other(struct injection *injection, struct mount_record *other,
         return r;
 }
 
-/* A mount is exactly at the target. */
+/* A mount is exactly at the target. 1: look again. */
 static int look_at_mount(struct injection *injection, struct mount_record *known, struct error *error)
 {
         const struct request *request = injection->request;
@@ -61,7 +61,7 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                         bool pending = mount_record_is_pending(other.id);
 
                         if ((r = settle_other(injection, &other, error)) != 0)
-                                return r < 0 ? r : look_at_target(injection, error);
+                                return r;
                         if (pending) /* the container covered the mount that it replaces */
                                 r = -ENOENT;
                 }
@@ -119,7 +119,75 @@ static int unmake_earlier(struct injection *injection, struct mount_record *earl
         return r < 0 ? r : 1;
 }
 
-int look_at_target(struct injection *injection, struct error *error)
+/* The record of this call's id. Gives: ret_known, whether it is of a mount in this container since this boot. */
+static int read_earlier(struct injection *injection, struct mount_record *ret_earlier, bool *ret_known,
+                        struct error *error)
+{
+        const struct state *state = &injection->session->state;
+        const struct mount_record *record = &injection->record;
+        cleanup_container struct container alive = CONTAINER_NONE;
+        int r = state->dir_fd < 0 ? -ENOENT : mount_record_read(state, record->id, ret_earlier, error);
+
+        if (r < 0 && r != -ENOENT && r != -EBADMSG)
+                return r;
+        injection->unrecorded = r == -ENOENT;
+        *ret_known = r == 0 && mount_record_is_of(ret_earlier, injection->container, record->boot_id);
+        /* one of a container that has ended, or of an earlier boot, says nothing about this mount */
+        if (r < 0 || *ret_known || strcmp(ret_earlier->boot_id, record->boot_id) != 0)
+                return 0;
+        r = mount_record_reach(ret_earlier, record->boot_id, &alive, error);
+        if (r < 0)
+                return r == -ESRCH ? 0 : r;
+        return fail_because(error, EEXIST, OPERATION_READ_RECORD, record->id,
+                            "this id names a mount in another container (pid %d)", ret_earlier->pid);
+}
+
+/* What killed calls have left at the target, and of this id, is finished. 1: look again. */
+static int finish_killed(struct injection *injection, struct mount_record *known, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r;
+
+        if (known != NULL && (r = unmake_earlier(injection, known, error)) != 0)
+                return r;
+        if (known != NULL && injection->target.mount_root &&
+            (r = replacement_finish_swap(injection, known, error)) != 0 &&
+            (r < 0 || (r = find_target(injection, error)) < 0))
+                return r;
+        return injection->target.mount_root && request->replace && !request->dry_run
+                       ? replacement_finish_other(injection, error)
+                       : 0;
+}
+
+/* The target was found. known: the record of this call's id, of a mount in this container; or NULL. */
+static int look_there(struct injection *injection, struct mount_record *known, struct error *error)
+{
+        struct mount_record *record = &injection->record;
+        int r;
+
+        (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
+        /* that call was killed, or the container unmounted its mount */
+        if (known != NULL && strcmp(known->mount_point, record->mount_point) == 0 && known->made > 0) {
+                injection->made_before = known->made;
+                injection->has_earlier = true;
+                injection->earlier = *known; /* restored if this call fails: it says which directories were created */
+        }
+        if (injection->target.mount_root) {
+                /* do not overwrite a record of this id whose mount is elsewhere, or covered here */
+                if (known != NULL && !mount_identity_same(&injection->target.mount, &known->identity) &&
+                    !mount_identity_same(&injection->target.mount, &known->replaces) &&
+                    (r = replacement_check_earlier(injection, known, error)) < 0)
+                        return r;
+                return look_at_mount(injection, known, error);
+        }
+        if (injection->target.missing > 0 && !injection->request->mkdir)
+                return container_fail(injection->container, ENOENT, OPERATION_FIND_TARGET, injection->request->target,
+                                      error);
+        return known != NULL ? replacement_check_earlier(injection, known, error) : 0;
+}
+
+/* 1: what a killed call had left is finished; look again. */
+static int look_once(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
@@ -127,67 +195,34 @@ int look_at_target(struct injection *injection, struct error *error)
         bool known;
         int r;
 
-        injection->replacing = false; /* a batch runs this step twice */
-        injection->made_before = 0;
-        injection->has_earlier = false;
-        record->replaces = (struct mount_identity){};
-        record->replaces_raw = 0;
-        record->replaces_uses[0] = '\0';
-        record->digest = injection_digest(injection);
         if (injection->session->state.dir_fd >= 0 && !request->dry_run &&
             (r = replacement_settle_pending(injection, record->id, error)) < 0)
                 return r;
-        r = injection->session->state.dir_fd < 0
-                    ? -ENOENT
-                    : mount_record_read(&injection->session->state, record->id, &earlier, error);
-        if (r < 0 && r != -ENOENT && r != -EBADMSG)
+        if ((r = read_earlier(injection, &earlier, &known, error)) < 0)
                 return r;
-        injection->unrecorded = r == -ENOENT;
-        known = r == 0 && mount_record_is_of(&earlier, injection->container, record->boot_id);
-        if (r == 0 && !known && strcmp(earlier.boot_id, record->boot_id) == 0) {
-                /* the id is in use by another container, until that one ends */
-                cleanup_container struct container alive = CONTAINER_NONE;
-
-                r = mount_record_reach(&earlier, record->boot_id, &alive, error);
-                if (r < 0 && r != -ESRCH)
-                        return r;
-                if (r == 0)
-                        return fail_because(error, EEXIST, OPERATION_READ_RECORD, record->id,
-                                            "this id names a mount in another container (pid %d)", earlier.pid);
-        }
-        /* one of a container that has ended, or of an earlier boot, says nothing about this mount */
         if (known && earlier.volume[0] != '\0' && strcmp(earlier.volume, record->volume) != 0 &&
             !(request->replace && injection->kind->switches))
                 return replacement_refuse_volume(injection, &earlier, error);
-        if ((r = find_target(injection, error)) < 0)
+        if ((r = find_target(injection, error)) < 0 ||
+            (r = finish_killed(injection, known ? &earlier : NULL, error)) != 0)
                 return r;
-        if (known && (r = unmake_earlier(injection, &earlier, error)) != 0)
-                return r < 0 ? r : look_at_target(injection, error);
-        if (known && injection->target.mount_root && (r = replacement_finish_swap(injection, &earlier, error)) != 0) {
-                if (r < 0 || (r = find_target(injection, error)) < 0)
-                        return r;
-        }
-        if (injection->target.mount_root && request->replace && !request->dry_run &&
-            (r = replacement_finish_other(injection, error)) != 0)
-                return r < 0 ? r : look_at_target(injection, error); /* nothing is left to finish */
-        (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
-        /* that call was killed, or the container unmounted its mount */
-        if (known && strcmp(earlier.mount_point, record->mount_point) == 0 && earlier.made > 0) {
-                injection->made_before = earlier.made;
-                injection->has_earlier = true;
-                injection->earlier = earlier; /* restored if this call fails: it says which directories were created */
-        }
-        if (injection->target.mount_root) {
-                /* do not overwrite a record of this id whose mount is elsewhere, or covered here */
-                if (known && !mount_identity_same(&injection->target.mount, &earlier.identity) &&
-                    !mount_identity_same(&injection->target.mount, &earlier.replaces) &&
-                    (r = replacement_check_earlier(injection, &earlier, error)) < 0)
-                        return r;
-                return look_at_mount(injection, known ? &earlier : NULL, error);
-        }
-        if (injection->target.missing > 0 && !request->mkdir)
-                return container_fail(injection->container, ENOENT, OPERATION_FIND_TARGET, request->target, error);
-        if (known && (r = replacement_check_earlier(injection, &earlier, error)) < 0)
-                return r;
-        return 0;
+        return look_there(injection, known ? &earlier : NULL, error);
+}
+
+int look_at_target(struct injection *injection, struct error *error)
+{
+        struct mount_record *record = &injection->record;
+        int r;
+
+        do {
+                injection->replacing = false; /* a batch runs this step twice */
+                injection->made_before = 0;
+                injection->has_earlier = false;
+                record->replaces = (struct mount_identity){};
+                record->replaces_raw = 0;
+                record->replaces_uses[0] = '\0';
+                record->digest = injection_digest(injection);
+                r = look_once(injection, error);
+        } while (r > 0);
+        return r;
 }
