@@ -31,25 +31,30 @@
 #define TURNS_MAX 16
 #define TURNS_MANY 8
 #define LISTENERS_MAX 2
+#define RUNNING 1
 #define TRIES_MAX 2 /* daemons that may die of one request */
 
-static struct fuse_session *session;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t at_work = PTHREAD_RWLOCK_INITIALIZER; /* held for reading by threads that answer a request */
-static int idle;                                              /* threads that read, or are about to; atomic */
-static uint64_t begun;                                        /* requests so far */
-static int working;                                           /* threads that answer a request */
-static uint32_t last_pid;
-static int turns;  /* how often the calling process changed recently: 0 to TURNS_MAX */
-static int parked; /* threads that wait to be called */
-static int called; /* calls that no thread has taken yet */
-static pthread_cond_t call = PTHREAD_COND_INITIALIZER;
-static bool taken[THREADS_MAX]; /* slots that have a thread */
-static int end = 1;             /* 1: continue; else the result */
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t replayed = PTHREAD_COND_INITIALIZER;
-static void (*report)(int r);
-static int replays; /* threads that repeat a request of the last daemon */
+/* The threads of the daemon, and what they have in common. */
+static struct {
+        struct fuse_session *session;
+        pthread_mutex_t mutex;
+        pthread_rwlock_t at_work; /* held for reading by threads that answer a request */
+        int idle;                 /* threads that read, or are about to; atomic */
+        uint64_t begun;           /* requests so far */
+        int working;              /* threads that answer a request */
+        uint32_t last_pid;
+        int turns;  /* how often the calling process changed recently: 0 to TURNS_MAX */
+        int parked; /* threads that wait for wake */
+        int woken;  /* of these, those that have not seen it yet */
+        pthread_cond_t wake;
+        bool taken[THREADS_MAX]; /* slots that have a thread */
+        int replays;             /* threads that repeat a request of the last daemon */
+        pthread_cond_t replayed;
+        int result; /* of the daemon; RUNNING until it ends */
+        pthread_cond_t ended;
+        void (*report)(int r);
+        void (*rest)(void);
+} threads;
 
 /* libfuse requires this function; requests are read by serve() instead, each slot into its own buffer. */
 static ssize_t receive(int fd, void *buffer, size_t size, void *ignored)
@@ -75,10 +80,10 @@ static void process(struct fuse_in_header *header, size_t size)
         /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
-        fuse_session_process_buf(session, &buffer);
+        fuse_session_process_buf(threads.session, &buffer);
         if (operation == FUSE_INIT) {
                 shared->served = true;
-                report(shared->mappable && !shared->mapped ? -EOPNOTSUPP : 0);
+                threads.report(shared->mappable && !shared->mapped ? -EOPNOTSUPP : 0);
         }
         request_finish();
         __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
@@ -112,20 +117,20 @@ static void wait_for_replays(void)
 
         (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
         until.tv_sec += REPLAY_SECONDS;
-        while (replays > 0 && pthread_cond_timedwait(&ended, &mutex, &until) != ETIMEDOUT)
+        while (threads.replays > 0 && pthread_cond_timedwait(&threads.ended, &threads.mutex, &until) != ETIMEDOUT)
                 ;
-        replays = 0;
-        (void)pthread_cond_broadcast(&replayed);
+        threads.replays = 0;
+        (void)pthread_cond_broadcast(&threads.replayed);
 }
 
 static void end_replay(void)
 {
-        (void)pthread_mutex_lock(&mutex);
-        if (replays > 0 && --replays == 0)
-                (void)pthread_cond_broadcast(&ended);
-        while (replays > 0)
-                (void)pthread_cond_wait(&replayed, &mutex);
-        (void)pthread_mutex_unlock(&mutex);
+        (void)pthread_mutex_lock(&threads.mutex);
+        if (threads.replays > 0 && --threads.replays == 0)
+                (void)pthread_cond_broadcast(&threads.ended);
+        while (threads.replays > 0)
+                (void)pthread_cond_wait(&threads.replayed, &threads.mutex);
+        (void)pthread_mutex_unlock(&threads.mutex);
 }
 
 static void *serve(void *argument);
@@ -135,23 +140,23 @@ static void start_thread(int for_slot)
 {
         pthread_t thread;
 
-        taken[for_slot] = true;
+        threads.taken[for_slot] = true;
         if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)for_slot) == 0)
                 (void)pthread_detach(thread); /* cannot fail for a new thread */
         else
-                taken[for_slot] = false; /* the existing threads go on */
+                threads.taken[for_slot] = false; /* the existing threads go on */
 }
 
 /* With the mutex held. Have another thread read. */
 static void start_listener(void)
 {
-        if (parked > called) {
-                called++;
-                (void)pthread_cond_signal(&call);
+        if (threads.parked > threads.woken) {
+                threads.woken++;
+                (void)pthread_cond_signal(&threads.wake);
                 return;
         }
         for (int i = 0; i < THREADS_MAX; i++)
-                if (!taken[i]) {
+                if (!threads.taken[i]) {
                         start_thread(i);
                         return;
                 }
@@ -159,11 +164,11 @@ static void start_listener(void)
 
 static void finish(int r)
 {
-        (void)pthread_mutex_lock(&mutex);
-        if (end == 1)
-                end = r;
-        (void)pthread_cond_signal(&ended);
-        (void)pthread_mutex_unlock(&mutex);
+        (void)pthread_mutex_lock(&threads.mutex);
+        if (threads.result == RUNNING)
+                threads.result = r;
+        (void)pthread_cond_signal(&threads.ended);
+        (void)pthread_mutex_unlock(&threads.mutex);
 }
 
 /* Requests during which another thread is woken to read. For others watch_listener() does that when needed. */
@@ -195,13 +200,13 @@ static void *watch_listener(void *ignored)
                 (void)poll(&fuse, 1, -1); /* a request waits */
                 for (int quiet = 0; quiet < QUIET_TICKS; quiet++) {
                         (void)nanosleep(&tick, NULL);
-                        (void)pthread_mutex_lock(&mutex);
-                        if (begun != seen)
+                        (void)pthread_mutex_lock(&threads.mutex);
+                        if (threads.begun != seen)
                                 quiet = 0;
-                        else if (idle == 0)
+                        else if (threads.idle == 0)
                                 start_listener();
-                        seen = begun;
-                        (void)pthread_mutex_unlock(&mutex);
+                        seen = threads.begun;
+                        (void)pthread_mutex_unlock(&threads.mutex);
                 }
         }
         return NULL;
@@ -212,11 +217,11 @@ static void note_caller(uint32_t pid)
 {
         if (pid == 0) /* FUSE_FORGET has no caller */
                 return;
-        if (pid != last_pid)
-                turns += turns < TURNS_MAX;
+        if (pid != threads.last_pid)
+                threads.turns += threads.turns < TURNS_MAX;
         else
-                turns -= turns > 0;
-        last_pid = pid;
+                threads.turns -= threads.turns > 0;
+        threads.last_pid = pid;
 }
 
 /*
@@ -226,7 +231,7 @@ static void note_caller(uint32_t pid)
  */
 static int listeners(void)
 {
-        return shared->network || turns >= TURNS_MANY ? LISTENERS_MAX : 1;
+        return shared->network || threads.turns >= TURNS_MANY ? LISTENERS_MAX : 1;
 }
 
 /* Wait until this thread should read. No thread ever ends (session_rest()). */
@@ -235,18 +240,18 @@ static void take_turn(void)
         int none = 0;
 
         /* the only one that reads may always do so */
-        if (__atomic_compare_exchange_n(&idle, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        if (__atomic_compare_exchange_n(&threads.idle, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                 return;
-        (void)pthread_mutex_lock(&mutex);
-        if (idle >= listeners()) {
-                parked++;
-                while (called == 0)
-                        (void)pthread_cond_wait(&call, &mutex);
-                called--;
-                parked--;
+        (void)pthread_mutex_lock(&threads.mutex);
+        if (threads.idle >= listeners()) {
+                threads.parked++;
+                while (threads.woken == 0)
+                        (void)pthread_cond_wait(&threads.wake, &threads.mutex);
+                threads.woken--;
+                threads.parked--;
         }
-        __atomic_add_fetch(&idle, 1, __ATOMIC_SEQ_CST);
-        (void)pthread_mutex_unlock(&mutex);
+        __atomic_add_fetch(&threads.idle, 1, __ATOMIC_SEQ_CST);
+        (void)pthread_mutex_unlock(&threads.mutex);
 }
 
 static void *serve(void *argument)
@@ -272,20 +277,21 @@ static void *serve(void *argument)
                 /* the raw call: read() is a point of cancellation, which takes time in a program with threads */
                 n = syscall(SYS_read, FD_FUSE, shared->requests[slot], REQUEST_SIZE);
                 r = n < 0 ? errno : 0;
-                (void)pthread_rwlock_rdlock(&at_work);
-                (void)pthread_mutex_lock(&mutex);
-                __atomic_sub_fetch(&idle, 1, __ATOMIC_SEQ_CST);
-                begun++;
-                __atomic_add_fetch(&working, 1, __ATOMIC_RELAXED);
+                (void)pthread_rwlock_rdlock(&threads.at_work);
+                (void)pthread_mutex_lock(&threads.mutex);
+                __atomic_sub_fetch(&threads.idle, 1, __ATOMIC_SEQ_CST);
+                threads.begun++;
+                __atomic_add_fetch(&threads.working, 1, __ATOMIC_RELAXED);
                 if (n > 0)
                         note_caller(request_buffer(slot)->pid);
-                if (idle == 0 && n > 0 && (takes_long(request_buffer(slot)->opcode) || working < listeners()))
+                if (threads.idle == 0 && n > 0 &&
+                    (takes_long(request_buffer(slot)->opcode) || threads.working < listeners()))
                         start_listener();
-                (void)pthread_mutex_unlock(&mutex);
+                (void)pthread_mutex_unlock(&threads.mutex);
                 if (n > 0)
                         process(request_buffer(slot), (size_t)n);
-                __atomic_sub_fetch(&working, 1, __ATOMIC_RELAXED);
-                (void)pthread_rwlock_unlock(&at_work);
+                __atomic_sub_fetch(&threads.working, 1, __ATOMIC_RELAXED);
+                (void)pthread_rwlock_unlock(&threads.at_work);
                 if (n < 0 && r != EINTR && r != EAGAIN && r != ENOENT) {
                         finish(r == ENODEV ? 0 : -r); /* ENODEV: unmounted */
                         return NULL;
@@ -293,19 +299,17 @@ static void *serve(void *argument)
         }
 }
 
-static void (*resting)(void);
-
 static void rest_waiters(void)
 {
-        waiters_rest(resting);
+        waiters_rest(threads.rest);
 }
 
 void session_rest(void (*function)(void))
 {
-        (void)pthread_rwlock_wrlock(&at_work);
-        resting = function;
+        (void)pthread_rwlock_wrlock(&threads.at_work);
+        threads.rest = function;
         caches_rest(rest_waiters);
-        (void)pthread_rwlock_unlock(&at_work);
+        (void)pthread_rwlock_unlock(&threads.at_work);
 }
 
 /* Repeat the requests that waited for a lock when the last daemon died. */
@@ -335,7 +339,7 @@ static void greet(void)
 
         (void)memcpy(request, shared->init, shared->init_size);
         answer_withhold(true);
-        fuse_session_process_buf(session, &buffer);
+        fuse_session_process_buf(threads.session, &buffer);
         answer_withhold(false);
 }
 
@@ -343,14 +347,14 @@ static void greet(void)
 static void replay(void)
 {
         replay_waiters();
-        (void)pthread_mutex_lock(&mutex);
+        (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)
-                replays += request_buffer(i)->len > 0;
+                threads.replays += request_buffer(i)->len > 0;
         for (int i = 0; i < THREADS_MAX; i++)
                 if (request_buffer(i)->len > 0)
                         start_thread(i); /* it repeats that request first */
         wait_for_replays();
-        (void)pthread_mutex_unlock(&mutex);
+        (void)pthread_mutex_unlock(&threads.mutex);
 }
 
 static void say_nothing(enum fuse_log_level level, const char *format, va_list arguments)
@@ -369,23 +373,18 @@ int session_begin(void)
         int r;
 
         /* this memory may be a copy of a daemon's, whose threads are gone */
-        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
-        ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        replayed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        replays = 0;
-        call = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        parked = called = working = 0;
-        (void)memset(taken, 0, sizeof taken);
+        (void)memset(&threads, 0, sizeof threads);
+        threads.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        threads.at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+        threads.wake = threads.replayed = threads.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        threads.result = RUNNING;
         interrupts_begin();
-        idle = 0;
-        end = 1;
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
         if ((r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 || (r = caller_begin()) < 0)
                 return r;
-        session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
-        if (session == NULL || fuse_session_custom_io(session, &io, FD_FUSE) < 0)
+        threads.session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
+        if (threads.session == NULL || fuse_session_custom_io(threads.session, &io, FD_FUSE) < 0)
                 return -ENOMEM;
         passthrough_begin();
         if ((r = caches_begin()) < 0)
@@ -398,7 +397,7 @@ int session_serve(void (*ready)(int r))
         pthread_t thread;
         int r;
 
-        report = ready;
+        threads.report = ready;
         if (!shared->network && (r = pthread_create(&thread, NULL, watch_listener, NULL)) != 0)
                 return -r;
 
@@ -407,13 +406,13 @@ int session_serve(void (*ready)(int r))
         if (shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
                 replay();
         shared->begun = true;
-        (void)pthread_mutex_lock(&mutex);
+        (void)pthread_mutex_lock(&threads.mutex);
         if (!shared->mappable || shared->served)
-                report(0); /* else when the kernel has said what it can */
+                threads.report(0); /* else when the kernel has said what it can */
         start_listener();
-        while (end == 1)
-                (void)pthread_cond_wait(&ended, &mutex);
-        r = end;
-        (void)pthread_mutex_unlock(&mutex);
+        while (threads.result == RUNNING)
+                (void)pthread_cond_wait(&threads.ended, &threads.mutex);
+        r = threads.result;
+        (void)pthread_mutex_unlock(&threads.mutex);
         return r;
 }
