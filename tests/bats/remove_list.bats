@@ -250,6 +250,27 @@ busy_container() {
         assert_mounts_at /data/sub 1
 }
 
+# bats test_tags=kernel
+@test "a recursive mount is removed with the mounts that came with it, and not while the container has its own below" {
+        mkdir "$SOURCE/inner" "$SOURCE/sub"
+        mount -t tmpfs tmpfs "$SOURCE/inner"
+        start_container plain-nouserns
+        helper mount-bind "$(bind_request /data '"recursive": true')"
+        assert_success
+        in_container mount -t tmpfs tmpfs /data/sub
+        helper mount-remove "$(remove_request /data)"
+        assert_failure EBUSY
+        shows "mounts of its own below"
+        assert_mounts_at /data 1
+        assert_mounts_at /data/inner 1
+        assert_mounts_at /data/sub 1
+        in_container umount /data/sub
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_mounts_at /data 0
+        assert_mounts_at /data/inner 0
+}
+
 # bats test_tags=kernel,kernel_too
 @test "when the container is gone, remove by id clears the record" {
         start_container plain
