@@ -28,7 +28,10 @@ static size_t answer(const uint8_t *query, size_t size, uint8_t *ret_answer, voi
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct resolv_conf conf = { .server_count = 1, .ndots = 1, .timeout_ms = 20, .tries = 1 };
+        struct resolv_conf conf = {
+                .servers = NAME_SERVER_ADDRESS, .server_count = 1, .ndots = 1, .timeout_ms = 20, .tries = 1
+        };
+        static bool alone;
         static char domain[] = "example";
         struct input input = { data, size };
         struct address_list list = {};
@@ -40,8 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         conf.domains[0] = domain;
         conf.domain_count = 1;
+        if (!alone)
+                fuzz_check(alone = name_server_alone());
         fuzz_check(name_server_begin(&server, answer, &input));
-        (void)snprintf(conf.servers, sizeof conf.servers, "%s", server.address);
         r = dns_ask(&conf, "server.test", clock_now_ms() + 200, &list, &error);
         name_server_end(&server);
         fuzz_check(list.count <= ADDRESSES_MAX);

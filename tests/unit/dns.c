@@ -56,13 +56,14 @@ static size_t play(const uint8_t *query, size_t size, uint8_t *ret_answer, void 
 static int ask(struct script *script, int timeout_ms, int64_t within_ms, struct address_list *ret_list,
                struct error *error)
 {
-        struct resolv_conf conf = { .server_count = 1, .ndots = 1, .timeout_ms = timeout_ms, .tries = 1 };
+        const struct resolv_conf conf = {
+                .servers = NAME_SERVER_ADDRESS, .server_count = 1, .ndots = 1, .timeout_ms = timeout_ms, .tries = 1
+        };
         struct name_server server;
         int r;
 
         *ret_list = (struct address_list){};
         assert_true(name_server_begin(&server, play, script));
-        (void)snprintf(conf.servers, sizeof conf.servers, "%s", server.address);
         r = dns_ask(&conf, "server.example", clock_now_ms() + within_ms, ret_list, error);
         name_server_end(&server);
         return r;
@@ -90,7 +91,8 @@ static void addresses_of_both_families_are_taken(void **state)
 
 static void a_list_of_addresses_ends_where_it_is_full(void **state)
 {
-        struct script script = { .records = ADDRESSES_MAX };
+        struct script script = { .records =
+                                         ADDRESSES_MAX / 2 + 1 }; /* of each family; 512 bytes have room for so many */
         struct address_list list;
         struct error error;
 
@@ -112,14 +114,14 @@ static void a_name_without_an_address_is_ENOENT(void **state)
         assert_refused(ask(&empty, 10000, 60000, &list, &error), ENOENT, error, "has no address");
 }
 
-static void a_server_that_fails_is_EAGAIN(void **state)
+static void a_server_that_fails_is_ECONNREFUSED(void **state)
 {
         struct script script = { .code = 2 };
         struct address_list list;
         struct error error;
 
         (void)state;
-        assert_refused(ask(&script, 10000, 60000, &list, &error), EAGAIN, error, "the name servers failed");
+        assert_refused(ask(&script, 10000, 60000, &list, &error), ECONNREFUSED, error, "or fail");
 }
 
 static void a_server_that_says_nothing_is_ETIMEDOUT(void **state)
@@ -144,34 +146,20 @@ static void an_answer_after_the_deadline_is_not_waited_for(void **state)
         assert_int_equal(list.count, 0);
 }
 
-/* Nothing listens on the port of a server that has ended. */
-static void a_port_without_a_server_is_ECONNREFUSED(void **state)
-{
-        struct resolv_conf conf = { .server_count = 1, .ndots = 1, .timeout_ms = 10000, .tries = 1 };
-        struct script script = {};
-        struct address_list list = {};
-        struct name_server server;
-        struct error error;
-
-        (void)state;
-        assert_true(name_server_begin(&server, play, &script));
-        name_server_end(&server);
-        (void)snprintf(conf.servers, sizeof conf.servers, "%s", server.address);
-        assert_refused(dns_ask(&conf, "server.example", clock_now_ms() + 60000, &list, &error), ECONNREFUSED, error,
-                       "refuse");
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(addresses_of_both_families_are_taken),
                 cmocka_unit_test(a_list_of_addresses_ends_where_it_is_full),
                 cmocka_unit_test(a_name_without_an_address_is_ENOENT),
-                cmocka_unit_test(a_server_that_fails_is_EAGAIN),
+                cmocka_unit_test(a_server_that_fails_is_ECONNREFUSED),
                 cmocka_unit_test(a_server_that_says_nothing_is_ETIMEDOUT),
                 cmocka_unit_test(an_answer_after_the_deadline_is_not_waited_for),
-                cmocka_unit_test(a_port_without_a_server_is_ECONNREFUSED),
         };
 
+        if (!name_server_alone()) {
+                (void)printf("1..0 # there can be no network namespace\n");
+                return 0;
+        }
         return cmocka_run_group_tests_name("names of name servers", tests, NULL, NULL);
 }

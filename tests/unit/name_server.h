@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name_server.h - a name server in a thread, on a port of 127.0.0.1. A function makes its answers.
+ * name_server.h - a name server in a thread, on 127.0.0.1 in a network namespace of its own. A function makes its answers.
  */
 #ifndef FLEXGRAFT_NAME_SERVER_H
 #define FLEXGRAFT_NAME_SERVER_H
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define NAME_SERVER_ROOM 2048
 #define NAME_SERVER_HEADER 12 /* of a message */
+#define NAME_SERVER_PORT 53   /* c-ares asks no other that a list of servers could name */
+#define NAME_SERVER_ADDRESS "127.0.0.1"
 
 /* Returns the size of the answer, of NAME_SERVER_ROOM at the most; 0: there is none. */
 typedef size_t name_server_function(const uint8_t *query, size_t size, uint8_t *ret_answer, void *argument);
@@ -25,11 +29,26 @@ typedef size_t name_server_function(const uint8_t *query, size_t size, uint8_t *
 struct name_server {
         int fd;
         struct sockaddr_in place;
-        char address[32]; /* for struct resolv_conf */
         pthread_t thread;
         name_server_function *answer;
         void *argument;
 };
+
+/* name_server_alone() - a network of this process alone, once, before it has threads. False: there can be none. */
+static inline bool name_server_alone(void)
+{
+        struct ifreq interface = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+        bool up;
+        int fd;
+
+        if (unshare((geteuid() == 0 ? 0 : CLONE_NEWUSER) | CLONE_NEWNET) < 0)
+                return false;
+        fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        up = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &interface) == 0;
+        if (fd >= 0)
+                (void)close(fd);
+        return up;
+}
 
 /* Until an empty message comes. */
 static inline void *name_server_run(void *argument)
@@ -53,16 +72,13 @@ static inline void *name_server_run(void *argument)
 
 static inline bool name_server_begin(struct name_server *server, name_server_function *answer, void *argument)
 {
-        socklen_t length = sizeof server->place;
-
         *server = (struct name_server){ .answer = answer, .argument = argument };
         server->place.sin_family = AF_INET;
         server->place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        server->place.sin_port = htons(NAME_SERVER_PORT);
         server->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (server->fd < 0 || bind(server->fd, (struct sockaddr *)&server->place, length) < 0 ||
-            getsockname(server->fd, (struct sockaddr *)&server->place, &length) < 0)
+        if (server->fd < 0 || bind(server->fd, (struct sockaddr *)&server->place, sizeof server->place) < 0)
                 return false;
-        (void)snprintf(server->address, sizeof server->address, "127.0.0.1:%u", ntohs(server->place.sin_port));
         return pthread_create(&server->thread, NULL, name_server_run, server) == 0;
 }
 

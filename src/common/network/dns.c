@@ -105,7 +105,8 @@ static int fail_resolve(const char *host, int status, struct error *error)
         case ARES_ECANCELLED:
                 return fail_because(error, ETIMEDOUT, OPERATION_RESOLVE, host, "no name server answered in time");
         case ARES_ECONNREFUSED:
-                return fail_because(error, ECONNREFUSED, OPERATION_RESOLVE, host, "the name servers refuse the query");
+                return fail_because(error, ECONNREFUSED, OPERATION_RESOLVE, host,
+                                    "the name servers cannot be reached, or fail");
         case ARES_ENOMEM:
                 return fail(error, ENOMEM, OPERATION_RESOLVE, host);
         default:
