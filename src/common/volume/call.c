@@ -105,6 +105,7 @@ void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call
         ret_inner->call = (struct volume_call){ .request = &ret_inner->request,
                                                 .config = outer->config,
                                                 .policy = outer->policy,
+                                                .was_unmounted = outer->was_unmounted,
                                                 .state = STATE_NONE,
                                                 .provisioned = STATE_NONE };
         (void)text_copy(ret_inner->call.boot_id, sizeof ret_inner->call.boot_id, outer->boot_id);

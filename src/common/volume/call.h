@@ -41,6 +41,7 @@ struct volume_call {
         bool recorded;       /* the record is on disk */
         bool waits;          /* for another call on the same volume */
         const char *leaving; /* the id of the record of a mount in a container that ends: it is no use; or NULL */
+        bool was_unmounted;  /* unmount found no mount: what is still active stays so for longer than a moment */
         bool soon;           /* volume-reconcile: what takes long to overwrite is left to others */
         bool provisions;     /* mount and unmount: may make, or overwrite, a volume of a pool */
         uint64_t attributes; /* MOUNT_ATTR_* that hold for a mount of a volume that is not staged (kind.mount_apart) */

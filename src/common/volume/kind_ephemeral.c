@@ -93,8 +93,8 @@ static int forget_unnamed(const struct volume_call *call, const char *name, stru
 }
 
 /*
- * It is unmounted, but its device is in use, by a mount that was detached lazily or by one that a container has: kubelet
- * only calls unmount again, so the error says which processes have to end.
+ * It is unmounted, but its filesystem is active, by a mount that was detached lazily or by one that a container has.
+ * kubelet only calls unmount again, so the error says which processes have to end.
  */
 static int name_users(struct error *error)
 {

@@ -294,14 +294,15 @@ static int names_other(struct volume_call *call, char *ret_named, struct error *
  * A container's root can hide a mount from the list of uses: it detaches it with a file open, or in a namespace of its
  * own. The filesystem is active then, and holds the device. After the last unmount it may be active for a moment.
  */
-static int check_not_held(const struct loop_device *device, struct error *error)
+static int check_not_held(const struct volume_call *call, const struct loop_device *device, struct error *error)
 {
+        const int tries = call->was_unmounted ? 0 : HELD_TRIES;
         struct block_device named = { .number = device->number };
         struct error ignored;
         int r = 0;
 
         (void)text_copy(named.path, sizeof named.path, device->path);
-        for (int i = 0; i < HELD_TRIES && (r = block_device_check_unused(&named, &ignored)) == -EBUSY; i++)
+        for (int i = 0; (r = block_device_check_unused(&named, &ignored)) == -EBUSY && i < tries; i++)
                 clock_pause_ms(HELD_WAIT_MS);
         return r != -EBUSY ? 0
                            : fail_because(error, EBUSY, "detach", device->path,
@@ -312,7 +313,7 @@ static int check_not_held(const struct loop_device *device, struct error *error)
 static int detach_one(struct volume_call *call, const struct loop_device *device, struct error *error)
 {
         bool lazy;
-        int r = device->ending ? 0 : check_not_held(device, error);
+        int r = device->ending ? 0 : check_not_held(call, device, error);
 
         if (r < 0 || (r = loop_device_detach(device, &lazy, error)) < 0 || !lazy)
                 return r;

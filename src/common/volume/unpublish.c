@@ -64,6 +64,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
         r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error);
         if (r < 0)
                 return r;
+        call->was_unmounted = r == 0;
         if (lazy) {
                 log_say("%s was busy or did not answer, and was detached lazily", dir);
                 (void)snprintf(call->answer.message, sizeof call->answer.message,
