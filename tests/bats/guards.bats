@@ -196,7 +196,7 @@ reads_standard_input() {
                 succeeded
                 call unmount "$(pod_dir data)"
         done
-        number=$(awk '$3 == "move_mount" { print $1 - 1; exit }' "$BATS_TEST_TMPDIR/log") # where the directory is opened
+        number=$(awk '$3 == "openat" { last = $1 } $3 == "move_mount" { print last; exit }' "$BATS_TEST_TMPDIR/log") # where the directory is opened
         make_dir "$(pod_dir data)"
         at_syscall --at "$number" --run "rmdir '$(pod_dir data)' && ln -s '$BATS_TEST_TMPDIR/elsewhere' '$(pod_dir data)'" \
                 "${DRIVER%/*}/verbs/mount" "$(pod_dir data)" "$(spec data)"

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "mount/dead_server.h"
 #include "mount/detached.h"
+#include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "process/worker.h"
 
@@ -30,10 +31,14 @@
 
 int on_node_place(int mount_fd, const char *dir, struct error *error)
 {
-        cleanup_close int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        /* not O_DIRECTORY, with which the kernel sets off an automount there and waits for it */
+        cleanup_close int dir_fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        struct mount_seen seen;
 
         if (dir_fd < 0)
                 return fail(error, errno, "open", dir);
+        if (mount_see(dir_fd, "", &seen) == 0 && !seen.directory)
+                return fail(error, ENOTDIR, "open", dir);
         if (move_mount(mount_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
                 return fail(error, errno, OPERATION_MOVE_MOUNT, dir);
         return 0;
@@ -225,4 +230,9 @@ int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool 
                 }
         }
         return r < 0 ? r : removal.done ? 1 : 0;
+}
+
+int on_node_unmount(const char *dir, int flags, struct error *error)
+{
+        return umount2(dir, UMOUNT_NOFOLLOW | flags) < 0 ? fail(error, errno, OPERATION_UMOUNT2, dir) : 0;
 }

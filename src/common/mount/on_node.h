@@ -12,7 +12,8 @@
 /*
  * on_node_place() - put it there; in one step, so that the directory is never seen half mounted.
  *
- * Takes:   mount_fd, borrowed; dir, a directory that is there. A symbolic link in its place is refused.
+ * Takes:   mount_fd, borrowed; dir, a directory that is there. A symbolic link in its place is refused. An automount
+ *          there is not set off: it may be this mount that it waits for.
  */
 int on_node_place(int mount_fd, const char *dir, struct error *error);
 
@@ -35,5 +36,11 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error);
  * Errors:  EPERM, EACCES, ...; EBUSY, where we do not insist; ETIMEDOUT not even that came back.
  */
 int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error);
+
+/*
+ * on_node_unmount() - the topmost mount on a directory alone, with these flags of umount2(2). Runs in: a worker: it may hang.
+ * Errors: EINVAL nothing is mounted there; EBUSY.
+ */
+int on_node_unmount(const char *dir, int flags, struct error *error);
 
 #endif

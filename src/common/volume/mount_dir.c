@@ -46,7 +46,7 @@ static bool is_of_device(const struct volume_call *call, const char *dir, const 
                        (st.st_rdev == call->record.device_number || pod_device_is(call, st.st_rdev));
         if (major(seen->device) != 0)
                 return seen->device == call->record.device_number;
-        fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* O_DIRECTORY would set off an automount */
         return fd >= 0 && source_is(seen, fd, call->record.device);
 }
 
