@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/json.h"
 #include "base/reply.h"
+#include "base/text.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
@@ -21,24 +23,48 @@ static void put_name(const char *pool, const char *id, char *ret_name)
         (void)snprintf(ret_name, OWNER_KEY_SIZE, "%s/%s", pool, id);
 }
 
-/* A pod or a container. */
+/* Which has a use: a pod, a container, or this node, where it is none of kubelet's directories. */
+static json_t *user_object(const struct use *use, const char *node)
+{
+        if (use->kind != USE_PUBLISHED)
+                return json_pack("{s:o}", "container", reply_printable(use->user));
+        return use->user[0] != '\0' ? json_pack("{s:o}", "pod", reply_printable(use->user))
+                                    : json_pack("{s:o}", "mount", reply_printable(node));
+}
+
+struct users {
+        const char *node;
+        json_t *uses;
+};
+
 static int add_use(const struct use *use, void *argument, struct error *error)
 {
-        json_t *uses = argument;
+        const struct users *users = argument;
         json_t *object;
 
         (void)error;
         if (use->kind != USE_PUBLISHED && use->kind != USE_MOUNTED && use->kind != USE_RAW)
                 return 0;
-        object = json_pack("{s:o, s:o, s:b, s:b}", use->kind == USE_PUBLISHED ? "pod" : "container",
-                           reply_printable(use->user), "target", reply_printable(use->target), "readOnly", !use->writes,
-                           "raw", use->kind == USE_RAW);
+        object = user_object(use, users->node);
+        (void)json_object_set_new(object, "target", reply_printable(use->target));
+        (void)json_object_set_new(object, "readOnly", json_boolean(!use->writes));
+        (void)json_object_set_new(object, "raw", json_boolean(use->kind == USE_RAW));
         if (object != NULL && use->since != 0)
                 (void)json_object_set_new(object, "since", json_integer((json_int_t)use->since));
         if (object != NULL && use->kind == USE_MOUNTED && use->removed)
                 (void)json_object_set_new(object, "stillOpen", json_true());
-        (void)json_array_append_new(uses, object);
+        (void)json_array_append_new(users->uses, object);
         return 0;
+}
+
+/* As kubelet calls it, where config.json says that. */
+static void put_node(const struct config *config, char *ret_node)
+{
+        struct utsname names;
+
+        (void)text_copy(ret_node, CONFIG_NODE_NAME_MAX, config->node_name);
+        if (ret_node[0] == '\0' && uname(&names) == 0)
+                (void)text_copy(ret_node, CONFIG_NODE_NAME_MAX, names.nodename);
 }
 
 /* Who has it on this node; nothing is said where that cannot be found out. */
@@ -46,23 +72,26 @@ static void add_uses(const struct job *job, const struct provision_record *recor
 {
         cleanup_volume_record struct volume_record attached = {};
         char keys[USE_KEYS_SIZE] = "";
+        char node[CONFIG_NODE_NAME_MAX];
         json_t *uses = json_array();
+        struct users users = { .node = node, .uses = uses };
         struct error ignored;
         struct stat st;
         int r = volume_record_peek(job->config.state_dir, record->name, /* driver= */ "", &attached, &ignored);
 
+        put_node(&job->config, node);
         if (path != NULL && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
                 use_keys_add_file(keys, st.st_dev, st.st_ino);
-                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
         } else if (path != NULL && path[0] != '/') { /* on a share */
                 use_keys_add_named(keys, record->name);
-                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
         }
 
         if (r == 0 && attached.device_number != 0 &&
             (r = disk_uses_add_device(keys, attached.device_number, 0, &ignored)) == 0) {
                 use_keys_add_device(keys, attached.filesystem);
-                r = uses_each(job->config.state_dir, keys, add_use, uses, &ignored);
+                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
         }
         if (r == 0 || r == -ENOENT)
                 (void)json_object_set(volume, "uses", uses);

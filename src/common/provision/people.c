@@ -33,7 +33,7 @@ static const struct people_column volumes[] = {
         { "VOLUME", "name" },     { "POOL", "pool" },
         { "SIZE", "size%" },      { "USED", "used%" },
         { "FREE", "free%" },      { "USED AS", "targetType" },
-        { "HEALTH", "health" },   { "USED BY", "uses.pod/container" },
+        { "HEALTH", "health" },   { "USED BY", "uses.pod/container/mount" },
         { "AT", "uses.target" },  { "FOR", "uses.since@" },
         { "PROFILE", "profile" }, { "OF", "snapshotOf|copyOf" },
         { "PATH", "path" },       {},

@@ -8,9 +8,7 @@
 
 void uses_describe(const struct use *use, char *ret_text)
 {
-        static const char *const in_volume[] = {
-                [USE_ATTACHED] = "attached as volume", [USE_STAGED] = "volume", [USE_PUBLISHED] = "volume"
-        };
+        static const char *const in_volume[] = { [USE_ATTACHED] = "attached as volume", [USE_STAGED] = "volume" };
 
         if (use->kind == USE_UNREADABLE)
                 (void)snprintf(ret_text, USES_TEXT_SIZE, "an unknown user: its record %.200s cannot be read",
@@ -30,6 +28,8 @@ void uses_describe(const struct use *use, char *ret_text)
                 (void)snprintf(ret_text, USES_TEXT_SIZE, "container %s, on %.400s", use->user, use->target);
         else if (use->kind == USE_PUBLISHED && use->user[0] != '\0')
                 (void)snprintf(ret_text, USES_TEXT_SIZE, "pod %s, on %.400s", use->user, use->target);
+        else if (use->kind == USE_PUBLISHED)
+                (void)snprintf(ret_text, USES_TEXT_SIZE, "this node, on %.400s", use->target);
         else
                 (void)snprintf(ret_text, USES_TEXT_SIZE, "%s \"%.128s\"%s%.400s", in_volume[use->kind],
                                use->volume->name, use->target[0] != '\0' ? ", on " : "", use->target);

@@ -158,6 +158,22 @@ int named_stage_unmount(const struct volume_call *call, const char *dir, struct 
         return r == -EBUSY || stays_busy(call) ? 1 : 0;
 }
 
+/* Where mount(8) has it mounted, which keeps its superblock in use. */
+static int check_not_on_node(const struct volume_call *call, const char *operation, struct error *error)
+{
+        struct error ignored;
+        unsigned missing;
+
+        for (size_t i = 0; i < call->record.published_count; i++) {
+                const char *dir = call->record.published[i].dir;
+
+                if (mount_dir_look(call, dir, &missing, &ignored) == MOUNT_DIR_OURS)
+                        return fail_because(error, EBUSY, operation, call->request->name,
+                                            "this node has it mounted on %s; unmount it there first", dir);
+        }
+        return 0;
+}
+
 int named_stage_take_off(struct volume_call *call, const char *operation, struct error *error)
 {
         char dir[PATH_MAX];
@@ -166,7 +182,8 @@ int named_stage_take_off(struct volume_call *call, const char *operation, struct
         if (call->record.staged.dir == NULL || !named_stage_is(&call->config, call->record.staged.dir))
                 return 0;
         (void)text_copy(dir, sizeof dir, call->record.staged.dir); /* as long at most */
-        if ((r = volume_check_unused(call, operation, error)) < 0 || (r = named_stage_unmount(call, dir, error)) < 0)
+        if ((r = volume_check_unused(call, operation, error)) < 0 ||
+            (r = check_not_on_node(call, operation, error)) < 0 || (r = named_stage_unmount(call, dir, error)) < 0)
                 return r;
         if (r > 0)
                 return fail_because(error, EBUSY, operation, call->request->name,
