@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "named/node_mounted.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "mount/mountinfo.h"
+#include "volume/mount_dir.h"
+
+/* Whether what is on top there waits for a mount. */
+static bool is_automount(const char *target)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        bool automount = false;
+
+        if (mountinfo_open_own(&table) < 0)
+                return false;
+        while (mountinfo_next(&table))
+                if (strcmp(table.mount_point, target) == 0)
+                        automount = strcmp(table.type, "autofs") == 0;
+        return automount;
+}
+
+int node_mounted_look(struct volume_call *call, const char *target, struct error *error)
+{
+        unsigned missing;
+        int r = mount_dir_look(call, target, &missing, error);
+
+        if (r < 0)
+                return r;
+        switch (r) {
+        case MOUNT_DIR_MISSING:
+                return fail_because(error, ENOENT, OPERATION_FIND_TARGET, target, "mount point does not exist");
+        case MOUNT_DIR_OURS:
+                if (volume_record_mount_dir(&call->record, target) == NULL &&
+                    (r = mount_dir_adopt(call, target, /* staged= */ false, error)) < 0)
+                        return r; /* volume-reconcile cannot have forgotten it: the record was lost */
+                return 1;
+        case MOUNT_DIR_TAKEN:
+                if (!is_automount(target))
+                        return fail_because(error, EBUSY, "mount", target,
+                                            "something else is mounted on %s; unmount it first", target);
+        }
+        return 0;
+}

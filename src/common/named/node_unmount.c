@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node_unmount.c - a volume by its name off a directory of this node (named/node_mount.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "mount/detached.h"
+#include "mount/on_node.h"
+#include "named/node_mount.h"
+#include "process/worker.h"
+#include "state/uses.h"
+#include "volume/by_name.h"
+#include "volume/exec_helpers.h"
+#include "volume/mount_dir.h"
+#include "volume/named_stage.h"
+
+#define STATE_SORT "volumes"
+
+static struct volume_by_name volume = VOLUME_BY_NAME_NONE; /* static, for its size */
+
+struct job {
+        const char *target;
+        const char *state_dir;
+        const struct node_unmount *request;
+        char name[VOLUME_NAME_MAX];
+        struct error *left;
+};
+
+int node_unmount_begin(int argc, char **argv, struct error *error)
+{
+        return volume_exec_helpers_begin_for(named_stage_runs(), argc, argv, error);
+}
+
+static int match(struct volume_record *record, const char *file, void *argument, struct error *error)
+{
+        struct job *job = argument;
+        const struct mount_dir *place = record != NULL ? volume_record_mount_dir(record, job->target) : NULL;
+
+        (void)file;
+        (void)error;
+        if (place == NULL || place == &record->staged)
+                return 0;
+        (void)text_copy(job->name, sizeof job->name, record->name);
+        return 1;
+}
+
+/* The volume whose record names the directory: 1, or 0 none does. */
+static int find_volume(struct job *job, struct error *error)
+{
+        cleanup_state struct state state = STATE_NONE;
+        int r = state_open(job->state_dir, STATE_SORT, /* create= */ false, &state, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        (void)uses_complete(job->state_dir, &state, error); /* if it fails, all records are read */
+        return volume_record_each_on(&state, job->target, match, job, error);
+}
+
+static int make_read_only(const struct job *job, struct error *error)
+{
+        const struct mount_attributes attributes = { .set = MOUNT_ATTR_RDONLY };
+        cleanup_close int fd = open(job->target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        int r = fd < 0 ? fail(error, errno, "open", job->target)
+                       : detached_mount_set(fd, job->target, &attributes, /* user_ns_fd= */ -1, error);
+
+        return r < 0 ? r : 1;
+}
+
+static int unmount(const struct job *job, struct error *error)
+{
+        const int flags = (job->request->lazy ? MNT_DETACH : 0) | (job->request->force ? MNT_FORCE : 0);
+        int r = on_node_unmount(job->target, flags, error);
+
+        return r == -EBUSY && job->request->read_only ? make_read_only(job, error) : r;
+}
+
+/* The mount is gone: what now fails is told besides, and is volume-reconcile's to end. */
+static void let_go(struct job *job)
+{
+        struct volume_call *call = &volume.call;
+        int r;
+
+        volume_record_forget(&call->record, job->target);
+        if ((r = mount_dir_save(call, job->left)) < 0 ||
+            (r = volume_by_name_let_go(&volume, /* mount_id= */ NULL, job->left)) < 0)
+                return;
+        if (r > 0)
+                error_because(job->left, EBUSY, "detach", job->name,
+                              "a process still uses it; volume-reconcile detaches it when that has ended");
+        else
+                *job->left = (struct error){};
+}
+
+/* With the volume's lock. A mount over it, or one of another volume, is unmounted as any other. */
+static int take_off(struct job *job, struct error *error)
+{
+        unsigned ignored;
+        bool known;
+        int look;
+        int r;
+
+        if ((r = volume_by_name_hold(&volume, job->name, /* look= */ false, error)) < 0)
+                return r;
+        known = volume_record_mount_dir(&volume.call.record, job->target) != NULL;
+        look = mount_dir_look(&volume.call, job->target, &ignored, error);
+        if (known && (look == MOUNT_DIR_BARE || look == MOUNT_DIR_MISSING)) { /* a call was killed */
+                let_go(job);
+                return fail(error, EINVAL, OPERATION_UMOUNT2, job->target);
+        }
+        r = unmount(job, error);
+        if (r == 0 && known && look != MOUNT_DIR_TAKEN)
+                let_go(job);
+        return r;
+}
+
+static int work(void *argument, struct error *error)
+{
+        struct job *job = argument;
+        int r = find_volume(job, error);
+
+        if (r <= 0)
+                return r < 0 ? r : unmount(job, error);
+        return take_off(job, error);
+}
+
+int node_unmount(const struct node_unmount *request, struct error *ret_left, struct error *error)
+{
+        static struct job job; /* static, for its size */
+        struct config config;
+        int r = config_load(&config, error);
+
+        if (r < 0)
+                return r;
+        job = (struct job){
+                .target = request->target, .state_dir = config.state_dir, .request = request, .left = ret_left
+        };
+        *ret_left = (struct error){};
+        r = worker_run(work, &job, clock_now_ms() + (int64_t)(config.call_seconds + config.unmount_seconds) * 1000,
+                       error);
+        volume_exec_helpers_end();
+        volume_by_name_release(&volume);
+        return r;
+}
