@@ -10,7 +10,7 @@
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
 # make generate   write the lists of keys in the man pages anew
-# make install    PREFIX=/usr/local DESTDIR=
+# make install    PREFIX=/usr/local DESTDIR=; LINKS=/sbin for mount(8), where PREFIX is not /usr
 # make uninstall  what make install has installed, with the same PREFIX and DESTDIR
 # WERROR=         warnings are no errors
 # CC=aarch64-linux-gnu-gcc   builds for arm64; what runs while building is compiled with CC_FOR_BUILD (gcc)
@@ -50,10 +50,12 @@ VERBS := init getvolumename attach waitforattach isattached detach mountdevice u
 VOLUME_TOOLS := volume-create volume-expand volume-snapshot volume-delete volume-list volume-capacity volume-reconcile
 NODE_TOOLS := host-check
 COMMAND := flexgraft
+# What mount(8) and umount(8) run for types of mounts: mount.flexgraft is made of mount-flexgraft.c.
+MOUNT_TYPES := mount.flexgraft umount.flexgraft mount.flexgraft-remap
 CSI := csi-driver
-PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
+PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
 	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
-FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(NODE_TOOLS) $(VERBS) parser tools lvm pmem versions remap-daemon remap-runner $(CSI)
+FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(NODE_TOOLS) $(VERBS) parser tools lvm pmem versions remap-daemon remap-runner $(CSI) $(subst .,-,$(MOUNT_TYPES)) utab
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c src/common/*/*/*.c))
 
@@ -180,6 +182,22 @@ $(BUILD)/csi/%.o: src/csi/%.c $(CSI_MESSAGES:%=%.h) $(BUILD)/privileges/csi-driv
 $(BIN)/csi-driver: $(CSI_OBJECTS) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $(CSI_OBJECTS) $(BUILD)/libcommon.a $(CSI_LIBS) $(LIBS) && $(COPY)
+
+# libmount is there for dynamic programs alone. What is static in them must not take the place of what libmount is linked with.
+MOUNT_TYPE_PARTS := $(BUILD)/mount-types/arguments.o $(BUILD)/mount-types/outcome.o $(BUILD)/mount-types/utab.o
+
+$(BUILD)/mount-types/%.o: src/mount-types/%.c $(patsubst %,$(BUILD)/privileges/%.h,$(subst .,-,$(MOUNT_TYPES)) utab) Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(MOUNT_TYPES:%=$(BIN)/%): $(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(filter-out -static -static-pie,$(LDFLAGS_ALL)) -Wl,--exclude-libs,ALL -o $@ $(BUILD)/mount-types/$(subst .,-,$(@F)).o \
+		$(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a -Wl,-Bstatic $(LIBS) -Wl,-Bdynamic -lmount && $(COPY)
+
+$(BIN)/mount.flexgraft: $(BUILD)/mount-types/mount-flexgraft.o
+$(BIN)/umount.flexgraft: $(BUILD)/mount-types/umount-flexgraft.o
+$(BIN)/mount.flexgraft-remap: $(BUILD)/mount-types/mount-flexgraft-remap.o
 
 # libndctl is there for dynamic programs alone. Where the verbs are, it goes wherever they go.
 PMEM := $(wildcard src/pmem-namespaces/*.c)
@@ -333,11 +351,13 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 # The libraries that the programs have in them, by the package whose notice goes with the programs.
 NOTICES := libc6-dev libjansson-dev libcap-dev libblkid-dev uuid-dev libc-ares-dev libfuse3-dev libnghttp2-dev libprotobuf-c-dev
 
+# LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places.
 install: all generated
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
-	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) \
+	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) \
 		scripts/install-flexvolume scripts/install-csi scripts/pv-to-csi scripts/flexgraft-metrics $(DESTDIR)$(sbindir)
+	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
@@ -362,7 +382,7 @@ install: all generated
 # The files that `make install` would install, and directories of flexgraft alone.
 uninstall:
 	$(Q)work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && $(MAKE) --no-print-directory install DESTDIR="$$work" >/dev/null && \
-		(cd "$$work" && find . -type f | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rm -f && \
+		(cd "$$work" && find . -type f -o -type l | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rm -f && \
 		find . -depth -type d -path '*flexgraft*' | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rmdir --ignore-fail-on-non-empty)
 
 clean:
@@ -371,4 +391,4 @@ clean:
 .PHONY: all generated generate native tools units fuzzers deps test fuzz check check-deep soak demo bench lint install uninstall clean
 .SECONDARY:
 
--include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/common/*/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/node-tools/*.d $(BUILD)/command/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/csi/*.d $(BUILD)/bare/*.d)
+-include $(wildcard $(BUILD)/common/*/*.d $(BUILD)/common/*/*/*.d $(BUILD)/mount-helpers/*.d $(BUILD)/volume-tools/*.d $(BUILD)/node-tools/*.d $(BUILD)/command/*.d $(BUILD)/flexdriver/*.d $(BUILD)/remap/*.d $(BUILD)/csi/*.d $(BUILD)/mount-types/*.d $(BUILD)/bare/*.d)

@@ -280,7 +280,7 @@ static void print_new_calls(uint32_t architecture)
 /* Filters that external programs inherit: an unlisted call fails instead of killing. */
 static bool runs_others(const char *program)
 {
-        static const char *const programs[] = { "tools", "lvm", "pmem", "versions", "remap-runner" };
+        static const char *const programs[] = { "tools", "lvm", "pmem", "versions", "remap-runner", "utab" };
 
         for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
                 if (strcmp(program, programs[i]) == 0)

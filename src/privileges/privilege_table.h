@@ -222,6 +222,19 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
             "kill/kill", "mkdirat" } },
+        { "mount-flexgraft", /* mount.flexgraft, which mount(8) runs */
+          { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_SETFCAP,
+            CAP_CHOWN, -1 },
+          { GROUP_NAMED, GROUP_DETACHED, GROUP_SHARE, "fsetxattr" } },
+        { "umount-flexgraft", { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, -1 }, { GROUP_NAMED } },
+        { "mount-flexgraft-remap", /* as remap-mount */
+          { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
+          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
+            "kill/kill", "mkdirat" } },
+        { "utab", /* the process in which they call libmount, whose calls differ from version to version */
+          { -1 },
+          { GROUP_TOOLS, "rename", "renameat", "renameat2", "fchown", "fchmod", "mkdir", "mkdirat", "geteuid",
+            "symlink", "unlinkat", "epoll_create1", "inotify_init1", "statmount", "listmount" } },
         { "mount-remove",
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_NET_ADMIN,
             -1 },

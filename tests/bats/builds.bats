@@ -98,7 +98,7 @@ assert_position_independent() {
         touch "$root/usr/local/sbin/other"
         run -0 make -C "$INSTALLED" install DESTDIR="$root"
         cmp "$FLEXGRAFT_REPO/LICENSE" "$root/usr/local/share/doc/flexgraft/LICENSE"
-        # of every library that a program is linked with, but for the C library's own name and libndctl, which is not in the programs
+        # of every library that a program is linked with, but for the C library's own name, and libmount and libndctl, which are not in the programs
         for library in jansson cap blkid uuid cares fuse3 nghttp2 protobuf-c; do
                 case $library in
                 cares) library=libc-ares-dev ;;
@@ -108,8 +108,12 @@ assert_position_independent() {
                 [[ -s $root/usr/local/share/doc/flexgraft/notices/$library ]] || { echo "no notice of $library"; false; }
         done
         is "$(grep -oE '(^|[ =])-l[a-z0-9-]+' "$FLEXGRAFT_REPO/Makefile" | tr -d ' =' | sort -u | tr '\n' ' ')" \
-                "-lblkid -lcap -lcares -lcmocka -lfuse3 -ljansson -lndctl -lnghttp2 -lprotobuf-c -lseccomp -luuid "
-        run -0 make -C "$INSTALLED" uninstall DESTDIR="$root"
+                "-lblkid -lcap -lcares -lcmocka -lfuse3 -ljansson -lmount -lndctl -lnghttp2 -lprotobuf-c -lseccomp -luuid "
+        [[ -x $root/usr/local/sbin/mount.flexgraft && ! -e $root/sbin ]]
+        run -0 make -C "$INSTALLED" install DESTDIR="$root" LINKS=/sbin
+        is "$(find "$root/sbin" -type l -printf '%f %l\n' | sort)" "$(printf '%s /usr/local/sbin/%s\n' mount.flexgraft{,} \
+                mount.flexgraft-remap{,} umount.flexgraft{,})"
+        run -0 make -C "$INSTALLED" uninstall DESTDIR="$root" LINKS=/sbin
         is "$(cd "$root" && find . -type f)" ./usr/local/sbin/other
         is "$(cd "$root" && find . -path '*flexgraft*')" ""
 }

@@ -172,7 +172,7 @@ teardown() {
         local program needed=() names own
         [[ -e $FLEXGRAFT_REPO/build/privileges/csi-driver.h ]] || skip "the filters are not built"
         # the driver, its verbs, what is installed with it, and what belongs to no program alone: mkfs, lvm and the like
-        own=$(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS | grep -vxF "$(array_of install-csi programs)")
+        own=$(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS MOUNT_TYPES | tr . - | grep -vxF "$(array_of install-csi programs)")
         # by number; of chown, which is 0, too
         for program in "$FLEXGRAFT_REPO"/build/privileges/*.h; do
                 program=${program##*/}

@@ -175,6 +175,8 @@ complete_line() {
                 jq -r '."$defs".words.options[] | select(.key and .takes == "nothing").option' | sed -n 's/^--re/--no-re/p')"
         [[ $(complete_line mount-bind web /srv /data --no-re) == *--no-read-only* ]]
         is "$(complete_line mount-bind web "$STATE_DIR/pro")" "$STATE_DIR/provisioned"
+        is "$(complete_line mount.flexgraft '')" db
+        is "$(complete_line mount.flexgraft db /mnt -o ro,sub)" ro,subdir=
         is "$(complete_line flexgraft mount re)" remove
         is "$(complete_line flexgraft mount remove web)" $'web-1\nweb-2'
         is "$(complete_line flexgraft check --ta)" --table

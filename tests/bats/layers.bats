@@ -8,7 +8,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
         TREE=$BATS_TEST_TMPDIR/tree
-        mkdir -p "$TREE/scripts" "$TREE"/src/{mount-helpers,flexdriver,volume-tools,node-tools,command,csi,remap,privileges} \
+        mkdir -p "$TREE/scripts" "$TREE"/src/{mount-helpers,flexdriver,volume-tools,node-tools,mount-types,command,csi,remap,privileges} \
                 "$TREE"/src/common/{base,mount,inject,process}
         cp "$FLEXGRAFT_REPO/scripts/layers" "$TREE/scripts/"
         file common/inject/plan.h ''
@@ -17,7 +17,7 @@ setup() {
         file common/base/look.c 'int look(void) { return fail(error, ENOENT, OPERATION_FIND_TARGET, "/a"); }'
         file common/base/failure.c 'const struct hint failure_hints[] = { { OPERATION_FIND_TARGET, ENOENT, "make it" }, {} };'
         local program
-        for program in mount-helpers/mount-bind flexdriver/init volume-tools/volume-list node-tools/host-check command/flexgraft csi/csi-driver; do
+        for program in mount-helpers/mount-bind flexdriver/init volume-tools/volume-list node-tools/host-check mount-types/mount-flexgraft command/flexgraft csi/csi-driver; do
                 file "$program.c" "#include \"privileges/${program##*/}.h\""
         done
 }

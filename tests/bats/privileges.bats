@@ -162,7 +162,7 @@ check_foreign_numbers() {
 # bats test_tags=text
 @test "each program that has a filter keeps the capabilities that docs/security.md tells" {
         local name
-        for name in $(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS VERBS); do
+        for name in $(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS MOUNT_TYPES VERBS | tr . -) utab; do
                 [[ -s $FLEXGRAFT_REPO/build/privileges/$name.h ]]
                 documented "$name" >/dev/null
                 is "$(sed -n 's/^static const int privileges_capabilities\[\] = {\(.*\)};/\1/p' "$FLEXGRAFT_REPO/build/privileges/$name.h" |
@@ -362,6 +362,25 @@ acts_with() {
         at_syscall --at write --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$(program verbs/init)"
         is "$AT_REACHED" 1
         has_privileges init "$BATS_TEST_TMPDIR/status"
+}
+
+# mounts_with ROW CALL PROGRAM ARGUMENT...: likewise, of a program that mount(8) runs.
+mounts_with() {
+        local call
+        read -ra call <<<"$2"
+        at_syscall --at "${call[@]}" --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$FLEXGRAFT_BIN/$3" "${@:4}"
+        is "$AT_REACHED $output" "1 " "$2 in $3, and what it says" && has_privileges "$1" "$BATS_TEST_TMPDIR/status"
+}
+
+@test "mount.flexgraft and umount.flexgraft keep the capabilities they need and no others, under a filter, when they act" {
+        driver_setup
+        mkdir "$BATS_TEST_TMPDIR/point"
+        helper volume-create '{"name": "db", "size": "8Mi"}'
+        assert_success
+        mounts_with mount-flexgraft symlinkat mount.flexgraft db "$BATS_TEST_TMPDIR/point"
+        helper umount.flexgraft "$BATS_TEST_TMPDIR/point"
+        mounts_with utab flock mount.flexgraft db "$BATS_TEST_TMPDIR/point" # the process that calls libmount
+        mounts_with umount-flexgraft umount2 umount.flexgraft "$BATS_TEST_TMPDIR/point"
 }
 
 # runs_with ROW NAME PROGRAM ARGUMENT...: PROGRAM has another one run, NAME, which begins with the privileges of that row of docs/security.md.

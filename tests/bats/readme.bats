@@ -4,6 +4,7 @@
 
 load helpers
 load docs_helpers
+load mount_type_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -89,6 +90,13 @@ JSON
         world
         typed docs/pools.md sh
         is "$(ls "$WORLD/srv/fast")" '' "what is left in the pool"
+}
+
+@test "the commands of docs/fstab.md can be typed one after the other, and none fails" {
+        world
+        mount_type_setup
+        typed docs/fstab.md sh
+        mount_type_teardown
 }
 
 @test "a command of a document that fails is noticed, and so is an answer that is a failure" {

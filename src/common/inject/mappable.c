@@ -29,6 +29,7 @@
 #include "state/mount_record.h"
 
 #define FUSE_TYPE "fuse.flexgraft"
+#define TIMEOUT_SECONDS 60 /* as the table of keys says, too */
 
 /* ---- the request and the replies */
 
@@ -78,7 +79,7 @@ int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, 
 {
         int r;
 
-        *ret_request = (struct mappable_request){ .timeout_seconds = 60 };
+        *ret_request = (struct mappable_request){ .timeout_seconds = TIMEOUT_SECONDS };
         r = key_read_request(argc, argv, &ret_request->json, error);
         return r == 0 ? key_take_all(&request_table, 1, ret_request, ret_request->json, error) : r;
 }
@@ -241,19 +242,40 @@ static json_t *reply_of(const struct job *job)
         return members_end(&members);
 }
 
-int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error)
+static int run(struct job *job, const struct mappable_request *request, struct error *error)
 {
-        static struct job job; /* static, for its size */
-        char state_dir[PATH_MAX];
+        static char state_dir[PATH_MAX];
         int r = config_state_dir(state_dir, error);
 
         if (r < 0)
                 return r;
-        job = (struct job){ .request = request, .state_dir = state_dir, .mount_fd = -EBADF };
-        r = worker_run(work, &job, clock_now_ms() + (int64_t)request->timeout_seconds * 1000, error);
-        fd_close(&job.mount_fd); /* unless it was placed, this ends its daemon */
+        *job = (struct job){ .request = request, .state_dir = state_dir, .mount_fd = -EBADF };
+        r = worker_run(work, job, clock_now_ms() + (int64_t)request->timeout_seconds * 1000, error);
+        fd_close(&job->mount_fd); /* unless it was placed, this ends its daemon */
+        return r;
+}
+
+static struct job job; /* static, for its size */
+
+int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error)
+{
+        int r = run(&job, request, error);
+
         if (r < 0)
                 return r;
         *ret_reply = reply_of(&job);
         return 0;
+}
+
+int mappable_mount_words(const char *source, const char *target, bool read_only, bool *ret_already, struct error *error)
+{
+        static struct mappable_request request; /* static, as what points to it */
+        int r;
+
+        request = (struct mappable_request){
+                .source = source, .target = target, .read_only = read_only, .timeout_seconds = TIMEOUT_SECONDS
+        };
+        r = run(&job, &request, error);
+        *ret_already = job.already;
+        return r;
 }

@@ -36,6 +36,10 @@ int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, 
  */
 int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error);
 
+/* mappable_mount_words() - the same, where nobody wants a reply. Gives: ret_already: it was mounted before. */
+int mappable_mount_words(const char *source, const char *target, bool read_only, bool *ret_already,
+                         struct error *error);
+
 /* mappable_say_failure() - print the reply. Returns the exit status. */
 int mappable_say_failure(const struct mappable_request *request, const struct error *error);
 

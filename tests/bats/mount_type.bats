@@ -1,0 +1,440 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# mount -t flexgraft, and umount: a volume by its name on the node itself, by Debian's mount, umount and findmnt.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load named_helpers
+load mount_type_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+        mount_type_setup
+}
+
+teardown() {
+        mount_type_teardown
+        driver_teardown
+}
+
+@test "mount -t flexgraft attaches, formats and mounts a volume, and umount detaches it" {
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(shown SOURCE,FSTYPE,FSROOT)" "db ext4 /"
+        is "$(user_options)" helper=flexgraft
+        is "$(loops_of_test | wc -l)" 1
+        echo kept >"$POINT/file"
+        umount_type "$POINT"
+        ends_with 0
+        is "$(utab_of "$POINT")" ""
+        is_away db
+        mount_type db "$POINT" # not formatted again
+        ends_with 0
+        is "$(<"$POINT/file")" kept
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "volume-list shows the use with the node's name, and volume-delete and detach count it" {
+        made db
+        mount_type db "$POINT" -o ro
+        ends_with 0
+        is "$(users db 'map([.mount, .target, .readOnly, .raw])')" "[[\"$NODE\",\"$POINT\",true,false]]"
+        helper volume-list --table
+        is "$(awk '$1 == "db" {print $8, $9}' <<<"$output")" "$NODE $POINT"
+        helper volume-delete '{"name": "db"}'
+        assert_failure
+        assert_field .error.errno EBUSY
+        shows "this node, on $POINT"
+        call detach db "$NODE"
+        shows "mounted on $POINT"
+        umount_type "$POINT"
+        ends_with 0
+        is "$(users db length)" 0
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
+@test "the same call again says what mount(8) says of a mounted target, and there is one mount" {
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        mount_type db "$POINT"
+        ends_with 32 "mount.flexgraft: $POINT: db already mounted on $POINT."
+        is "$(node_mounts_at "$POINT")" 1
+        is "$(wc -l < <(utab_of "$POINT"))" 1
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "a call that fails says why, with the exit status of mount(8), and leaves nothing" {
+        made db
+        mount_type none "$POINT"
+        says 32 "mount.flexgraft: $POINT: none: there is no volume of this name"
+        mount_type db "$BATS_TEST_TMPDIR/missing"
+        says 32 "$BATS_TEST_TMPDIR/missing: mount point does not exist."
+        mkdir "$BATS_TEST_TMPDIR/taken"
+        mount -t tmpfs tmpfs "$BATS_TEST_TMPDIR/taken"
+        mount_type db "$BATS_TEST_TMPDIR/taken"
+        umount "$BATS_TEST_TMPDIR/taken"
+        says 32 "something else is mounted on $BATS_TEST_TMPDIR/taken"
+        mount_type db "$POINT" -o subdir=none
+        says 32 "none: No such file or directory"
+        by_name mount.flexgraft db
+        says 1 "a source and a target are needed"
+        by_name mount.flexgraft db "$POINT" -x
+        says 1 "unknown option -x"
+        is "$(node_mounts_at "$POINT")" 0
+        is "$(utab_of "$POINT")" ""
+        is_away db
+}
+
+@test "options of mounts keep their meaning, what is for others is passed over, and unknown ones are refused by name" {
+        made db
+        mount_type db "$POINT" -o "ro,noatime,nosuid,x-test.here=1,X-test,comment=text,nofail,_netdev"
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" "ro,nosuid,noatime"
+        umount_type "$POINT"
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" "rw,relatime"
+        umount_type "$POINT"
+        mount_type db "$POINT" -o nobarrier
+        says 1 'option nobarrier is unknown'
+        mount_type db "$POINT" -o noatime,unheard=1
+        says 1 'option unheard=1 is unknown'
+        mount_type db "$POINT" -o owner=me
+        says 1 "option owner must be UID:GID"
+        mount_type db "$POINT" -o pool=fast
+        says 1 "it needs create=SIZE"
+        by_name mount.flexgraft db "$POINT" -s -o unheard=1
+        ends_with 0
+        umount_type "$POINT"
+        is_away db
+}
+
+@test "subdir, create, idmap and owner do what they say" {
+        mount_type db "$POINT" -o create=8m,owner=1000:1001
+        ends_with 0
+        is "$(stat -c %u:%g "$POINT")" 1000:1001
+        mkdir -p "$POINT/a/b"
+        ln -s /a "$POINT/link"
+        ln -s ../../../../../etc "$POINT/out"
+        umount_type "$POINT"
+        ends_with 0
+        mount_type db "$POINT" -o subdir=a/b,idmap=0:100000:65536,noexec
+        ends_with 0
+        is "$(shown SOURCE,FSROOT,VFS-OPTIONS)" "db[/a/b] /a/b rw,noexec,relatime,idmapped"
+        is "$(user_options)" helper=flexgraft
+        is "$(stat -c %u:%g "$POINT")" 100000:100000
+        umount_type "$POINT"
+        ends_with 0
+        mount_type db "$POINT" -o subdir=link/b
+        ends_with 0
+        is "$(shown FSROOT)" /a/b
+        umount_type "$POINT"
+        mount_type db "$POINT" -o subdir=out
+        says 32 "No such file or directory"
+        mount_type db "$POINT" -o subdir=../a
+        says 1 "option subdir must be a path below the volume's root"
+        is_away db
+}
+
+@test "two mounts of one volume are one superblock, and the last umount detaches it" {
+        made db
+        mkdir "$BATS_TEST_TMPDIR/other"
+        mount_type db "$POINT"
+        ends_with 0
+        mount_type db "$BATS_TEST_TMPDIR/other" -o ro
+        ends_with 0
+        is "$(stat -c %d "$POINT")" "$(stat -c %d "$BATS_TEST_TMPDIR/other")"
+        is "$(users db 'map(.readOnly) | sort')" '[false,true]'
+        umount_type "$POINT"
+        ends_with 0
+        is "$(users db 'map(.target)')" "[\"$BATS_TEST_TMPDIR/other\"]"
+        umount_type "$BATS_TEST_TMPDIR/other"
+        ends_with 0
+        is_away db
+}
+
+@test "a container has the volume at the same time, and whichever is the last detaches it" {
+        made db
+        start_container plain
+        mount_type db "$POINT"
+        ends_with 0
+        mount_volume db /data
+        assert_success
+        echo node >"$POINT/file"
+        is "$(in_container cat /data/file)" node
+        umount_type "$POINT"
+        ends_with 0
+        is "$(users db 'map(has("container"))')" '[true]'
+        mount_type db "$POINT"
+        ends_with 0
+        remove_mount /data
+        assert_success
+        is "$(users db 'map(has("mount"))')" '[true]'
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "a volume that a pod has is shared with the node; a pod that comes later is refused until the node unmounts it" {
+        lifecycle_up own type=loop size=8Mi
+        mount_type own "$POINT"
+        ends_with 0
+        is "$(node_mounts_at "$POINT")" 1
+        umount_type "$POINT"
+        ends_with 0
+        lifecycle_down own
+        made db
+        lifecycle_up db type=loop
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(users db 'map(.pod // .mount) | sort')" "[\"$NODE\",\"$POD\"]"
+        umount_type "$POINT"
+        ends_with 0
+        is "$(users db 'map(.pod)')" "[\"$POD\"]"
+        lifecycle_down db
+        mount_type db "$POINT"
+        ends_with 0
+        kubelet_attach db type=loop
+        make_dir "$(global_dir db)"
+        call mountdevice "$(global_dir db)" "${DEVICES[db]}" "${SPECS[db]}"
+        shows Failure "this node has it mounted on $POINT"
+        umount_type "$POINT"
+        ends_with 0
+        kubelet_stage db
+        kubelet_publish db
+        lifecycle_down db
+}
+
+# of_mode NAME MODE: a volume of that access mode, with a filesystem.
+of_mode() {
+        write_profiles "\"$2\": {\"csi_plugin_type_selector\": {\"plugin_type\": \"loop\"}, \"create_parameters\": {},
+                \"volume_capabilities\": {\"mount\": {\"fs_type\": \"ext4\"}, \"access_mode\": {\"mode\": \"$2\"}}}"
+        made "$1" "\"profile\": \"$2\""
+        mkfs.ext4 -q -F "$(json_field .volume.path)"
+}
+
+@test "a volume for a single writer is the node's or a container's, not both" {
+        of_mode db SINGLE_NODE_SINGLE_WRITER
+        start_container plain
+        mount_volume db /data
+        assert_success
+        mount_type db "$POINT"
+        says 32 "the volume is for one pod"
+        is "$(node_mounts_at "$POINT")" 0
+        is "$(utab_of "$POINT")" ""
+        remove_mount /data
+        assert_success
+        mount_type db "$POINT"
+        ends_with 0
+        mount_volume db /data
+        assert_failure EBUSY
+        shows "this node, on $POINT"
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "a volume for readers is mounted with -o ro alone" {
+        of_mode db SINGLE_NODE_READER_ONLY
+        mount_type db "$POINT"
+        says 32 'the volume is for reading alone; mount it with "-o ro"'
+        is_away db
+        mount_type db "$POINT" -o ro
+        ends_with 0
+        is "$(shown SOURCE,FSTYPE,VFS-OPTIONS)" "db ext4 ro,relatime"
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "umount works by the volume's name, by its options, lazily, and says what is busy" {
+        made db
+        mount_type db "$POINT"
+        umount_type db
+        ends_with 0
+        is_away db
+        mount_type db "$POINT"
+        umount_type --all --types flexgraft # the kernel knows the type ext4
+        is "$(node_mounts_at "$POINT")" 1
+        umount_type --all --test-opts helper=flexgraft
+        ends_with 0
+        is_away db
+        mount_type db "$POINT"
+        exec 7>"$POINT/file"
+        umount_type "$POINT"
+        ends_with 32 "umount.flexgraft: $POINT: target is busy."
+        umount_type --lazy "$POINT"
+        says 0 "unmounted, but the volume stays attached: a process still uses it"
+        is "$(node_mounts_at "$POINT")" 0
+        exec 7>&-
+        mount_type db "$POINT"
+        ends_with 0
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "mount -a mounts the lines of fstab, once, with their options x-*" {
+        made db
+        echo "db $POINT flexgraft noatime,x-test.of=fstab,nofail 0 2" >"$LIBMOUNT_FSTAB"
+        by_name mount --all
+        ends_with 0
+        is "$(shown SOURCE,FSTYPE,VFS-OPTIONS)" "db ext4 rw,noatime"
+        is "$(user_options)" "helper=flexgraft,x-test.of=fstab"
+        by_name mount --all
+        ends_with 0
+        is "$(node_mounts_at "$POINT")" 1
+        umount_type "$POINT"
+        by_name mount "$POINT"
+        ends_with 0
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "in a directory that has a file of the volume's name, mount finds the volume all the same" {
+        made db
+        cd "$BATS_TEST_TMPDIR"
+        touch db
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(shown SOURCE)" db
+        umount_type "$POINT"
+        cd /
+        is_away db
+}
+
+@test "-f only looks, -n writes nothing into utab, -v says what was done" {
+        made db
+        mount_type -f db "$POINT"
+        ends_with 0
+        mount_type -f none "$POINT"
+        says 32 "there is no volume of this name"
+        is "$(node_mounts_at "$POINT")" 0
+        is_away db
+        mount_type -n db "$POINT"
+        ends_with 0
+        is "$(utab_of "$POINT")" ""
+        by_name umount.flexgraft -v "$POINT"
+        says 0 "umount.flexgraft: $POINT unmounted."
+        is_away db
+        by_name mount.flexgraft db "$POINT" -v
+        says 0 "mount.flexgraft: db mounted on $POINT."
+        umount_type "$POINT"
+        is_away db
+}
+
+@test "a mount that was unmounted without the program is forgotten by the next, and by volume-reconcile" {
+        made db
+        mount_type db "$POINT"
+        umount --internal-only "$POINT"
+        is "$(users db length)" 0
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(wc -l < <(utab_of "$POINT"))" 1
+        umount --internal-only "$POINT"
+        helper volume-reconcile '{}'
+        assert_success
+        long_unused db
+        helper volume-reconcile '{}'
+        assert_success
+        is_away db
+}
+
+@test "a record from before a reboot is no mount" {
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        umount --internal-only "$POINT"
+        umount "$(stage_of db)"
+        losetup --detach "$(loops_of_test)"
+        jq -c '.bootId = "00000000-0000-0000-0000-000000000000"' "$STATE_DIR/volumes/db.json" >"$BATS_TEST_TMPDIR/old"
+        cp "$BATS_TEST_TMPDIR/old" "$STATE_DIR/volumes/db.json"
+        is "$(users db length)" 0
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(users db length)" 1
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "volumes of other filesystems, and directories, are mounted and unmounted, too" {
+        local type
+        make_pool_in_memory large 400m
+        for type in xfs btrfs; do
+                helper volume-create "{\"name\": \"$type\", \"size\": \"320Mi\", \"pool\": \"large\", \"parameters\": {\"preallocate\": \"false\"}}"
+                assert_success
+                mount_type "$type" "$POINT" -o "fstype=$type"
+                ends_with 0
+                is "$(shown FSTYPE) $(user_options)" "$type helper=flexgraft"
+                umount_type "$POINT"
+                ends_with 0
+                is_away "$type"
+                helper volume-delete "{\"name\": \"$type\"}"
+                assert_success
+        done
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/tree"
+        printf '{"name": "tree", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/tree" >"$FLEXGRAFT_POOLS/tree.json"
+        helper volume-create '{"name": "files", "size": "8Mi", "pool": "tree"}'
+        assert_success
+        mount_type files "$POINT"
+        ends_with 0
+        is "$(users files 'map(.mount)')" "[\"$NODE\"]"
+        helper volume-delete '{"name": "files"}'
+        assert_failure
+        umount_type "$POINT"
+        ends_with 0
+        is "$(users files length)" 0
+        helper volume-delete '{"name": "files"}'
+        assert_success
+}
+
+@test "the kernel's own mount on a directory of systemd's automounts is not set off, and the volume comes on top" {
+        local fds
+        made db
+        [[ -c /dev/autofs ]] || skip "the kernel has no autofs"
+        exec {fds}<> <(:)
+        mount -t autofs -o "fd=$fds,pgrp=1,minproto=5,maxproto=5,direct" systemd-1 "$POINT" 2>/dev/null || skip "autofs cannot be mounted here"
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(findmnt --noheadings --raw --output FSTYPE --mountpoint "$POINT" | xargs)" "autofs ext4"
+        umount_type "$POINT"
+        ends_with 0
+        is "$(findmnt --noheadings --raw --output FSTYPE --mountpoint "$POINT")" autofs
+        umount --internal-only "$POINT"
+        is_away db
+}
+
+@test "mount -t flexgraft-remap mounts what remap-mount does" {
+        local source=$BATS_TEST_TMPDIR/srv/source
+        mkdir "$source"
+        echo content >"$source/file"
+        by_name mount -t flexgraft-remap "$source" "$POINT" -o x-test
+        [[ $stderr != *'Linux 6.12'* ]] || skip "the kernel cannot id-map FUSE"
+        ends_with 0
+        is "$(shown SOURCE,FSTYPE)" "$source fuse.flexgraft"
+        is "$(<"$POINT/file")" content
+        by_name mount -t flexgraft-remap "$source" "$POINT"
+        ends_with 32 "mount.flexgraft-remap: $POINT: $source already mounted on $POINT."
+        umount_type "$POINT"
+        ends_with 0
+        by_name mount -t flexgraft-remap "$source" "$POINT" -o subdir=a
+        says 1 "option subdir=a is unknown"
+}
+
+@test "mount.flexgraft needs root, and says so with exit status 1" {
+        by_name setpriv --reuid 65534 --regid 65534 --clear-groups "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT"
+        says 1 "root"
+}
