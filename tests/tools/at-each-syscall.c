@@ -15,7 +15,7 @@
  *   --reply json|kubelet|plain|any the replies of the programs: one JSON line and an exit status of 0 to 2; the same as
  *                                  the driver has it (stderr and stdout in one, exit status 0); or nothing on success,
  *                                  one line on stderr on failure; or an exit status, and nothing on stderr if it is 0
- *   --failure-status-max 1         a failure of --reply json has this exit status, and not 2
+ *   --failure-status-max N         a failure has an exit status from 1 to this, and not 2; not of --reply kubelet
  *   --not-undone TEXT              a failure with that text on stderr is one that says that it left something: no
  *                                  `on-failure`
  *   --replies FILE                 gets a line per round, for a JSON parser: call, name, exit status, reply

@@ -208,14 +208,17 @@ static bool is_plain_complaint(const struct output *o)
         return true;
 }
 
+static bool is_plain_failure(const struct output *o)
+{
+        return o->status >= 1 && o->status <= plan.failure_status_max;
+}
+
 static enum outcome outcome_of(const struct output *o)
 {
         if (plan.not_undone && strstr(o->err, plan.not_undone))
                 return OUTCOME_NONE;
         if (plan.reply >= REPLY_PLAIN)
-                return o->status == 0                     ? OUTCOME_SUCCESS
-                       : o->status == 1 || o->status == 2 ? OUTCOME_FAILURE
-                                                          : OUTCOME_NONE;
+                return o->status == 0 ? OUTCOME_SUCCESS : is_plain_failure(o) ? OUTCOME_FAILURE : OUTCOME_NONE;
         return begins(o->out, "{\"status\":\"Success\"")   ? OUTCOME_SUCCESS
                : begins(o->out, "{\"status\":\"Failure\"") ? OUTCOME_FAILURE
                                                            : OUTCOME_NONE;
@@ -233,7 +236,7 @@ static bool is_failure(const struct output *o)
         if (plan.reply == REPLY_ANY)
                 return outcome_of(o) == OUTCOME_FAILURE;
         if (plan.reply == REPLY_PLAIN)
-                return (o->status == 1 || o->status == 2) && is_plain_complaint(o);
+                return is_plain_failure(o) && is_plain_complaint(o);
         if (o->err_len != 0 || outcome_of(o) != OUTCOME_FAILURE || !is_json_line(o))
                 return false;
         return plan.reply == REPLY_KUBELET ? o->status == 0 : o->status >= 1 && o->status <= plan.failure_status_max;
