@@ -208,8 +208,14 @@ neigh add $NFS_NO_ANSWER lladdr 02:00:00:00:00:66 dev eth0
 END
 }
 
+# no_node_link: that of another file's server goes with the network of that server, which the kernel takes apart a moment later.
+no_node_link() {
+        ! ip link show nfs0 >/dev/null 2>&1
+}
+
 # join_node: the node itself, until teardown.
 join_node() {
+        wait_until 10 no_node_link
         nfs_node_link=nfs0
         nsenter --target "$NFS_SERVER" --net ip -batch - <<END
 link add v.node type veth peer name nfs0 netns $$
