@@ -29,7 +29,7 @@ static const char *const programs[] = {
         "volume-create",   "volume-delete",    "volume-list",
         "volume-capacity", "volume-reconcile", "mount-volume",
         "mount-image",     "volume-expand",    "volume-snapshot",
-        "remap-mount",     "host-check",
+        "remap-mount",
 };
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
