@@ -288,7 +288,7 @@ ephemeral() {
         assert_success
         HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
         # BLKGETSIZE64, after which it begins
-        at_syscall --at ioctl --where 2=0x80081272 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --own --at ioctl --where 2=0x80081272 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-delete)" '{"name": "data"}'
         HELPER_PREFIX=()
         is "$AT_REACHED" 1
         assert_failure ECANCELED

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include <errno.h>
+
 #include "process/exec.h"
 
 static void run(const char *script, struct exec_end *ret_end)
@@ -51,12 +53,27 @@ static void an_output_without_line_ends_is_cut_in_the_middle(void **state)
         assert_int_equal(end.output[sizeof end.output - 2], '2');
 }
 
+static void a_command_that_is_killed_says_what_it_printed_if_anything(void **state)
+{
+        struct exec_end end;
+        struct error error;
+
+        (void)state;
+        run("kill -9 $$", &end);
+        assert_int_equal(exec_check("sh", &end, 60, &error), -ECANCELED);
+        assert_string_equal(error_why(&error), "sh was killed by a signal");
+        run("echo half; kill -9 $$", &end);
+        assert_int_equal(exec_check("sh", &end, 60, &error), -ECANCELED);
+        assert_string_equal(error_why(&error), "sh was killed by a signal: half");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_short_output_is_kept_whole),
                 cmocka_unit_test(of_a_long_output_the_first_lines_and_the_last_are_kept),
                 cmocka_unit_test(an_output_without_line_ends_is_cut_in_the_middle),
+                cmocka_unit_test(a_command_that_is_killed_says_what_it_printed_if_anything),
         };
 
         return cmocka_run_group_tests_name("an external program", tests, NULL, NULL);

@@ -154,9 +154,11 @@ int exec_check(const char *name, const struct exec_end *end, unsigned timeout_se
         if (end->errnum == ETIMEDOUT)
                 return fail_because(error, ETIMEDOUT, "run command", name, "%s was killed after %u seconds", name,
                                     timeout_seconds);
+        if (end->errnum == ECANCELED && interrupt_check("run command", name, error) < 0) /* ^C is for both */
+                return -ECANCELED;
         if (end->errnum == ECANCELED)
-                return fail_because(error, ECANCELED, "run command", name, "%s was killed by a signal: %s", name,
-                                    end->output);
+                return fail_because(error, ECANCELED, "run command", name, "%s was killed by a signal%s%s", name,
+                                    end->output[0] != '\0' ? ": " : "", end->output);
         return end->errnum != 0 ? fail(error, end->errnum, "run command", name) : end->status;
 }
 
