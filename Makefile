@@ -183,7 +183,8 @@ $(BIN)/csi-driver: $(CSI_OBJECTS) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $(CSI_OBJECTS) $(BUILD)/libcommon.a $(CSI_LIBS) $(LIBS) && $(COPY)
 
-# libmount is there for dynamic programs alone. What is static in them must not take the place of what libmount is linked with.
+# libmount is there for dynamic programs alone. What is static in them must not take the place of what libmount is linked with; the
+# sanitizers' runtime looks for one of its symbols (process/program.c).
 MOUNT_TYPE_PARTS := $(BUILD)/mount-types/arguments.o $(BUILD)/mount-types/outcome.o $(BUILD)/mount-types/utab.o
 
 $(BUILD)/mount-types/%.o: src/mount-types/%.c $(patsubst %,$(BUILD)/privileges/%.h,$(subst .,-,$(MOUNT_TYPES)) utab) Makefile
@@ -192,7 +193,7 @@ $(BUILD)/mount-types/%.o: src/mount-types/%.c $(patsubst %,$(BUILD)/privileges/%
 
 $(MOUNT_TYPES:%=$(BIN)/%): $(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(filter-out -static -static-pie,$(LDFLAGS_ALL)) -Wl,--exclude-libs,ALL -o $@ $(BUILD)/mount-types/$(subst .,-,$(@F)).o \
+	$(Q)$(CC) $(CFLAGS_ALL) $(filter-out -static -static-pie,$(LDFLAGS_ALL)) $(if $(SANITIZE),,-Wl,--exclude-libs,ALL) -o $@ $(BUILD)/mount-types/$(subst .,-,$(@F)).o \
 		$(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a -Wl,-Bstatic $(LIBS) -Wl,-Bdynamic -lmount && $(COPY)
 
 $(BIN)/mount.flexgraft: $(BUILD)/mount-types/mount-flexgraft.o

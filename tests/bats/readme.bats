@@ -12,6 +12,7 @@ setup() {
 }
 
 teardown() {
+        [[ -z ${POINT:-} ]] || mount_type_teardown
         bed_teardown
 }
 
@@ -96,7 +97,6 @@ JSON
         world
         mount_type_setup
         typed docs/fstab.md sh
-        mount_type_teardown
 }
 
 @test "a command of a document that fails is noticed, and so is an answer that is a failure" {
