@@ -242,7 +242,7 @@ $(BUILD)/common/block/fs_tools.o: $(BUILD)/privileges/tools.h
 $(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h
 $(BUILD)/common/host/programs.o: $(BUILD)/privileges/versions.h
-$(BUILD)/common/inject/remap.o: $(BUILD)/privileges/remap-runner.h
+$(BUILD)/common/daemon/remap.o: $(BUILD)/privileges/remap-runner.h
 
 $(BUILD)/remap/%.o: src/remap/%.c $(BUILD)/privileges/remap-daemon.h Makefile
 	$(Q)mkdir -p $(@D)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-block REQUEST - a filesystem on a block device of the node, into a running container. */
 #include "privileges/mount-block.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
-#include "inject/remap.h"
 
 static const struct source_kind *const sources[] = { &source_block, NULL };
 

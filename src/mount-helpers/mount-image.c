@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-image REQUEST - the filesystem in an image file of the node, into a running container. */
 #include "privileges/mount-image.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
-#include "inject/remap.h"
 
 static const struct source_kind *const sources[] = { &source_image, NULL };
 

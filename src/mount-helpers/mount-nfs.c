@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-nfs REQUEST - an export of an NFS server, reached from a running container's network, into that container. */
 #include "privileges/mount-nfs.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
-#include "inject/remap.h"
 
 static const struct source_kind *const sources[] = { &source_nfs, NULL };
 

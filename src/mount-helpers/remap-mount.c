@@ -2,8 +2,8 @@
 /* remap-mount REQUEST - a directory of the node, on another, as a filesystem that can be id-mapped. */
 #include "privileges/remap-mount.h"
 #include "base/reply.h"
+#include "daemon/remap.h"
 #include "inject/mappable.h"
-#include "inject/remap.h"
 #include "process/program.h"
 
 static const struct program program = {

@@ -138,7 +138,7 @@
                 "sync_file_range", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "vfork", "wait4",          \
                 "waitid", "write", "writev"
 
-/* Have remap-daemon started, and create its FUSE filesystem (inject/remap). */
+/* Have remap-daemon started, and create its FUSE filesystem (daemon/remap). */
 #define GROUP_REMAP_START "recvfrom", "fstat", "kill/kill"
 
 /* Resolve a server's name and test a connection (network/nfs_server). */

@@ -4,7 +4,7 @@
  * cannot map the ids of the mount's filesystem.
  * remap-daemon serve-mappable - serve it to the node, as a filesystem whose mounts the kernel can id-map.
  *
- * Started by a mount helper or remap-mount (src/common/inject/remap.c), with the descriptors that shared.h lists. Two
+ * Started by a mount helper or remap-mount (src/common/daemon/remap.c), with the descriptors that shared.h lists. Two
  * processes: the daemon answers requests; the keeper waits until the daemon dies and then starts another, which
  * continues its work. They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts
  * another. Both end when the filesystem is unmounted.

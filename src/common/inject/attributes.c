@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "inject/remap.h"
+#include "daemon/remap.h"
 #include "mount/detached.h"
 
 /* Whether all attributes are locked: with "locked", or because a policy or its kind says that it may only be read. */

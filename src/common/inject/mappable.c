@@ -20,7 +20,7 @@
 #include "base/reply.h"
 #include "base/text.h"
 #include "inject/hints.h"
-#include "inject/remap.h"
+#include "daemon/remap.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"

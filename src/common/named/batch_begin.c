@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "daemon/remap.h"
 #include "inject/oci_hook.h"
-#include "inject/remap.h"
 #include "inject/request/request.h"
 #include "inject/request/source.h"
 #include "named/keeper.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch_begin.h - which helper processes mount-batch, mount-hook and mount-volume start before they drop their privileges:
- * that of inject/remap.h, and those of volumes by name (volume/exec_helpers.h). What a request says of it a process
+ * that of daemon/remap.h, and those of volumes by name (volume/exec_helpers.h). What a request says of it a process
  * without privileges reads (process/unprivileged.h).
  */
 #ifndef FLEXGRAFT_NAMED_BATCH_BEGIN_H

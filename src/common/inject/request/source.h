@@ -19,7 +19,7 @@ struct policy;
 
 #define SOURCE_IDENTITY_SIZE 64 /* terminated */
 
-/* Whether remap-daemon (inject/remap.h) may serve a kind of mount. */
+/* Whether remap-daemon (daemon/remap.h) may serve a kind of mount. */
 enum source_remap {
         REMAP_NEVER,
         REMAP_ASKED,    /* with "ids": "remap" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/remap.h"
+#include "daemon/remap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  * A mount helper may not execute programs. So before it drops its privileges it starts a helper process, which executes
  * remap-daemon, and nothing else, when the mount helper orders it to.
  */
-#ifndef FLEXGRAFT_INJECT_REMAP_H
-#define FLEXGRAFT_INJECT_REMAP_H
+#ifndef FLEXGRAFT_DAEMON_REMAP_H
+#define FLEXGRAFT_DAEMON_REMAP_H
 
 #include <stdbool.h>
 
