@@ -303,6 +303,7 @@ build/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h) Makefile
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -Wno-format-truncation -static -o $@ $< $(LIBS_OF_$(@F))
 
 LIBS_OF_reply := -ljansson
+LIBS_OF_server-fuse := -lfuse3 -Wl,-w # it can load modules; this one does not
 
 # Groups of packages (scripts/install-deps --help).
 deps:

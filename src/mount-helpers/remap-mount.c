@@ -11,8 +11,8 @@ static const struct program program = {
                    .about =
                            "Mount a directory of this node on another one, as a filesystem that container runtimes can "
                            "id-map, each mount with a map of its own, also where the directory's filesystem cannot be "
-                           "id-mapped. remap-daemon serves it until the last mount of it is gone: umount TARGET. It "
-                           "needs Linux 6.12, and a filesystem whose permissions this node's kernel checks: not NFS.\n",
+                           "id-mapped, as NFS. remap-daemon serves it until the last mount of it is gone: umount "
+                           "TARGET. It needs Linux 6.12.\n",
                    .schema = &mappable_schema,
                    .examples = "Example:\n"
                                "  remap-mount '{\"source\": \"/srv/shared\", \"target\": \"/srv/mappable\"}'\n" },

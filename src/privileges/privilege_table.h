@@ -272,8 +272,8 @@ static const struct privilege_row privilege_table[] = {
           { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
-          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_NETWORK, GROUP_PROVISION, "pwrite64", "fgetxattr",
-            "fsetxattr", "fremovexattr" } },
+          { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_NETWORK, GROUP_PROVISION, GROUP_REMAP_START, "pwrite64",
+            "fgetxattr", "fsetxattr", "fremovexattr" } },
         { "unmount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION } },
@@ -317,13 +317,13 @@ static const struct privilege_row privilege_table[] = {
                                   "newfstatat",  "unlinkat",     "renameat",       "brk",       "mmap",
                                   "munmap",      "mremap",       "clock_gettime",  "getrandom", "exit",
                                   "exit_group",  "rt_sigreturn", "restart_syscall" } },
-        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP, "capget", "capset" } },
+        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP, "capget", "capset", "ioctl/namespace" } },
         /* starts remap-daemon, which inherits this filter and then drops more */
         { "remap-runner",
           { CAPABILITIES_REMAP, CAP_SETPCAP, -1 },
-          { GROUP_REMAP, "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget", "capset",
-            "prctl/any", "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto", "pipe2",
-            "setsid",    "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } },
+          { GROUP_REMAP, "ioctl/namespace", "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget",
+            "capset",    "prctl/any",       "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto",
+            "pipe2",     "setsid",          "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } },
         /* inherited by the external programs */
         { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 }, { GROUP_TOOLS } },
         { "versions", /* runtimes that say which they are (host/programs) */

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caller_ids.h"
 #include "shared.h"
 
 #define GROUPS_MAX 1024 /* of one caller; the kernel allows 65536 */
@@ -139,10 +140,10 @@ static bool read_status(pid_t pid, char *ret_text, size_t size)
 }
 
 /* Map a group id of the node to the one in the container. */
-static bool inside(uint32_t outside, gid_t *ret_group)
+static bool inside(const struct id_map *groups, uint32_t outside, gid_t *ret_group)
 {
-        for (int i = 0; i < shared->groups.count; i++) {
-                const struct id_range *range = &shared->groups.ranges[i];
+        for (int i = 0; i < groups->count; i++) {
+                const struct id_range *range = &groups->ranges[i];
 
                 if (outside - range->outside < range->count && outside >= range->outside) {
                         *ret_group = range->inside + (outside - range->outside);
@@ -156,12 +157,13 @@ bool caller_add_groups(pid_t pid)
 {
         static __thread char text[16384];
         static __thread gid_t groups[GROUPS_MAX];
+        const struct id_map *map = shared->mappable ? NULL : &shared->groups;
         const char *next;
         int count = 0;
 
-        /* where mounts are id-mapped the kernel has checked permissions, with all groups of the caller */
-        if (shared->mappable || now.groups || pid <= 0 || !read_status(pid, text, sizeof text) ||
-            (next = strstr(text, "\nGroups:")) == NULL)
+        /* where the kernel alone checks permissions it has, with all groups of the caller */
+        if (shared->checked || now.groups || pid <= 0 || (map == NULL && (map = caller_ids_groups(pid)) == NULL) ||
+            !read_status(pid, text, sizeof text) || (next = strstr(text, "\nGroups:")) == NULL)
                 return false;
         for (next += strlen("\nGroups:"); count < GROUPS_MAX;) {
                 char *end;
@@ -172,7 +174,7 @@ bool caller_add_groups(pid_t pid)
                 group = strtoul(next, &end, 10);
                 if (end == next)
                         break;
-                if (inside((uint32_t)group, &groups[count]))
+                if (inside(map, (uint32_t)group, &groups[count]))
                         count++;
                 next = end;
         }

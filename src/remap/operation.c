@@ -52,14 +52,14 @@ int operation_act_as_caller(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
 
-        return shared->mappable ? caller_become(0, 0) : caller_become(context->uid, context->gid);
+        return shared->checked ? caller_become(0, 0) : caller_become(context->uid, context->gid);
 }
 
 int operation_act_as_creator(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
 
-        return shared->mappable ? caller_become_able(context->uid, context->gid) : 0;
+        return shared->checked ? caller_become_able(context->uid, context->gid) : 0;
 }
 
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)
@@ -82,7 +82,7 @@ void operation_keep_setgid(fuse_req_t request, int fd)
 {
         struct stat st;
 
-        if (!shared->mappable && fuse_req_ctx(request)->uid != 0)
+        if (!shared->checked && fuse_req_ctx(request)->uid != 0)
                 (void)caller_add_groups(fuse_req_ctx(request)->pid);
         else if (fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && caller_knows(st.st_uid, st.st_gid))
                 caller_join(st.st_gid);

@@ -43,11 +43,13 @@ char *operation_buffer(void);
 /*
  * operation_act_as_caller() - take the ids of the calling process. Where mounts are id-mapped the kernel does not say
  * them, and has checked permissions itself ("default_permissions"), with the ids of the caller in the mount that it
- * used: there the daemon acts as root, and learns nothing from the process, which may have changed or ended.
+ * used. If nobody else checks them at the source, the daemon acts as root, and learns nothing from the process.
+ * Otherwise (a server) it takes the ids that caller_ids.h finds.
  *
  * operation_act_as_creator() - before an inode is made: take the ids that it will have. Where mounts are id-mapped the
  * request has them, as the mount maps them, for these operations only (FUSE_CREATE, FUSE_MKNOD, FUSE_MKDIR,
- * FUSE_SYMLINK); otherwise they are those of the caller already. Permissions are not checked again.
+ * FUSE_SYMLINK). Where the kernel alone checks permissions they are not checked again; otherwise these ids are those of
+ * the caller already.
  */
 int operation_act_as_caller(fuse_req_t request);
 int operation_act_as_creator(fuse_req_t request);
@@ -58,8 +60,8 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
 /*
  * operation_keep_setgid() - before the setgid bit is set: the kernel clears it silently unless the caller is in the
  * file's group or has CAP_FSETID. Root in the container has that capability. The daemon has not, because then what it
- * writes as root would keep such bits. So root joins the group. So does everyone where mounts are id-mapped: there the
- * kernel has taken the bit out of the request of who may not set it.
+ * writes as root would keep such bits. So root joins the group. So does everyone where the kernel alone checks: there
+ * it has taken the bit out of the request of who may not set it.
  */
 void operation_keep_setgid(fuse_req_t request, int fd);
 

@@ -34,6 +34,7 @@
 #include "base/file.h"
 #include "ending.h"
 #include "interrupts.h"
+#include "mount/authority.h"
 #include "session.h"
 #include "shared.h"
 
@@ -260,6 +261,7 @@ static int begin(bool mappable)
         shared->daemon_pidfd = shared->keeper_pidfd = -1;
         shared->network = is_of_network();
         shared->mappable = mappable;
+        shared->checked = mappable && authority_of(FD_ROOT) == AUTHORITY_KERNEL;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
         if (read(FD_IDS, &maps, sizeof maps) != (ssize_t)sizeof maps)

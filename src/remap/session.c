@@ -15,6 +15,7 @@
 #include "answer.h"
 #include "caches.h"
 #include "caller.h"
+#include "caller_ids.h"
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
@@ -65,12 +66,22 @@ static ssize_t receive(int fd, void *buffer, size_t size, void *ignored)
 
 /* ---- requests */
 
+/* The kernel's own, or about what is open already. */
+static bool is_nobodys(uint32_t operation)
+{
+        return operation == FUSE_INIT || operation == FUSE_DESTROY || operation == FUSE_FORGET ||
+               operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT || operation == FUSE_READ ||
+               operation == FUSE_RELEASE || operation == FUSE_RELEASEDIR;
+}
+
 static void process(struct fuse_in_header *header, size_t size)
 {
         struct fuse_buf buffer = { .mem = header, .size = size };
         uint32_t operation = header->opcode;
 
         request_start(header);
+        if (shared->mappable && !shared->checked && header->uid == (uint32_t)-1 && !is_nobodys(operation))
+                caller_ids_put(header);
         if (operation == FUSE_INIT && size <= INIT_SIZE) {
                 (void)memcpy(shared->init, header, size);
                 shared->init_size = (uint32_t)size;

@@ -113,6 +113,7 @@ struct shared {
         bool network;  /* the source is a network filesystem: others change its files */
         bool mappable; /* a filesystem of the node, with mounts that the kernel id-maps (operation_act_as_creator()) */
         bool mapped;   /* and it can */
+        bool checked; /* mappable, and nobody but the kernel, which has done it, checks who may do what at the source */
         bool passthrough; /* the kernel reads and writes the source's files directly */
         struct id_map users;
         struct id_map groups;

@@ -277,3 +277,48 @@ rows, = base.execute("select count(*) from row").fetchone()
 kept, = base.execute("select n from total").fetchone()
 if rows != kept or rows < 4: print(rows, kept)' "$1"
 }
+
+# ---- remap-mount
+
+# serve SOURCE [MORE]: at $BATS_TEST_TMPDIR/served.
+serve() {
+        SERVED=$BATS_TEST_TMPDIR/served
+        mkdir -p "$SERVED"
+        helper remap-mount "{\"source\": \"$1\", \"target\": \"$SERVED\"${2:+, $2}}"
+        [[ $(json_field .error.errno) != ENOSYS || $(json_field .message) != *'Linux 6.12'* ]] || skip "the kernel cannot id-map FUSE"
+        assert_success
+        KEEPER=$(keeper_of "$1")
+}
+
+keeper_of() {
+        local pid
+        for pid in $(pgrep -x remap-keeper); do
+                [[ $(readlink "/proc/$pid/exe") != "$FLEXGRAFT_BIN"/* || $(readlink "/proc/$pid/fd/4") != / ]] || echo "$pid"
+        done
+}
+
+# two_containers SOURCE: both have it at /data, with maps of their own; the first is the current one.
+two_containers() {
+        serve "$1"
+        remap_container plain 100000
+        FIRST=$CONTAINER_PID
+        remap_mount "$SERVED" /data
+        remap_container plain 200000
+        SECOND=$CONTAINER_PID
+        remap_mount "$SERVED" /data
+        use_container "$FIRST"
+}
+
+owners() {
+        stat -c %u:%g "$@" | xargs
+}
+
+# served_teardown: remap_teardown, and what served SERVED has ended; then what lies behind it goes.
+served_teardown() {
+        local failed=0
+        umount -l "$BATS_TEST_TMPDIR/served" 2>/dev/null || :
+        remap_teardown || failed=1
+        [[ -z ${KEEPER:-} ]] || wait_until 10 process_is_gone "$KEEPER" || { echo "$KEEPER is left"; failed=1; }
+        umount -l "$BATS_TEST_TMPDIR"/{behind,tmpfs} 2>/dev/null || :
+        return "$failed"
+}

@@ -361,6 +361,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if ((mode & 2) != 0)
                 shared->node_descriptors += DESCRIPTORS_MAX; /* nodes are held by their file handles */
         shared->mappable = (mode & 4) != 0;
+        shared->checked = shared->mappable && !shared->network;
         take(&init.flags, sizeof init.flags);
         take(&init.flags2, sizeof init.flags2);
         begin_request(FUSE_INIT, 0, 0);

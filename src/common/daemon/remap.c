@@ -35,10 +35,12 @@ struct answer {
 
 /* ---- in the helper process */
 
-/* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
-/* What the daemon is told to do, before the helper process begins. */
-static const char *daemon_mode = "serve";
+/* What the daemon is told to do. It is known before the helper process begins. */
+static const char serve_container[] = "serve";
+static const char serve_node[] = "serve-mappable";
+static const char *daemon_mode = serve_container;
 
+/* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
 static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
 {
         static const char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
@@ -126,7 +128,7 @@ int remap_begin(int argc, char **argv, struct error *error)
 
 int remap_begin_mappable(int argc, char **argv, struct error *error)
 {
-        daemon_mode = "serve-mappable";
+        daemon_mode = serve_node;
         return remap_begin(argc, argv, error);
 }
 
@@ -297,8 +299,8 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
         return r < 0 ? r : fd_take(&fd);
 }
 
-int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state, int *ret_pid,
-                         struct error *error)
+int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state,
+                         uint64_t *ret_key, int *ret_pid, struct error *error)
 {
         static const struct id_range all = { .count = UINT32_MAX };
         struct mount_job job = { .source = source };
@@ -308,9 +310,11 @@ int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, 
         cleanup_close int ids_fd = -EBADF;
         cleanup_close int fd = -EBADF;
         struct stat st;
-        uint64_t key;
         int r;
 
+        if (helper.fd < 0)
+                return fail_because(error, ENOSYS, OPERATION_START_REMAP_DAEMON, PROGRAM,
+                                    "this program did not start the helper process for remap");
         if (fuse_fd < 0)
                 return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
         if (init_fd < 0 || fstat(mount_fd, &st) < 0)
@@ -319,7 +323,7 @@ int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, 
         ids_fd = send_maps(error);
         if (ids_fd < 0)
                 return ids_fd;
-        lock_fd = take_lock(state, &key, error);
+        lock_fd = take_lock(state, ret_key, error);
         if (lock_fd < 0)
                 return lock_fd;
         job.fuse_fd = fuse_fd;

@@ -47,11 +47,11 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
  * mounts the kernel can id-map, each with a map of its own (docs/KERNEL.md).
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
- * Takes:   mount_fd, borrowed: of a filesystem of which the kernel alone decides who may do what; attributes,
- *          MOUNT_ATTR_* of the mount; state, the directory of a lock that the daemon holds.
- * Returns: as remap_mount(). Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
+ * Takes:   mount_fd, borrowed; attributes, MOUNT_ATTR_* of the mount; state, the directory of the daemon's lock.
+ * Gives and returns: as remap_mount().
+ * Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
  */
-int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state, int *ret_pid,
-                         struct error *error);
+int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state,
+                         uint64_t *ret_key, int *ret_pid, struct error *error);
 
 #endif

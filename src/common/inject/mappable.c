@@ -19,8 +19,8 @@
 #include "base/node_path.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "daemon/id_mappable.h"
 #include "inject/hints.h"
-#include "daemon/remap.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
@@ -108,40 +108,13 @@ struct job {
         bool already;
 };
 
-/*
- * Whether the kernel of this node alone decides who may do what there. The daemon is not told who asks, so it could
- * not refuse what a server (root_squash), or a FUSE daemon that checks by itself, would refuse to the caller.
- */
-static bool kernel_decides(const struct mountinfo *mount)
-{
-        static const char *const types[] = { "ext2",    "ext3", "ext4",    "xfs",      "btrfs",
-                                             "tmpfs",   "f2fs", "overlay", "squashfs", "erofs",
-                                             "iso9660", "vfat", "exfat",   "ntfs3",    NULL };
-
-        return text_among(mount->type, types) ||
-               (text_starts(mount->type, "fuse") && strstr(mount->options, ",default_permissions") != NULL);
-}
-
-/* Asks the kernel's table, and only a filesystem that is accepted: a silent one is not waited for. */
 static int check_source(const struct job *job, int source_fd, struct error *error)
 {
-        cleanup_mount_table struct mountinfo table = {};
         struct statx stx;
-        bool decides = false;
 
-        if (statx(source_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0)
+        if (statx(source_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx) < 0)
                 return fail(error, errno, "statx", job->source);
-        if (!S_ISDIR(stx.stx_mode))
-                return fail(error, ENOTDIR, "open", job->source);
-        if (mountinfo_open_own(&table) < 0)
-                return fail(error, EIO, "open", "/proc/self/mountinfo");
-        while (!decides && mountinfo_next(&table))
-                decides = table.id == stx.stx_mnt_id && kernel_decides(&table);
-        return decides ? 0
-                       : fail_because(error, EOPNOTSUPP, "id-map", job->source,
-                                      "this node's kernel does not decide alone who may do what there (a server, a "
-                                      "FUSE filesystem without default_permissions, or an unknown filesystem), and "
-                                      "requests of id-mapped mounts do not say who asks");
+        return S_ISDIR(stx.stx_mode) ? 0 : fail(error, ENOTDIR, "open", job->source);
 }
 
 /* What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. */
@@ -177,12 +150,12 @@ static int look(struct job *job, int target_fd, struct error *error)
 }
 
 /* The attributes of the source's mount hold for the new one, too. Nobody opens devices through either. */
-static int mount_it(struct job *job, int source_fd, const struct state *state, struct error *error)
+static int mount_it(struct job *job, int source_fd, struct error *error)
 {
         struct mount_attributes attributes = { .set = MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE };
         cleanup_close int source_mount = -EBADF;
         struct statvfs fs;
-        int pid;
+        uint64_t key;
         int r;
 
         source_mount = detached_mount_clone(source_fd, job->source, /* recursive= */ false, error);
@@ -196,7 +169,7 @@ static int mount_it(struct job *job, int source_fd, const struct state *state, s
         attributes.set |= (fs.f_flag & ST_NOEXEC) != 0 ? MOUNT_ATTR_NOEXEC : 0;
         if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
                 return r;
-        job->mount_fd = remap_mount_mappable(source_mount, job->source, (unsigned)attributes.set, state, &pid, error);
+        job->mount_fd = id_mappable_serve(source_mount, job->source, attributes.set, job->state_dir, &key, error);
         return job->mount_fd < 0 ? job->mount_fd : on_node_place(job->mount_fd, job->target, error);
 }
 
@@ -223,7 +196,7 @@ static int work(void *argument, struct error *error)
                 return r < 0 ? r : 0;
         }
         r = check_source(job, source_fd, error);
-        return r < 0 ? r : mount_it(job, source_fd, &state, error);
+        return r < 0 ? r : mount_it(job, source_fd, error);
 }
 
 static json_t *mount_object(const struct job *job)

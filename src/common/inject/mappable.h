@@ -31,8 +31,7 @@ int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, 
  *
  * Needs:   CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, and the helper process (remap_begin_mappable()).
  * Gives:   ret_reply, owned by the caller.
- * Errors:  EOPNOTSUPP the source's filesystem decides itself, or on another machine, who may do what; EBUSY something
- *          else is mounted on the target; ENOTDIR; those of remap_mount_mappable(); ETIMEDOUT.
+ * Errors:  EBUSY something else is mounted on the target; ENOTDIR; those of id_mappable_serve(); ETIMEDOUT.
  */
 int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error);
 

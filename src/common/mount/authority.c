@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount/authority.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/statfs.h>
+
+/* statfs(2); the kernel's include/uapi/linux/magic.h, and the sources of those that it does not list. */
+static const struct {
+        unsigned long type;
+        enum authority authority;
+} types[] = {
+        { 0x0000ef53 /* ext2, ext3, ext4 */, AUTHORITY_KERNEL },
+        { 0x58465342 /* xfs */, AUTHORITY_KERNEL },
+        { 0x9123683e /* btrfs */, AUTHORITY_KERNEL },
+        { 0x01021994 /* tmpfs */, AUTHORITY_KERNEL },
+        { 0xf2f52010 /* f2fs */, AUTHORITY_KERNEL },
+        { 0x794c7630 /* overlay */, AUTHORITY_KERNEL },
+        { 0x2fc12fc1 /* zfs */, AUTHORITY_KERNEL },
+        { 0xca451a4e /* bcachefs */, AUTHORITY_KERNEL },
+        { 0x73717368 /* squashfs */, AUTHORITY_KERNEL },
+        { 0xe0f5e1e2 /* erofs */, AUTHORITY_KERNEL },
+        { 0x00009660 /* iso9660 */, AUTHORITY_KERNEL },
+        { 0x00004d44 /* vfat */, AUTHORITY_KERNEL },
+        { 0x2011bab0 /* exfat */, AUTHORITY_KERNEL },
+        { 0x7366746e /* ntfs3 */, AUTHORITY_KERNEL },
+        { 0x00006969 /* nfs */, AUTHORITY_OTHERS },
+        { 0xff534d42 /* cifs */, AUTHORITY_OTHERS },
+        { 0xfe534d42 /* smb2 */, AUTHORITY_OTHERS },
+        { 0x65735546 /* fuse, virtiofs */, AUTHORITY_OTHERS },
+        { 0x01021997 /* 9p */, AUTHORITY_OTHERS },
+        { 0x00c36400 /* ceph */, AUTHORITY_OTHERS },
+        { 0x5346414f /* afs */, AUTHORITY_OTHERS },
+        { 0x0bd00bd0 /* lustre */, AUTHORITY_OTHERS },
+        { 0x47504653 /* gpfs */, AUTHORITY_OTHERS },
+};
+
+int authority_of(int fd)
+{
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return -errno;
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if ((unsigned long)(unsigned)fs.f_type == types[i].type)
+                        return types[i].authority;
+        return AUTHORITY_UNKNOWN;
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# remap-mount of a filesystem whose server decides who may do what, as NFS with AUTH_SYS and root_squash: it must know who asks, which the kernel
+# does not say in requests of id-mapped mounts. server-fuse is such a one.
+
+load helpers
+load remap_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        # what the containers get are id-mapped mounts of it
+        FLEXGRAFT_TEST_IDS=idmapped
+        remap_setup
+        needs remap-mount remap-daemon
+        KEEPER='' BEHIND=$BATS_TEST_TMPDIR/behind
+        make_source tmpfs
+        SOURCE_DIR=$BATS_TEST_TMPDIR/tmpfs
+        chmod 0777 "$SOURCE_DIR"
+        mkdir "$BEHIND"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$SOURCE_DIR" "$BEHIND" 3>&-
+}
+
+teardown() {
+        served_teardown
+}
+
+# file NAME MODE OWNER:GROUP: at the source, with that text in it.
+file() {
+        echo text >"$SOURCE_DIR/$1"
+        chmod "$2" "$SOURCE_DIR/$1"
+        chown "$3" "$SOURCE_DIR/$1"
+}
+
+# user ID COMMAND...: in the container, as that user without other groups.
+user() {
+        in_container setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
+}
+
+@test "the server is asked as uid N for uid N in each of two containers, and on the node" {
+        file secret 0600 1000:1000
+        two_containers "$BEHIND"
+        for CONTAINER in "$FIRST" "$SECOND"; do
+                use_container "$CONTAINER"
+                is "$(user 1000 cat /data/secret)" text "its owner in the container $CONTAINER"
+                run ! user 1001 cat /data/secret
+                as 1000 append "/data/new-$CONTAINER" x 1
+                user 1000 mkdir "/data/directory-$CONTAINER"
+                user 1000 ln -s nowhere "/data/link-$CONTAINER"
+                is "$(owners "$SOURCE_DIR"/{new,directory,link}-"$CONTAINER" | xargs)" "1000:1000 1000:1000 1000:1000"
+        done
+        is "$(setpriv --reuid 1000 --regid 1000 --clear-groups cat "$SERVED/secret")" text "on the node"
+        run ! setpriv --reuid 1001 --regid 1001 --clear-groups cat "$SERVED/secret"
+}
+
+@test "root in a container is nobody for a server that squashes root" {
+        file secret 0600 1000:1000
+        two_containers "$BEHIND"
+        run ! in_container cat /data/secret
+        run ! in_container chown 7 /data/secret
+        run ! in_container chmod 0644 /data/secret
+        in_container touch /data/of-root
+        is "$(owners "$SOURCE_DIR/of-root")" 65534:65534
+        is "$(owners "$SOURCE_DIR/secret")" 1000:1000
+        is "$(stat -c %a "$SOURCE_DIR/secret")" 600
+}
+
+@test "what the server alone refuses is refused, and a process that changes its ids is asked for with the new ones" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        is "$(user 1000 cat /data/only-1000)" text
+        run ! user 1001 cat /data/only-1000
+        run ! in_container cat /data/only-1000
+        run -0 in_container /usr/bin/python3 -c 'import os
+def reads():
+    try: os.close(os.open("/data/only-1000", os.O_RDONLY))
+    except PermissionError: return "no"
+    return "yes"
+os.setgroups([])
+said = [reads()]
+for uid in 1000, 1001, 1000:
+    os.seteuid(0); os.seteuid(uid)
+    said.append(reads())
+print(*said)'
+        is "$output" "no yes no yes"
+}
+
+@test "the server gets the supplementary groups of a process, as the container counts them" {
+        file shared 0640 0:2000
+        mkdir "$SOURCE_DIR/team" && chown 0:2000 "$SOURCE_DIR/team" && chmod 2770 "$SOURCE_DIR/team"
+        two_containers "$BEHIND"
+        is "$(in_container setpriv --reuid 1000 --regid 1000 --groups 2000 cat /data/shared)" text
+        run ! user 1000 cat /data/shared
+        GROUPS_TOO=2000 as 1000 append /data/team/new x 1
+        is "$(owners "$SOURCE_DIR/team/new")" 1000:2000
+        run ! as 1000 append /data/team/other x 1
+}
+
+@test "a user namespace that a container, or a user of the node, makes with a map of its choice gives nobody the rights of another" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        user 1001 unshare --user --map-user=1000 --map-group=1000 id -u
+        run ! user 1001 unshare --user --map-user=1000 --map-group=1000 cat /data/only-1000
+        [[ $output == *'Permission denied'* ]]
+        is "$(user 1000 unshare --user --map-root-user cat /data/only-1000)" text
+        # also when the container was asked about before
+        is "$(user 1000 cat /data/only-1000)" text
+        run ! user 1001 unshare --user --map-user=1000 --map-group=1000 cat /data/only-1000
+        run ! setpriv --reuid 1001 --regid 1001 --clear-groups unshare --user --map-user=1000 --map-group=1000 cat "$SERVED/only-1000"
+        [[ $output == *'Permission denied'* ]]
+        is "$(setpriv --reuid 1000 --regid 1000 --clear-groups cat "$SERVED/only-1000")" text
+}
+
+@test "a daemon that is killed is another's that asks for the same process" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        is "$(user 1000 cat /data/only-1000)" text
+        kill -KILL "$(pgrep -P "$KEEPER" -x remap-daemon)"
+        is "$(user 1000 cat /data/only-1000)" text
+        run ! user 1001 cat /data/only-1000
+        is "$(owners "$SERVED/only-1000")" 0:0
+}
+
+@test "file operations of a user give what they give over the server itself" {
+        local name
+        two_containers "$BEHIND"
+        for name in rename errors readdir io; do
+                mkdir -m 0777 "$SOURCE_DIR/$name"
+                run as 1000 "$name" "/data/$name"
+                [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }
+        done
+}
