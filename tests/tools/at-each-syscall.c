@@ -10,6 +10,7 @@
  * and what was wrong on stdout. Otherwise one line tells how many points were tried, and the last word of it which.
  *
  *   --own, --others, ACTION        as at-syscall has them: --kill, --kill-main, --fail ERRNO, --run CMD, --count
+ *   --leave NAME                   a process that executes a program of this name is neither traced nor waited for
  *   --points N,...                 these calls instead; one that the program does not make this time is passed over
  *   --at NAME[:K][?],...           these points instead; each must be there, but for those with ?
  *   --reply json|kubelet|plain|any the replies of the programs: one JSON line and an exit status of 0 to 2; the same as

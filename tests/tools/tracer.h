@@ -71,6 +71,7 @@ static struct {
         FILE *log;
         const char *run_output;
         void (*on_call)(long number, pid_t tid, const char *name);
+        const char *leave;  /* a process that executes a program of that name goes on by itself */
         bool only_to_point; /* calls after the action are neither counted nor stopped at */
         char **argv;
 } opt = { .at_number = -1, .at_occurrence = 1 };
@@ -347,6 +348,19 @@ static void on_birth(pid_t parent)
         let_go(child);
 }
 
+static bool executes(pid_t tid, const char *name)
+{
+        char path[64], program[4096], *slash;
+
+        snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+        ssize_t n = readlink(path, program, sizeof(program) - 1);
+        if (n < 0)
+                return false;
+        program[n] = '\0';
+        slash = strrchr(program, '/');
+        return slash != NULL && strcmp(slash + 1, name) == 0;
+}
+
 static void on_stop(pid_t tid, int status)
 {
         struct tracee *t = tracee_get(tid);
@@ -379,6 +393,11 @@ static void on_stop(pid_t tid, int status)
                         run.counting = true;
                 else
                         t->other = true;
+                if (opt.leave && executes(tid, opt.leave) && !run.killing) {
+                        (void)ptrace(PTRACE_DETACH, tid, 0, 0);
+                        tracee_forget(tid);
+                        return;
+                }
         } else if (event == 0) {
                 deliver = sig;
         }

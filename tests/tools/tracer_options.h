@@ -49,6 +49,8 @@ static bool parse_action(int argc, char **argv, int *i)
 
         if (strcmp(a, "--own") == 0) {
                 opt.whose = WHOSE_OWN;
+        } else if (strcmp(a, "--leave") == 0) {
+                opt.leave = value(argc, argv, i);
         } else if (strcmp(a, "--others") == 0) {
                 opt.whose = WHOSE_OTHERS;
         } else if (strcmp(a, "--count") == 0) {
