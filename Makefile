@@ -54,7 +54,7 @@ COMMAND := flexgraft
 MOUNT_TYPES := mount.flexgraft umount.flexgraft mount.flexgraft-remap
 CSI := csi-driver
 PROGRAMS := $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) $(BIN)/remap-daemon $(BIN)/flexdriver \
-	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces
+	$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(BIN)/verbs/remap-daemon
 FILTERS := $(HELPERS) $(VOLUME_TOOLS) $(NODE_TOOLS) $(VERBS) parser tools lvm pmem versions remap-daemon remap-runner $(CSI) $(subst .,-,$(MOUNT_TYPES)) utab
 TOOLS := $(patsubst tests/tools/%.c,build/tools/%,$(wildcard tests/tools/*.c))
 COMMON := $(patsubst src/%.c,$(BUILD)/%.o,$(wildcard src/common/*/*.c src/common/*/*/*.c))
@@ -162,6 +162,11 @@ REMAP := $(patsubst src/remap/%.c,$(BUILD)/remap/%.o,$(wildcard src/remap/*.c))
 $(BIN)/remap-daemon: $(REMAP) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -Wl,-w -o $@ $(REMAP) $(BUILD)/libcommon.a -lfuse3 $(LIBS)
+
+# Also where the verbs are: it goes wherever they go.
+$(BIN)/verbs/remap-daemon: $(BIN)/remap-daemon
+	$(Q)mkdir -p $(@D)
+	$(Q)ln -f $< $@
 
 # gRPC is HTTP/2 and protocol buffers; the code for its messages is made by protoc-c.
 CSI_MESSAGES := $(BUILD)/messages/csi.pb-c $(BUILD)/messages/registration.pb-c
@@ -362,6 +367,7 @@ install: all generated
 	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
+	ln -f $(DESTDIR)$(libexecdir)/remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	install -d $(DESTDIR)$(docdir)/notices

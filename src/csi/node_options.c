@@ -16,10 +16,10 @@
  * What a volume's context may say to a verb; the verb refuses what its kind of volume does not have. The rest of it is the
  * provisioner's, or other drivers'.
  */
-static const char *const known_keys[] = { "type",        "pool",           "profile", "size",        "image",
-                                          "preallocate", "usage",          "source",  "device",      "path",
-                                          "recursive",   "mode",           "inodes",  "volumegroup", "volumeID",
-                                          "eraseAfter",  "kataContainers", NULL };
+static const char *const known_keys[] = { "type",        "pool",           "profile",    "size",        "image",
+                                          "preallocate", "usage",          "source",     "device",      "path",
+                                          "recursive",   "mode",           "inodes",     "volumegroup", "volumeID",
+                                          "eraseAfter",  "kataContainers", "idMappable", NULL };
 
 /* kubelet's information about the pod, as it calls it for FlexVolume. */
 #define NAMESPACE_KEY "pod.namespace"

@@ -228,6 +228,21 @@ option() {
         is "$(option '.mountOptions // "none"')" none
 }
 
+@test "idMappable of a class is an attribute of its volumes, and what their mount is asked for" {
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data", "targetType": "mount", "size": 8388608,
+                "parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always"}}}'
+        mount_verb
+        csi CreateVolume "$(volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always"}')"
+        answers OK
+        is "$(requests '.[0].parameters.idMappable')" always
+        assert_field '.volume.volume_context | [.server, .share, .subDir, .idMappable] | join(" ")' "nas.example.org /export data always"
+        CONTEXT=$(jq -c .volume.volume_context <<<"$json")
+        CONTEXT=${CONTEXT:1:-1}
+        publish
+        answers OK
+        is "$(option '[.type, .share, .idMappable] | join(" ")')" "nfs /export/data always"
+}
+
 # many_publishes: one NodePublishVolume for each of 27 volumes, at one time, in the background; their answers in the file publishes.
 many_publishes() {
         local i

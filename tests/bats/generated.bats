@@ -16,7 +16,7 @@ teardown() {
 
 # Every program that prints --help, as a path below the directory of programs.
 all_programs() {
-        (cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-* flexdriver verbs/*) | grep -v 'pmem-namespaces$'
+        (cd "$FLEXGRAFT_BIN" && printf '%s\n' mount-* volume-* host-* flexdriver verbs/*) | grep -vE '(pmem-namespaces|remap-daemon)$'
 }
 
 # Those with a request of their own.

@@ -98,7 +98,7 @@ KINDS = {
 }
 
 # What the driver knows, by kind (it ignores the rest), and what it needs one of.
-COMMON_OPTIONS = {"type", "mountOptions"}
+COMMON_OPTIONS = {"type", "idMappable", "mountOptions"}
 OPTIONS = {
     "loop": {"pool", "image", "size", "preallocate"},
     "block": {"source", "device"},

@@ -78,7 +78,7 @@ const struct host_row host_rows[] = {
                                .advice = "nothing: no kernel can; mount-overlay maps the layers instead" },
         [NEED_MAP_NFS] = { "idmap-nfs", MAPPED, probe_map_mounted, "nfs", .use = USE_MAP,
                            .advice = "nothing: mount-nfs falls back to \"remap\"", .untried = UNTRIED_MAP },
-        [NEED_MAP_FUSE] = { "idmap-fuse", MAPPED, probe_fuse_offer, "id-mapping", .use = "remap-mount",
+        [NEED_MAP_FUSE] = { "idmap-fuse", MAPPED, probe_fuse_offer, "id-mapping", .use = "remap-mount, idMappable",
                             .advice = ADVICE_MAP("6.12") },
         [NEED_FUSE_PASSTHROUGH] = { "fuse-passthrough", MAPPED, probe_fuse_offer, "passthrough",
                                     .use = "\"ids\": \"remap\" at the speed of the source",

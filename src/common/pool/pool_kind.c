@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "state/hints.h"
 
 #define COMMA ,
@@ -13,12 +14,22 @@ const struct pool_kind *const pool_kinds[] = { POOL_TYPES(ROW, COMMA, COMMA), PO
 #undef ROW
 #undef COMMA
 
+static bool is_id_mappable(const json_t *value)
+{
+        static const char *const words[] = { POOL_ID_MAPPABLE_WORDS, NULL };
+        const char *text = json_string_value(value);
+
+        return text != NULL && text_among(text, words);
+}
+
 /* What volumes of every pool can have; their values are strings, too. */
 static const struct file_key common_parameters[] = {
         { "eraseAfter", "\"true\" or \"false\"", file_key_is_flag, false, "true",
           "Whether the content is overwritten when the volume is deleted.", NULL },
         { "kataContainers", "\"true\" or \"false\"", file_key_is_flag, false, "false",
           "Whether the volume is for containers in virtual machines.", NULL },
+        { "idMappable", "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
+          "Whether CSI's pods get it through remap-daemon where its filesystem cannot be id-mapped.", NULL },
         {},
 };
 

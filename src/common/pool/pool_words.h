@@ -36,4 +36,7 @@
 #define POOL_TYPE_PARAMETERS(word, parameters) #word ": " parameters
 #define POOL_PARAMETERS POOL_TYPES(POOL_TYPE_PARAMETERS, "; ", "; ")
 
+/* What the parameter idMappable may be, and the option of the driver: in this order. */
+#define POOL_ID_MAPPABLE_WORDS "auto", "always", "never"
+
 #endif

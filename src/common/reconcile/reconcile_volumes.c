@@ -13,6 +13,7 @@
 #include "reconcile/reconcile_idle.h"
 #include "volume/call.h"
 #include "volume/choose.h"
+#include "volume/mappable.h"
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
 #include "volume/pod_device.h"
@@ -184,6 +185,17 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         return changed;
 }
 
+/* What is mounted there fails, and a pod may have it: that is better than the directory below it. */
+static void report_unserved(struct reconcile_round *round, const struct volume_call *call)
+{
+        const struct volume_record *record = &call->record;
+        struct error error = {};
+
+        for (size_t i = 0; i < record->published_count; i++)
+                if (volume_mappable_check(call, &record->published[i], &error) < 0)
+                        reconcile_problem(round->reconcile, record->name, &error);
+}
+
 /* kubelet removes its directory of a volume after unmountdevice, which it does not call here. */
 static void take_forgotten(struct reconcile_round *round, struct volume_call *call)
 {
@@ -222,6 +234,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         if (record->formatting[0] != '\0' && attached == 0)
                 return; /* the record must say that the filesystem is unfinished */
         changed = forget_gone(round, call);
+        report_unserved(round, call);
         if (attached > 0 && !changed && !begun && reconcile_is_forgotten(round, call)) {
                 take_forgotten(round, call);
                 return;

@@ -76,6 +76,9 @@ static const struct record_field dir_fields[] = {
                    .optional = true, .with = "podDevice"),
         RECORD_ROW(RECORD_BOOLEAN, "podWrites", struct mount_dir, pod_writes,
                    "whether the pod may write to that device", .optional = true, .with = "podDevice"),
+        RECORD_ROW(RECORD_NUMBER, "remapKey", struct mount_dir, remap_key,
+                   "key of the lock that the remap-daemon which serves the mount holds", .optional = true,
+                   .with = "remapKey"),
         {},
 #undef ROW
 };

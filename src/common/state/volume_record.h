@@ -36,6 +36,7 @@ struct mount_dir {
         uint64_t pod_device;            /* makedev() of the device on it (volume/pod_device.h); 0: the volume's own */
         uint64_t pod_source;            /* of the volume's own then */
         bool pod_writes;                /* whether that may be written to */
+        uint64_t remap_key;             /* of the remap-daemon that serves it (state/mount_record.h); 0: none does */
 };
 
 struct volume_record {

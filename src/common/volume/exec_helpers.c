@@ -10,11 +10,13 @@
 #include "block/fs_tools.h"
 #include "block/lvm.h"
 #include "block/pmem.h"
+#include "daemon/id_mappable.h"
 #include "process/unprivileged.h"
 #include "state/config.h"
 #include "state/volume_record.h"
 #include "volume/kinds.h"
 #include "volume/known_kind.h"
+#include "volume/pod_users.h"
 #include "volume/request.h"
 
 struct words {
@@ -227,12 +229,13 @@ int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct e
                 int (*begin)(int argc, char **argv, struct error *error);
         } helpers[] = { { VOLUME_RUNS_FS_TOOLS, fs_tool_begin },
                         { VOLUME_RUNS_LVM, lvm_begin },
-                        { VOLUME_RUNS_PMEM, pmem_begin } };
+                        { VOLUME_RUNS_PMEM, pmem_begin },
+                        { VOLUME_RUNS_REMAP, id_mappable_begin } };
         int r = 0;
 
-        begun = runs;
+        begun = runs & VOLUME_RUNS_ALL;
         for (size_t i = 0; r == 0 && i < sizeof helpers / sizeof helpers[0]; i++)
-                if ((begun & helpers[i].runs) != 0)
+                if ((runs & helpers[i].runs) != 0)
                         r = helpers[i].begin(argc, argv, error);
         return r;
 }
@@ -243,10 +246,14 @@ int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
         struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
                                .argc = argc,
                                .argv = argv };
+        unsigned runs;
 
         volume_driver_name(argv[0], words.driver);
         words.of_driver = volume_kind_of_driver(words.driver);
-        return volume_exec_helpers_begin_for(runs_for(&words), argc, argv, error);
+        runs = runs_for(&words);
+        if (words.verb == VERB_MOUNT && pod_users_may_count(argc, argv))
+                runs |= VOLUME_RUNS_REMAP;
+        return volume_exec_helpers_begin_for(runs, argc, argv, error);
 }
 
 bool volume_exec_helpers_begun(void)

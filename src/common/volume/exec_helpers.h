@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_helpers.h - the processes that run other programs for a verb: mkfs and the like, lvm, pmem-namespaces.
+ * exec_helpers.h - the processes that run other programs for a verb: mkfs and the like, lvm, pmem-namespaces,
+ * remap-daemon.
  *
  * They are started before the verb drops its privileges, and only those that the volume's kind needs. What the request
  * says is read by a process without privileges (process/unprivileged.h), unless none of its strings is the word of a

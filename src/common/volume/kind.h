@@ -39,6 +39,7 @@ enum {
         VOLUME_RUNS_LVM = 1 << 1,      /* (block/lvm.h) */
         VOLUME_RUNS_PMEM = 1 << 2,     /* (block/pmem.h) */
         VOLUME_RUNS_ALL = VOLUME_RUNS_FS_TOOLS | VOLUME_RUNS_LVM | VOLUME_RUNS_PMEM,
+        VOLUME_RUNS_REMAP = 1 << 3, /* of a request, not of a kind (volume/mappable.h) */
 };
 
 /* Functions return 0 or negative errno; those that are NULL do not apply. */
@@ -54,10 +55,11 @@ struct volume_kind {
         const struct hint *hints; /* what to do about failures of this kind alone; NULL: nothing */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
 
-        need_set needs;       /* what the node must have for it, as host-check says */
-        bool needs_policy;    /* policy.json must allow it: without a word there it is forbidden */
-        bool node_device;     /* the device is the node's: any process of the node may use it at any time */
-        bool direct;          /* a filesystem that supports DAX is mounted with it */
+        need_set needs;      /* what the node must have for it, as host-check says */
+        bool needs_policy;   /* policy.json must allow it: without a word there it is forbidden */
+        bool node_device;    /* the device is the node's: any process of the node may use it at any time */
+        bool any_filesystem; /* its filesystem is what the node, or a server, has: perhaps one that cannot be id-mapped */
+        bool direct;         /* a filesystem that supports DAX is mounted with it */
         bool activates_early; /* attach activates the device before the record names it */
         bool tagged;          /* the kernel knows whose the device is: it is found without a record */
 

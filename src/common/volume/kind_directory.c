@@ -71,5 +71,10 @@ static const struct volume_option options[] = {
 
 static const char *const pool_types[] = { "directory", NULL };
 
-const struct volume_kind kind_directory = { VOLUME_KIND(directory), .options = options, .pool_types = pool_types,
-                                            .open = open_directory, .make = make,       .grow = grow };
+const struct volume_kind kind_directory = { VOLUME_KIND(directory),
+                                            .options = options,
+                                            .pool_types = pool_types,
+                                            .any_filesystem = true,
+                                            .open = open_directory,
+                                            .make = make,
+                                            .grow = grow };

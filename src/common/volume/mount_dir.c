@@ -265,6 +265,7 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
                 return r;
         entry = volume_record_mount_dir(&call->record, dir);
         entry->read_only = call->request->read_only;
+        entry->remap_key = new->remap_key;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
                 entry->pod_source = call->record.device_number;

@@ -47,6 +47,7 @@ struct mount_dir_new {
         unsigned made; /* how many of the directory's last components are missing */
         bool staged;
         enum file_durability durability; /* of the record */
+        uint64_t remap_key;              /* of the remap-daemon that serves it; 0: none does */
         struct pod_device *device;       /* of a block volume; else NULL. After a failure it is released */
 };
 

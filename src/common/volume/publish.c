@@ -11,9 +11,12 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "mount/detached.h"
+#include "mount/on_node.h"
 #include "mount/superblock.h"
+#include "process/log.h"
 #include "state/access.h"
 #include "volume/choose.h"
+#include "volume/mappable.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/same.h"
@@ -56,7 +59,19 @@ static int clone_staged(struct volume_call *call, struct error *error)
         return detached_mount_clone(staged_fd, dir, /* recursive= */ false, error);
 }
 
-static int make_mount(struct volume_call *call, struct error *error)
+static int make_own(struct volume_call *call, const struct mount_attributes *attributes, struct error *error)
+{
+        cleanup_close int mount_fd = call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
+        int r;
+
+        if (mount_fd < 0)
+                return mount_fd;
+        r = detached_mount_set(mount_fd, call->request->dir, attributes, /* user_ns_fd= */ -1, error);
+        return r < 0 ? r : fd_take(&mount_fd);
+}
+
+/* Gives: ret_key, of the remap-daemon that serves it; 0: none does. */
+static int make_mount(struct volume_call *call, uint64_t *ret_key, struct error *error)
 {
         const struct mount_options *options = &call->request->mount_options;
         const struct mount_attributes attributes = {
@@ -65,12 +80,12 @@ static int make_mount(struct volume_call *call, struct error *error)
                 .propagation = (uint64_t)options->propagation,
                 .recursive = !call->kind->has_device,
         };
-        cleanup_close int mount_fd = call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
+        cleanup_close int mount_fd = make_own(call, &attributes, error);
         int r;
 
         if (mount_fd < 0)
                 return mount_fd;
-        r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
+        r = volume_mappable_serve(call, &attributes, make_own, &mount_fd, ret_key, error);
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
@@ -83,6 +98,14 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
 
         if (r < 0)
                 return r;
+        if (r == MOUNT_DIR_OURS && place != NULL && volume_mappable_check(call, place, error) < 0) {
+                bool lazy;
+
+                log_say("%s", error_why(error));
+                if ((r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error)) < 0)
+                        return r;
+                r = MOUNT_DIR_BARE; /* it is mounted anew */
+        }
         if (r == MOUNT_DIR_OURS && place != NULL && place->read_only != call->request->read_only &&
             mount_dir_reads_only(dir) != call->request->read_only)
                 return fail_because(error, EEXIST, "mount", dir, "the volume is mounted there %s; unmount it first",
@@ -194,6 +217,7 @@ int volume_publish(struct volume_call *call, struct error *error)
 int volume_publish_attached(struct volume_call *call, struct error *error)
 {
         cleanup_close int mount_fd = -EBADF;
+        uint64_t remap_key;
         unsigned made;
         int r;
 
@@ -204,9 +228,12 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
                 return r;
         if (r > 0)
                 return 0;
-        mount_fd = make_mount(call, error);
+        mount_fd = make_mount(call, &remap_key, error);
         if (mount_fd < 0)
                 return mount_fd;
         return mount_dir_put(
-                call, &(struct mount_dir_new){ .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED }, error);
+                call,
+                &(struct mount_dir_new){
+                        .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED, .remap_key = remap_key },
+                error);
 }

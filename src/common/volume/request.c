@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/text.h"
+#include "pool/pool_words.h"
 #include "state/access.h"
 #include "volume/kind_words.h"
 
@@ -188,6 +189,20 @@ static int take_access_mode(void *object, const char *name, const json_t *value,
         return r;
 }
 
+/* In the order of enum id_mappable. */
+static const char *const id_mappable_words[] = { POOL_ID_MAPPABLE_WORDS, NULL };
+
+static int take_id_mappable(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+        size_t index;
+        int r = key_word(id_mappable_words, name, value, &index, error);
+
+        if (r == 0)
+                request->id_mappable = (enum id_mappable)index;
+        return r;
+}
+
 /* volume_kind_requested() reads it: a program that only wants the name links no kind. */
 static int take_type(void *object, const char *name, const json_t *value, struct error *error)
 {
@@ -220,6 +235,11 @@ static const struct key keys[] = {
                   "mounted" },
         { "accessMode", 1, 0, KEY_WORD, .words = access_modes, .take = take_access_mode,
           .help = "of CSI; a mode that volume-create recorded overrides it if that allows less" },
+        { "idMappable", 1, 0, KEY_WORD, .words = id_mappable_words, .take = take_id_mappable, .preset = "auto",
+          .help = "a filesystem that cannot be id-mapped, as NFS, is mounted through remap-daemon, so that the runtime "
+                  "of "
+                  "a pod with a user namespace can: always; never; auto: where kubelet has noted that the pod has "
+                  "one" },
 };
 const struct key_table volume_request_keys = KEY_TABLE(keys);
 

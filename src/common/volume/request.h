@@ -21,6 +21,9 @@
 
 #define VOLUME_FS_TYPE_MAX 32 /* terminated */
 
+/* "idMappable", what is decided by it: volume/mappable.h. */
+enum id_mappable { ID_MAPPABLE_AUTO, ID_MAPPABLE_ALWAYS, ID_MAPPABLE_NEVER };
+
 struct volume_request {
         enum verb verb;
         char driver[VOLUME_DRIVER_MAX]; /* the driver's directory, "flexgraft~loop"; "" run by hand from elsewhere */
@@ -34,6 +37,7 @@ struct volume_request {
         bool read_only;
         bool block;              /* its device is wanted, not the filesystem on it */
         const char *access_mode; /* of CSI, a constant; NULL: none */
+        enum id_mappable id_mappable;
         struct mount_options mount_options;
 };
 

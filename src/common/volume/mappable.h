@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mappable.h - the option "idMappable": whether a pod gets a mount that its runtime can id-map, of a filesystem that the
+ * kernel does not id-map. This is where it is decided (volume_mappable_serve()).
+ *
+ * A runtime id-maps the volumes of a pod with a user namespace ("hostUsers": false), and of no other. Such a mount is slower
+ * than the filesystem itself, so other pods should not get it; and kubelet does not tell a driver which a pod is
+ * (volume/pod_users.h).
+ */
+#ifndef FLEXGRAFT_VOLUME_MAPPABLE_H
+#define FLEXGRAFT_VOLUME_MAPPABLE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "mount/detached.h"
+#include "volume/call.h"
+
+typedef int volume_mount_function(struct volume_call *call, const struct mount_attributes *attributes,
+                                  struct error *error);
+
+/*
+ * volume_mappable_serve() - where the pod is to have it, and the filesystem cannot be id-mapped, put a mount that can be in
+ * place of *mount_fd.
+ *
+ * Takes:   again, which makes another such mount: one that could be id-mapped is of no use afterwards; attributes, which
+ *          the mount has.
+ * Gives:   ret_key, for id_mappable_is_served(); 0: it is the volume's own mount.
+ * Errors:  with "always", those of id_mappable_serve(). Otherwise the answer's message says why the pod does not have it.
+ */
+int volume_mappable_serve(struct volume_call *call, const struct mount_attributes *attributes,
+                          volume_mount_function *again, int *mount_fd, uint64_t *ret_key, struct error *error);
+
+/* volume_mappable_check() - that what serves a directory of the volume runs. Errors: ENOTCONN. */
+int volume_mappable_check(const struct volume_call *call, const struct mount_dir *place, struct error *error);
+
+#endif

@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The option idMappable: what a pod gets of a filesystem that cannot be id-mapped, and the life of what serves it.
+
+load helpers
+load driver_helpers
+load volume_helpers
+load csi_service_helpers
+load csi_node_helpers
+load sweep_helpers
+load id_mappable_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        bed_setup
+        driver_setup
+        volume_setup
+        [[ -n $(type -P bindfs) ]] || skip "no bindfs"
+        FILES=$BATS_TEST_TMPDIR/files BEHIND=$BATS_TEST_TMPDIR/behind KEEPER=''
+        mkdir "$FILES" "$BEHIND"
+        chmod 0777 "$FILES"
+        mount -t tmpfs -o mode=0777 tmpfs "$FILES"
+        bindfs "$FILES" "$BEHIND" 3>&-
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\", \"$FILES\"]"
+        needs remap-mount verbs/mount verbs/unmount verbs/remap-daemon
+        needs_mappable_fuse
+}
+
+teardown() {
+        [[ -z ${CSI_SOCKET:-} ]] || csi_teardown
+        driver_teardown
+}
+
+# published [KEY=VALUE...]: kubelet's mount of the volume "data", a bind of BEHIND, for a pod.
+published() {
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" "$@")
+        kubelet_publish data
+}
+
+# is_mappable DIR [BASE]: a container with a user namespace of its own has it id-mapped.
+is_mappable() {
+        start_container plain "${2:-100000}"
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$1\", \"target\": \"/data\", \"ids\": \"idmapped\"}"
+        assert_success
+}
+
+@test "with always, a pod's directory of a filesystem that cannot be id-mapped can be, with a map for each container, and unmount ends it" {
+        touch "$FILES/user" && chown 1000:1001 "$FILES/user"
+        published idMappable=always
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+        is "$(wc -w <<<"$(keepers)")" 1 "daemons"
+        for BASE in 100000 200000; do
+                is_mappable "$(pod_dir data)" "$BASE"
+                is "$(in_container stat -c %u:%g /data/user)" 1000:1001 "in the container of $BASE"
+                in_container touch "/data/of-$BASE"
+                is "$(stat -c %u:%g "$FILES/of-$BASE")" 0:0 "at the source"
+                stop_container "$CONTAINER_PID"
+        done
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+        is "$(volume_records)" ''
+}
+
+@test "with never, and with auto for a pod that nothing is known of, a pod has the directory itself" {
+        local word
+        for word in '' auto never; do
+                published ${word:+"idMappable=$word"}
+                is "$(type_at "$(pod_dir data)")" fuse "with ${word:-nothing}"
+                is "$(keepers)" '' "daemons with ${word:-nothing}"
+                kubelet_unpublish data
+        done
+}
+
+@test "with auto, a pod that kubelet has given a user namespace has what its runtime can map, and with never it has not" {
+        make_dir "$(pod_dir data)"
+        echo '{"uidMappings": []}' >"$KUBELET/pods/$POD/userns"
+        published
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+        is_mappable "$(pod_dir data)"
+        stop_container "$CONTAINER_PID"
+        kubelet_unpublish data
+        published idMappable=never
+        is "$(type_at "$(pod_dir data)")" fuse
+        kubelet_unpublish data
+        # of another pod nothing is known
+        POD=pod-2 published
+        is "$(type_at "$(pod_dir data pod-2)")" fuse
+        POD=pod-2 kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+}
+
+@test "a filesystem that can be id-mapped is mounted itself, with always, too" {
+        SPECS[data]=$(spec data type=bind "source=$FILES" idMappable=always)
+        kubelet_publish data
+        is "$(type_at "$(pod_dir data)")" tmpfs
+        is "$(keepers)" '' "daemons"
+        is_mappable "$(pod_dir data)"
+        stop_container "$CONTAINER_PID"
+        kubelet_unpublish data
+}
+
+@test "read-only and the mount options of a pod hold, nosuid and nodev, too" {
+        published idMappable=always mountOptions=noexec @readwrite=ro
+        [[ $(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)") == ro,nosuid,nodev,noexec,* ]]
+        mount -o remount,bind,rw "$(pod_dir data)"
+        run ! touch "$(pod_dir data)/file"
+        [[ $output == *'Read-only file system'* ]]
+        kubelet_unpublish data
+}
+
+@test "another word is refused, and so is a directory with the mounts below it that cannot be id-mapped" {
+        if published idMappable=yes; then return 1; fi
+        assert_refused idMappable
+        if published idMappable=always recursive=true; then return 1; fi
+        assert_refused "cannot be id-mapped" "recursive"
+        is "$(volume_records)" ''
+        is "$(keepers)" '' "daemons"
+}
+
+@test "the same mount again starts nothing, and one whose daemon and keeper were killed is made anew" {
+        local keeper
+        published idMappable=always
+        keeper=$(keepers)
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        succeeded
+        is "$(keepers)" "$keeper" "keepers"
+        kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)"
+        touch "$(pod_dir data)/after"
+        [[ -e $FILES/after ]]
+        helper volume-reconcile
+        assert_success
+        is "$(json_field '.problems | length')" 0 "problems"
+        kill -STOP "$keeper"
+        kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
+        wait_until 10 process_is_gone "$keeper"
+        run ! ls "$(pod_dir data)"
+        helper volume-reconcile
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"remap-daemon has exited"* ]]
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        succeeded
+        is "$(node_mounts_at "$(pod_dir data)")" 1
+        touch "$(pod_dir data)/anew"
+        [[ -e $FILES/anew ]]
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+}
+
+@test "where remap-daemon cannot be started always fails and leaves nothing, and auto mounts the filesystem and says so" {
+        make_dir "$(pod_dir data)"
+        echo '{}' >"$KUBELET/pods/$POD/userns"
+        rm "${DRIVER%/*}/verbs/remap-daemon"
+        if published idMappable=always; then return 1; fi
+        assert_refused "remap-daemon"
+        is "$(node_mounts_at "$(pod_dir data)")" 0
+        is "$(volume_records)" ''
+        published
+        is "$(type_at "$(pod_dir data)")" fuse
+        [[ $(json_field .message) == *"its runtime cannot id-map the volume"*remap-daemon* ]]
+        kubelet_unpublish data
+}
+
+@test "what a pod has through remap-daemon is in the list of uses, and is not deleted meanwhile" {
+        mkdir -m 0700 "$FILES/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BEHIND/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        created "$(named data '"size": "8m", "pool": "dirs"')"
+        SPECS[data]=$(spec data type=directory idMappable=always)
+        write_policy '"kinds": ["directory"]'
+        kubelet_publish data
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+        listed
+        assert_field '.volumes[0].uses | map(.pod) | join(" ")' "$POD"
+        remove '{"name": "data"}'
+        refused EBUSY "pod $POD"
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+        wait_until 10 no_keepers
+}
+
+# ---- CSI
+
+@test "a volume of a StorageClass with idMappable is published so, by a csi-driver that is stopped, and killed, meanwhile" {
+        csi_setup
+        node_setup
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BEHIND/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        mkdir -m 0700 "$FILES/dirs"
+        make_volume "$ID" '"parameters": {"pool": "dirs", "idMappable": "always"}'
+        CONTEXT=$(jq -c .volume.volume_context <<<"$json")
+        CONTEXT=${CONTEXT:1:-1}
+        [[ $CONTEXT == *'"idMappable":"always"'* ]]
+        write_policy '"kinds": ["directory"]'
+        up
+        is "$(type_at "$(target)")" fuse.flexgraft
+        csi_hang_up
+        csi_stop
+        touch "$(target)/without"
+        csi_start
+        kill -KILL "$CSI_PID"
+        wait "$CSI_PID" || :
+        touch "$(target)/killed"
+        csi_start
+        publish
+        answers OK
+        is "$(mounts_at "$(target)")" 1
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+        down
+        wait_until 10 no_keepers
+        all_gone
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers OK
+}
+
+# ---- killed
+
+# bats test_tags=sweep
+@test "mount with idMappable killed, or refused, at any call: again it succeeds, and unmount leaves nothing" {
+        local text how
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always)
+        text=$(publish_spec data "$POD")
+        make_dir "$(pod_dir data)"
+        for how in --kill --kill-main '--fail EIO'; do
+                # shellcheck disable=SC2086 # two words
+                LABEL=$how sweep --reply kubelet --timeout 100 --own --leave remap-daemon $how --watch mounts self --watch tree "$STATE_DIR" --watch tree "$KUBELET" -- \
+                        sh "mkdir -p '$(pod_dir data)'" ';' \
+                        act "$DRIVER" mount "$(pod_dir data)" "$text" ';' \
+                        on-failure mounts self "$(pod_dir data)" 0 ';' \
+                        call "$DRIVER" mount "$(pod_dir data)" "$text" ';' mounts self "$(pod_dir data)" 1 ';' \
+                        sh "echo text >'$(pod_dir data)/file' && read -r text <'$FILES/file' && [ \"\$text\" = text ]" ';' \
+                        call "$DRIVER" unmount "$(pod_dir data)" ';' mounts self "$(pod_dir data)" 0 ';' \
+                        sh "rmdir '$(pod_dir data)'" ';' same ';'
+        done
+        wait_until 10 no_keepers
+        is "$(volume_records)" ''
+}
