@@ -145,6 +145,37 @@ is_mappable() {
         wait_until 10 no_keepers
 }
 
+# group_made: a control group of the test's, in GROUP, of the hierarchy by which service managers end services.
+group_made() {
+        GROUP=/sys/fs/cgroup
+        [[ -e $GROUP/cgroup.procs ]] || GROUP=/sys/fs/cgroup/systemd
+        GROUP+=/flexgraft-test-$BASHPID
+        mkdir "$GROUP" 2>/dev/null || skip "no control group can be made"
+}
+
+group_is_empty() {
+        [[ -z $(<"$GROUP/cgroup.procs") ]]
+}
+
+@test "what serves a pod is in no control group of the program that started it, and does not end with that" {
+        local pid
+        group_made
+        # shellcheck disable=SC2016 # the inner shell's
+        CALL_PREFIX=(sh -c 'echo 0 >"$0/cgroup.procs" && "$@"; status=$?; sleep 1000 >/dev/null 2>&1 & exit $status' "$GROUP")
+        published idMappable=always
+        CALL_PREFIX=()
+        run ! group_is_empty
+        while read -r pid; do
+                kill -KILL "$pid"
+        done <"$GROUP/cgroup.procs"
+        wait_until 10 group_is_empty
+        rmdir "$GROUP"
+        touch "$(pod_dir data)/after"
+        [[ -e $FILES/after ]]
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+}
+
 @test "where remap-daemon cannot be started always fails and leaves nothing, and auto mounts the filesystem and says so" {
         make_dir "$(pod_dir data)"
         echo '{}' >"$KUBELET/pods/$POD/userns"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/remap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "process/sealed_child.h"
 
 #define PROGRAM "remap-daemon"
+#define CONTROL_GROUPS "/sys/fs/cgroup"
 #define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
 
 enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_IDS, PASSED };
@@ -40,6 +42,38 @@ static const char serve_container[] = "serve";
 static const char serve_node[] = "serve-mappable";
 static const char *daemon_mode = serve_container;
 
+/* Into the root of a hierarchy of control groups, which nobody ends. True: there is one. */
+static bool enter_root_of(const char *hierarchy)
+{
+        char path[PATH_MAX];
+        cleanup_close int fd = -EBADF;
+
+        (void)snprintf(path, sizeof path, "%s/cgroup.procs", hierarchy);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd >= 0)
+                (void)!write(fd, "0", 1); /* this process; where it may not, it ends with its group */
+        return fd >= 0;
+}
+
+/*
+ * Service managers and kubelet end what is in the control group of a service, or of a pod: of kubelet, or a CSI driver,
+ * which may have started this program. What serves the node, and pods of others, goes on.
+ */
+static void leave_control_groups(void)
+{
+        char path[PATH_MAX];
+        DIR *directory = enter_root_of(CONTROL_GROUPS) ? NULL : opendir(CONTROL_GROUPS); /* version 1: one for each */
+        const struct dirent *entry;
+
+        while (directory != NULL && (entry = readdir(directory)) != NULL)
+                if (entry->d_name[0] != '.') {
+                        (void)snprintf(path, sizeof path, CONTROL_GROUPS "/%s", entry->d_name);
+                        (void)enter_root_of(path);
+                }
+        if (directory != NULL)
+                (void)closedir(directory); /* only read */
+}
+
 /* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
 static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
 {
@@ -49,6 +83,8 @@ static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
         bool done = setsid() > 0;
 
         interrupt_default();
+        if (daemon_mode == serve_node)
+                leave_control_groups();
         for (int i = 0; done && i <= PASSED; i++)
                 done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
         for (int i = 0; done && i <= PASSED; i++)

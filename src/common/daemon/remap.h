@@ -48,7 +48,7 @@ int remap_mount(int mount_fd, const char *source, const struct container *contai
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
  * Takes:   mount_fd, borrowed; attributes, MOUNT_ATTR_* of the mount; state, the directory of the daemon's lock.
- * Gives and returns: as remap_mount().
+ * Gives and returns: as remap_mount(). The daemon leaves the control groups of the program that starts it.
  * Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
  */
 int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state,
