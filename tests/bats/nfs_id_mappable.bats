@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# NFS in pods with a user namespace: the option idMappable, over a real server. It needs a kernel with NFS that can id-map FUSE:
+# scripts/guest-run --kernel backports has one.
+
+load helpers
+load driver_helpers
+load nfs_helpers
+load id_mappable_helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+        nfs_server_begin
+}
+
+teardown_file() {
+        nfs_server_end
+}
+
+setup() {
+        bed_setup
+        driver_setup
+        needs remap-mount verbs/mount verbs/unmount verbs/remap-daemon
+        nfs_needs_kernel
+        needs_mappable_fuse
+        nfs_setup
+        join_node
+}
+
+teardown() {
+        [[ -z ${EXPORT:-} ]] || { nfs_teardown && return; }
+        driver_teardown
+}
+
+# published VERSION: the export, for a pod; a container has its directory at /data by an id-mapped mount, as runtimes make it.
+published() {
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT" "mountOptions=vers=$1" idMappable=always)
+        kubelet_publish data
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+}
+
+# container BASE: such a container, with tools of the tests.
+container() {
+        start_container plain "$1"
+        cp "$(tool as-user)" "$(tool fs-calls)" "$CONTAINER_ROOTFS/bin/"
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$(pod_dir data)\", \"target\": \"/data\", \"ids\": \"idmapped\"}"
+        assert_success
+}
+
+# user ID COMMAND...: in the container, as that user alone; COMMAND is one of fs-calls.
+user() {
+        in_container /bin/fs-calls --uid "$1" --gid "$1" "${@:2}"
+}
+
+ended() {
+        kubelet_unpublish data
+        wait_until "$NFS_FORCED" no_keepers
+        wait_until "$NFS_FORCED" has_no_superblocks $$
+}
+
+# bats test_tags=kernel,nfs
+@test "an NFS volume of a pod is id-mapped in two containers with different maps, and uid N in each is uid N at the server, over NFS 4.2 and 3" {
+        local version base
+        for version in 4.2 3; do
+                published "$version"
+                echo secret >"$EXPORTED/secret" && chown 1000:1000 "$EXPORTED/secret" && chmod 0600 "$EXPORTED/secret"
+                for base in 100000 200000; do
+                        container "$base"
+                        user 1000 append /data/secret x 1
+                        run ! user 1001 append /data/secret x 1
+                        in_container touch "/data/of-root-$base"
+                        user 1000 append "/data/of-1000-$base" x 1
+                        in_container chown 7:8 "/data/of-root-$base"
+                        is "$(stat -c %u:%g "$EXPORTED"/of-{root,1000}-"$base" | xargs)" "7:8 1000:1000" "at the server, NFS $version"
+                        is "$(in_container stat -c %u:%g /data/secret)" 1000:1000 "in the container, NFS $version"
+                        stop_container "$CONTAINER_PID"
+                done
+                ended
+                rm -f "$EXPORTED"/*
+        done
+}
+
+# bats test_tags=kernel,nfs
+@test "root of a pod is nobody for a server that squashes root, and others are themselves" {
+        export_again root_squash
+        echo secret >"$EXPORTED/secret" && chown 1000:1000 "$EXPORTED/secret" && chmod 0600 "$EXPORTED/secret"
+        published 4.2
+        container 100000
+        run ! in_container cat /data/secret
+        run ! in_container chown 7 /data/secret
+        in_container touch /data/of-root
+        is "$(stat -c %u "$EXPORTED/of-root")" 65534
+        user 1000 append /data/secret x 1
+        stop_container "$CONTAINER_PID"
+        ended
+}
+
+# bats test_tags=kernel,nfs
+@test "an NFS volume whose server is gone is unmounted, and what served it ends" {
+        published 4.2
+        touch "$(pod_dir data)/file"
+        freeze_server
+        call unmount "$(pod_dir data)"
+        succeeded
+        wait_until "$NFS_FORCED" no_keepers
+        thaw_server
+}
