@@ -137,9 +137,10 @@ static int look(struct job *job, int target_fd, struct error *error)
                 return 0;
         if (!ours)
                 return fail_because(error, EBUSY, "look", job->target, "something else is mounted on it");
-        if (fstatvfs(target_fd, &fs) < 0) { /* its daemon and keeper were killed */
-                int r = errno == ENOTCONN ? on_node_remove(job->target, 1, /* insist= */ true, &lazy, error)
-                                          : fail(error, errno, "statfs", job->target);
+        if (fstatvfs(target_fd, &fs) < 0) { /* its daemon and keeper were killed, or just are */
+                int r = errno == ENOTCONN || errno == ECONNABORTED
+                                ? on_node_remove(job->target, 1, /* insist= */ true, &lazy, error)
+                                : fail(error, errno, "statfs", job->target);
 
                 return r < 0 ? r : 0;
         }
