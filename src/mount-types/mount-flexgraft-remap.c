@@ -3,8 +3,8 @@
 #include <libmount/libmount.h>
 
 #include "arguments.h"
+#include "daemon/remap.h"
 #include "inject/mappable.h"
-#include "inject/remap.h"
 #include "outcome.h"
 #include "privileges/mount-flexgraft-remap.h"
 #include "process/program.h"
