@@ -234,7 +234,7 @@ static bool is_success(const struct output *o)
 static bool is_failure(const struct output *o)
 {
         if (plan.reply == REPLY_ANY)
-                return outcome_of(o) == OUTCOME_FAILURE;
+                return is_plain_failure(o);
         if (plan.reply == REPLY_PLAIN)
                 return is_plain_failure(o) && is_plain_complaint(o);
         if (o->err_len != 0 || outcome_of(o) != OUTCOME_FAILURE || !is_json_line(o))
