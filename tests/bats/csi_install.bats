@@ -444,7 +444,7 @@ END
         installed --from "$FIRST" --run --node n1
         holds "$FIRST"
         [[ ! -e $SYSTEM ]]
-        is "$(tail -n 1 <<<"$output")" "$(<"$NODE/sys/fs/cgroup/flexgraft-csi/cgroup.procs") --target 1 --mount --net --ipc --uts -- $(
+        is "$(tail -n 1 <<<"$output")" "$(<"$NODE/sys/fs/cgroup/flexgraft-csi/cgroup.procs") --target 1 --mount --net --ipc --uts --cgroup -- $(
                 )/usr/local/libexec/flexgraft-csi/csi-driver --endpoint /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock $(
                 )--registry /var/lib/kubelet/plugins_registry --node n1 --name csi.flexgraft.io"
         [[ -d $NODE/var/lib/kubelet/plugins/csi.flexgraft.io && -d $NODE/var/lib/kubelet/plugins_registry ]]
