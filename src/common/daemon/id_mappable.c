@@ -60,11 +60,12 @@ int id_mappable_serve(int mount_fd, const char *source, uint64_t attributes, con
         return remap_mount_mappable(mount_fd, source, (unsigned)attributes, &state, ret_key, &pid, error);
 }
 
-bool id_mappable_is_served(const char *state_dir, uint64_t key)
+int id_mappable_is_served(const char *state_dir, uint64_t key, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
-        struct error ignored; /* without the directory there is no lock in it */
+        int r = key == 0 ? 0 : state_open(state_dir, "mounts", /* create= */ false, &state, error);
 
-        return key == 0 || (state_open(state_dir, "mounts", /* create= */ false, &state, &ignored) == 0 &&
-                            mount_record_remap_lives(&state, key));
+        if (r < 0)
+                return r == -ENOENT ? 0 : r; /* without the directory there is no lock in it */
+        return key == 0 || mount_record_remap_lives(&state, key);
 }

@@ -40,7 +40,10 @@ int id_mappable_try(int mount_fd, const char *source, bool recursive, struct err
 int id_mappable_serve(int mount_fd, const char *source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
                       struct error *error);
 
-/* id_mappable_is_served() - whether the remap-daemon with that key runs; key 0: there is none, and none is needed. */
-bool id_mappable_is_served(const char *state_dir, uint64_t key);
+/*
+ * id_mappable_is_served() - whether the remap-daemon with that key runs; key 0: there is none, and none is needed. Returns
+ * 1 or 0, or negative errno: it cannot be found out.
+ */
+int id_mappable_is_served(const char *state_dir, uint64_t key, struct error *error);
 
 #endif

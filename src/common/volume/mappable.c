@@ -89,8 +89,10 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
 
 int volume_mappable_check(const struct volume_call *call, const struct mount_dir *place, struct error *error)
 {
-        if (id_mappable_is_served(call->config.state_dir, place->remap_key))
-                return 0;
+        int r = id_mappable_is_served(call->config.state_dir, place->remap_key, error);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
         return fail_because(
                 error, ENOTCONN, "find remap-daemon", place->dir,
                 "its remap-daemon has exited, and what a pod has there fails; end the pod, or mount it again "

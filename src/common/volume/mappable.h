@@ -31,7 +31,10 @@ typedef int volume_mount_function(struct volume_call *call, const struct mount_a
 int volume_mappable_serve(struct volume_call *call, const struct mount_attributes *attributes,
                           volume_mount_function *again, int *mount_fd, uint64_t *ret_key, struct error *error);
 
-/* volume_mappable_check() - that what serves a directory of the volume runs. Errors: ENOTCONN. */
+/*
+ * volume_mappable_check() - that what serves a directory of the volume runs. Errors: ENOTCONN it does not; others: it cannot
+ * be found out.
+ */
 int volume_mappable_check(const struct volume_call *call, const struct mount_dir *place, struct error *error);
 
 #endif

@@ -9,19 +9,21 @@
 
 #define PODS "/pods/"
 
+/* The directory of kubelet, or a volume, may be called "pods", too. */
 bool pod_users_are_mapped(const char *dir)
 {
-        const char *pod = strstr(dir, PODS);
-        char path[PATH_MAX];
-        struct stat st;
-        size_t length;
+        for (const char *pod = dir; (pod = strstr(pod, PODS)) != NULL;) {
+                char path[PATH_MAX];
+                struct stat st;
+                size_t length;
 
-        if (pod == NULL)
-                return false;
-        pod += strlen(PODS);
-        length = (size_t)(pod - dir) + strcspn(pod, "/");
-        return snprintf(path, sizeof path, "%.*s/userns", (int)length, dir) < (int)sizeof path &&
-               fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+                pod += strlen(PODS) - 1; /* the last slash may begin the next */
+                length = (size_t)(pod + 1 - dir) + strcspn(pod + 1, "/");
+                if (snprintf(path, sizeof path, "%.*s/userns", (int)length, dir) < (int)sizeof path &&
+                    fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+                        return true;
+        }
+        return false;
 }
 
 /* A backslash may write a letter in another way; what is read from standard input cannot be read twice. */

@@ -95,12 +95,15 @@ static int look(struct volume_call *call, unsigned *ret_made, struct error *erro
         const char *dir = call->request->dir;
         const struct mount_dir *place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
         int r = mount_dir_look(call, dir, ret_made, error);
+        int served;
 
         if (r < 0)
                 return r;
-        if (r == MOUNT_DIR_OURS && place != NULL && volume_mappable_check(call, place, error) < 0) {
+        if (r == MOUNT_DIR_OURS && place != NULL && (served = volume_mappable_check(call, place, error)) < 0) {
                 bool lazy;
 
+                if (served != -ENOTCONN)
+                        return served;
                 log_say("%s", error_why(error));
                 if ((r = on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, error)) < 0)
                         return r;
