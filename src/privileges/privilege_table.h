@@ -166,9 +166,14 @@
 /* The kernel accesses the layers of an overlay with the credentials of the process that mounted it. */
 #define CAPABILITIES_OVERLAY CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP, CAP_MKNOD
 
-/* To access files as any user, including the node's root; CAP_SYS_ADMIN: to register files for FUSE passthrough. */
+/*
+ * To access files as any user, including the node's root; CAP_SYS_ADMIN: to register files for FUSE passthrough;
+ * CAP_SYS_PTRACE: to see in which user namespace a process is that asks a server (src/remap/caller_ids.h), given up at
+ * once where none is asked.
+ */
 #define CAPABILITIES_REMAP                                                                                             \
-        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN
+        CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN,           \
+                CAP_SYS_PTRACE
 
 struct privilege_row {
         const char *program;

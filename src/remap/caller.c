@@ -15,10 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "caller_ids.h"
+#include "request.h"
 #include "shared.h"
 
-#define GROUPS_MAX 1024 /* of one caller; the kernel allows 65536 */
+#define GROUPS_MAX CALLER_GROUPS_MAX
 
 static __thread struct {
         uid_t uid;
@@ -157,13 +157,12 @@ bool caller_add_groups(pid_t pid)
 {
         static __thread char text[16384];
         static __thread gid_t groups[GROUPS_MAX];
-        const struct id_map *map = shared->mappable ? NULL : &shared->groups;
         const char *next;
         int count = 0;
 
-        /* where the kernel alone checks permissions it has, with all groups of the caller */
-        if (shared->checked || now.groups || pid <= 0 || (map == NULL && (map = caller_ids_groups(pid)) == NULL) ||
-            !read_status(pid, text, sizeof text) || (next = strstr(text, "\nGroups:")) == NULL)
+        /* where mounts are id-mapped the kernel has checked, with all groups of the caller, or it has them already */
+        if (shared->mappable || now.groups || pid <= 0 || request_given_up() || !read_status(pid, text, sizeof text) ||
+            (next = strstr(text, "\nGroups:")) == NULL)
                 return false;
         for (next += strlen("\nGroups:"); count < GROUPS_MAX;) {
                 char *end;
@@ -174,7 +173,7 @@ bool caller_add_groups(pid_t pid)
                 group = strtoul(next, &end, 10);
                 if (end == next)
                         break;
-                if (inside(map, (uint32_t)group, &groups[count]))
+                if (inside(&shared->groups, (uint32_t)group, &groups[count]))
                         count++;
                 next = end;
         }
@@ -184,9 +183,25 @@ bool caller_add_groups(pid_t pid)
         return true;
 }
 
-void caller_join(gid_t gid)
+int caller_take_groups(const struct caller_ids *ids)
 {
-        now.groups = now.groups || syscall(SYS_setgroups, 1, &gid) == 0;
+        if (ids->group_count == 0)
+                return 0;
+        if (syscall(SYS_setgroups, ids->group_count, ids->groups) < 0)
+                return -errno;
+        now.groups = true;
+        return 0;
+}
+
+void caller_join(const struct caller_ids *ids, gid_t gid)
+{
+        gid_t groups[CALLER_GROUPS_MAX + 1];
+        int count = 0;
+
+        for (; ids != NULL && count < ids->group_count; count++)
+                groups[count] = ids->groups[count];
+        groups[count++] = gid;
+        now.groups = syscall(SYS_setgroups, count, groups) == 0 || now.groups;
 }
 
 static bool knows(const struct id_map *map, uint32_t id)

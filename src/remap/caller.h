@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "caller_ids.h"
+
 /* caller_begin() - once per thread, before its first request. Needs CAP_SETGID. */
 int caller_begin(void);
 
@@ -41,8 +43,17 @@ void caller_umask(mode_t mask);
  */
 bool caller_add_groups(pid_t pid);
 
-/* caller_join() - add one group, until the next caller_become(). For root, which may act for every mapped group. */
-void caller_join(gid_t gid);
+/*
+ * caller_take_groups() - take the supplementary groups that were found, until the next caller_become(): before a server
+ * is asked, which may refuse something to a group. Returns 0 or negative errno.
+ */
+int caller_take_groups(const struct caller_ids *ids);
+
+/*
+ * caller_join() - add one group to these (NULL: none), until the next caller_become(). For root, which may act for every
+ * mapped group.
+ */
+void caller_join(const struct caller_ids *ids, gid_t gid);
 
 /* caller_forget() - drop supplementary groups: in its next request the same process may have others. */
 void caller_forget(void);

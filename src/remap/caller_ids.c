@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "caller_ids.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +11,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "container/user_namespace.h"
+#include "process/id_ranges.h"
+#include "process/proc.h"
 
 #define MAX_PATH 48
 #define ANCESTORS_MAX 64
@@ -23,8 +24,12 @@ static __thread struct {
         int fd; /* 0: none */
         dev_t device;
         ino_t inode;
+        const struct id_maps *counts; /* node, or maps */
         struct id_maps maps;
 } last;
+
+static __thread struct caller_ids found;
+static __thread char text[ID_RANGES_TEXT_SIZE]; /* of a file in /proc */
 
 /* The node's ids: no map. */
 static const struct id_maps node = {
@@ -34,31 +39,40 @@ static const struct id_maps node = {
 
 static const struct id_maps nobody; /* nothing is mapped */
 
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* id_ranges_read() has one buffer */
+int caller_ids_begin(void)
+{
+        struct stat ignored;
 
-/* Cut to the size of the buffer: the line of groups, further down, may be long. */
-static bool read_status(pid_t thread, char *ret_text, size_t size)
+        last.fd = 0;
+        return proc_own_namespace(OWN_USERS, &ignored); /* now, with one thread: it notes it */
+}
+
+/* Cut to the size of the buffer. */
+static bool read_status(pid_t thread)
 {
         char path[MAX_PATH];
-        cleanup_close int fd = -EBADF;
-        ssize_t n;
 
         (void)snprintf(path, sizeof path, "/proc/%d/status", thread);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
-        ret_text[n > 0 ? n : 0] = '\0';
-        return n > 0;
+        return file_read(AT_FDCWD, path, text, sizeof text) > 0;
 }
 
 static pid_t parent_of(pid_t process)
 {
         static const char line[] = "\nPPid:";
-        char text[1024]; /* the name, in escapes, and a few short lines come before */
-        const char *found;
+        const char *start;
 
-        if (!read_status(process, text, sizeof text) || (found = strstr(text, line)) == NULL)
+        if (!read_status(process) || (start = strstr(text, line)) == NULL)
                 return 0;
-        return (pid_t)strtol(found + strlen(line), NULL, 10);
+        return (pid_t)strtol(start + strlen(line), NULL, 10);
+}
+
+/* False: they cannot be read, or there are none yet. */
+static bool read_map(int proc_fd, const char *name, struct id_map *ret_map)
+{
+        if (file_read(proc_fd, name, text, sizeof text) <= 0)
+                return false;
+        ret_map->count = id_ranges_parse(text, ret_map->ranges);
+        return ret_map->count > 0;
 }
 
 /*
@@ -70,17 +84,20 @@ static bool read_maps_of(pid_t process, const struct stat *wanted)
         cleanup_close int proc_fd = -EBADF;
         char path[MAX_PATH];
         struct stat st;
-        int r;
 
         (void)snprintf(path, sizeof path, "/proc/%d", process);
         proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (proc_fd < 0)
-                return false;
-        (void)pthread_mutex_lock(&reading);
-        r = id_ranges_read_maps(proc_fd, &last.maps);
-        (void)pthread_mutex_unlock(&reading);
-        return r == 0 && fstatat(proc_fd, "ns/user", &st, 0) == 0 && st.st_ino == wanted->st_ino &&
-               st.st_dev == wanted->st_dev;
+        return proc_fd >= 0 && read_map(proc_fd, "uid_map", &last.maps.users) &&
+               read_map(proc_fd, "gid_map", &last.maps.groups) && fstatat(proc_fd, "ns/user", &st, 0) == 0 &&
+               st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
+}
+
+static bool maps_root(const struct id_map *map)
+{
+        for (int i = 0; i < map->count; i++)
+                if (map->ranges[i].outside == 0)
+                        return true;
+        return false;
 }
 
 /*
@@ -102,47 +119,42 @@ static const struct id_maps *read_maps(int fd, pid_t thread)
                 return &nobody;
         for (int i = 0; i < ANCESTORS_MAX && thread > 0; i++) {
                 if (read_maps_of(thread, &wanted))
-                        return &last.maps;
+                        return maps_root(&last.maps.users) || maps_root(&last.maps.groups) ? &node : &last.maps;
                 thread = parent_of(thread);
         }
         return &nobody;
 }
 
-/*
- * Who may not look at it: of a process of the node itself, or of a user namespace that another user than root made. This
- * process has no CAP_SYS_PTRACE, but all capabilities in a user namespace that root made (user_namespaces(7)).
- */
 static const struct id_maps *find_maps(pid_t thread)
 {
+        cleanup_close int fd = -EBADF;
         const struct id_maps *maps;
         char path[MAX_PATH];
         struct stat st;
-        int fd;
 
         (void)snprintf(path, sizeof path, "/proc/%d/ns/user", thread);
         if (fstatat(AT_FDCWD, path, &st, 0) < 0)
-                return errno == EACCES || errno == EPERM ? &node : &nobody;
+                return &nobody;
         if (last.fd > 0 && st.st_ino == last.inode && st.st_dev == last.device)
-                return &last.maps;
+                return last.counts;
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
+        if (fd < 0 || fstat(fd, &st) < 0)
                 return &nobody;
         if (last.fd > 0)
                 (void)close(last.fd); /* only looked at */
         last.fd = 0;
         maps = read_maps(fd, thread);
-        if (maps != &last.maps) {
-                (void)close(fd); /* only looked at */
+        if (maps == &nobody) /* perhaps not of another process */
                 return maps;
-        }
-        last.fd = fd;
+        last.fd = fd_take(&fd);
         last.device = st.st_dev;
         last.inode = st.st_ino;
+        last.counts = maps;
         return maps;
 }
 
 /* The last of the four ids in a line of /proc/PID/status: that for files. */
-static bool read_id(const char *text, const char *line, uint32_t *ret_id)
+static bool read_id(const char *line, uint32_t *ret_id)
 {
         const char *next = strstr(text, line);
         char *end;
@@ -159,32 +171,49 @@ static bool read_id(const char *text, const char *line, uint32_t *ret_id)
         return true;
 }
 
-static bool find(pid_t thread, uint32_t *ret_user, uint32_t *ret_group)
+/* False: they are too many, or there is no such line. */
+static bool read_groups(void)
 {
-        const struct id_maps *maps;
-        char text[1024]; /* the name, in escapes, and seven short lines come before */
+        static const char line[] = "\nGroups:";
+        const char *next = strstr(text, line);
 
-        if (thread <= 0 || !read_status(thread, text, sizeof text) || !read_id(text, "\nUid:", ret_user) ||
-            !read_id(text, "\nGid:", ret_group))
+        if (next == NULL)
                 return false;
-        maps = find_maps(thread);
-        return id_ranges_map(maps->users.ranges, maps->users.count, /* inside= */ false, ret_user) &&
-               id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, ret_group);
+        for (next += strlen(line); *next == ' ' || *next == '\t';)
+                next++;
+        for (found.group_count = 0; *next != '\n'; found.group_count++) {
+                char *end;
+
+                if (found.group_count == CALLER_GROUPS_MAX)
+                        return false;
+                found.groups[found.group_count] = (gid_t)strtoul(next, &end, 10);
+                if (end == next)
+                        return false; /* the text is cut here */
+                for (next = end; *next == ' ';)
+                        next++;
+        }
+        return true;
 }
 
-void caller_ids_put(struct fuse_in_header *header)
+/* To those in the container. A group that is not mapped there is left out, as in the container. */
+static bool map_ids(const struct id_maps *maps)
 {
-        uint32_t user;
-        uint32_t group;
-        bool found = find((pid_t)header->pid, &user, &group);
+        const int count = found.group_count;
 
-        header->uid = found ? user : CALLER_NOBODY;
-        header->gid = found ? group : CALLER_NOBODY;
+        found.group_count = 0;
+        for (int i = 0; i < count; i++)
+                if (id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &found.groups[i]))
+                        found.groups[found.group_count++] = found.groups[i];
+        return id_ranges_map(maps->users.ranges, maps->users.count, /* inside= */ false, &found.uid) &&
+               id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &found.gid);
 }
 
-const struct id_map *caller_ids_groups(pid_t thread)
+const struct caller_ids *caller_ids_find(pid_t thread)
 {
-        const struct id_maps *maps = find_maps(thread);
-
-        return maps == &nobody ? NULL : &maps->groups;
+        if (thread <= 0 || !read_status(thread) || !read_id("\nUid:", &found.uid) || !read_id("\nGid:", &found.gid) ||
+            !read_groups() || !map_ids(find_maps(thread))) {
+                found.uid = found.gid = CALLER_NOBODY;
+                found.group_count = 0;
+        }
+        return &found;
 }

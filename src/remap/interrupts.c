@@ -47,6 +47,7 @@ void interrupts_look(void)
                         interrupted[i] = 0; /* it was answered */
                 else if (++looked[i] > LOOKS && caller_is_dying((pid_t)header->pid)) {
                         interrupted[i] = 0;
+                        request_give_up(i, unique);
                         answer_error(unique, EINTR);
                 } else
                         continue;

@@ -28,23 +28,36 @@ static struct lock_owner *find_owner(const struct node *node, uint64_t owner)
         return NULL;
 }
 
-/*
- * Open a file description that every kind of lock can be set on. The permission to lock was checked when fd was opened.
- * So the file is opened as root for reading and writing; where that fails (a server squashes root), as the caller, or
- * with the access mode of fd.
- */
-static int open_again(int fd)
+/* As who this thread is. Returns a descriptor, or -1 and errno. */
+static int open_with(fuse_req_t request, int fd, int mode)
 {
-        int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
-        int was = setfsuid(0);
-        int again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        return ATTEMPT(request, operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC));
+}
 
-        if (again < 0)
-                again = operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
-        (void)setfsuid((uid_t)was);
-        if (again < 0)
-                again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        return again >= 0 ? again : operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
+/*
+ * Open a file description that every kind of lock can be set on, as the caller. The permission to lock was checked when
+ * fd was opened, and may be gone by now: then as root, of which a server is not asked in the name of others where mounts
+ * are id-mapped. What cannot be opened for reading and writing is opened with the access mode of fd.
+ */
+static int open_again(fuse_req_t request, int fd)
+{
+        const int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+        int again = operation_act_as_caller(request);
+        int was;
+
+        if (again < 0) {
+                errno = -again;
+                return -1;
+        }
+        if ((again = open_with(request, fd, O_RDWR)) >= 0)
+                return again;
+        if (!shared->mappable) {
+                was = setfsuid(0);
+                if ((again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0)
+                        again = operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
+                (void)setfsuid((uid_t)was);
+        }
+        return again >= 0 ? again : open_with(request, fd, mode);
 }
 
 static struct lock_owner *free_owner(void)
@@ -93,7 +106,7 @@ static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owne
         found = free_owner();
         if (found == NULL || !may_have_owner(request))
                 return -ENOLCK;
-        new_fd = open_again(fd);
+        new_fd = open_again(request, fd);
         if (new_fd < 0)
                 return -errno;
         found->fd = new_fd;

@@ -52,7 +52,10 @@ int operation_act_as_caller(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
 
-        return shared->checked ? caller_become(0, 0) : caller_become(context->uid, context->gid);
+        const struct caller_ids *asker = request_asker();
+        int r = shared->checked ? caller_become(0, 0) : caller_become(context->uid, context->gid);
+
+        return r == 0 && asker != NULL ? caller_take_groups(asker) : r;
 }
 
 int operation_act_as_creator(fuse_req_t request)
@@ -85,7 +88,7 @@ void operation_keep_setgid(fuse_req_t request, int fd)
         if (!shared->checked && fuse_req_ctx(request)->uid != 0)
                 (void)caller_add_groups(fuse_req_ctx(request)->pid);
         else if (fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && caller_knows(st.st_uid, st.st_gid))
-                caller_join(st.st_gid);
+                caller_join(request_asker(), st.st_gid);
 }
 
 int operation_begin_links(void)

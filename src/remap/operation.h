@@ -44,7 +44,7 @@ char *operation_buffer(void);
  * operation_act_as_caller() - take the ids of the calling process. Where mounts are id-mapped the kernel does not say
  * them, and has checked permissions itself ("default_permissions"), with the ids of the caller in the mount that it
  * used. If nobody else checks them at the source, the daemon acts as root, and learns nothing from the process.
- * Otherwise (a server) it takes the ids that caller_ids.h finds.
+ * Otherwise (a server) it takes the ids and groups that caller_ids.h finds.
  *
  * operation_act_as_creator() - before an inode is made: take the ids that it will have. Where mounts are id-mapped the
  * request has them, as the mount maps them, for these operations only (FUSE_CREATE, FUSE_MKNOD, FUSE_MKDIR,

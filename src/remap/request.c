@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+static uint64_t given_up[THREADS_MAX]; /* the last such request of each slot */
 static __thread int own_slot = -1;
 static __thread struct fuse_in_header *current; /* NULL: none */
 static __thread bool replaying;
 static __thread int backing_id;
+static __thread const struct caller_ids *asker; /* NULL: nothing is known of it */
 
 struct fuse_in_header *request_buffer(int slot)
 {
@@ -32,6 +34,17 @@ void request_finish(void)
 {
         backing_id = 0;
         current = NULL;
+        asker = NULL;
+}
+
+void request_note_asker(const struct caller_ids *ids)
+{
+        asker = ids;
+}
+
+const struct caller_ids *request_asker(void)
+{
+        return asker;
 }
 
 const struct fuse_in_header *request_current(void)
@@ -69,6 +82,17 @@ bool request_keep(uint8_t ret_copy[WAITER_SIZE])
         (void)memcpy(ret_copy + sizeof size, (const uint8_t *)current + sizeof size, size - sizeof size);
         (void)memcpy(ret_copy, &size, sizeof size); /* last: from here on it is one */
         return true;
+}
+
+void request_give_up(int slot, uint64_t unique)
+{
+        __atomic_store_n(&given_up[slot], unique, __ATOMIC_SEQ_CST);
+}
+
+bool request_given_up(void)
+{
+        return own_slot >= 0 && current != NULL &&
+               __atomic_load_n(&given_up[own_slot], __ATOMIC_SEQ_CST) == current->unique;
 }
 
 void request_pass_through(int backing)

@@ -11,6 +11,7 @@
 #include <linux/fuse.h>
 #include <stdbool.h>
 
+#include "caller_ids.h"
 #include "shared.h"
 
 /* request_buffer() - the buffer of a slot. Its request's len is 0 when there is none, or it is answered. */
@@ -25,6 +26,10 @@ int request_slot(void);
 /* request_start(), request_finish() - this thread answers that request; it has answered it. */
 void request_start(struct fuse_in_header *header);
 void request_finish(void);
+
+/* request_note_asker() - what was found of who makes this request; request_asker() - that, or NULL. Borrowed. */
+void request_note_asker(const struct caller_ids *ids);
+const struct caller_ids *request_asker(void);
 
 /* request_current() - the request that this thread answers; NULL: none. */
 const struct fuse_in_header *request_current(void);
@@ -43,6 +48,13 @@ bool request_may_have_changed(void);
 
 /* request_keep() - copy this thread's request; false when it is too long. */
 bool request_keep(uint8_t ret_copy[WAITER_SIZE]);
+
+/*
+ * request_give_up() - the caller of that request gets an answer before its thread has one: it may end, and its number
+ * become another's. request_given_up() - whether that is so of this thread's request.
+ */
+void request_give_up(int slot, uint64_t unique);
+bool request_given_up(void);
 
 /* request_pass_through() - this thread's next answer names a registration for passthrough; 0: none. */
 void request_pass_through(int backing);

@@ -74,14 +74,26 @@ static bool is_nobodys(uint32_t operation)
                operation == FUSE_RELEASE || operation == FUSE_RELEASEDIR;
 }
 
+/* Find who asks. A request that makes an inode has ids already: those that the inode gets. */
+static void note_asker(struct fuse_in_header *header)
+{
+        const struct caller_ids *ids = caller_ids_find((pid_t)header->pid);
+
+        request_note_asker(ids);
+        if (header->uid == (uint32_t)-1) {
+                header->uid = ids->uid;
+                header->gid = ids->gid;
+        }
+}
+
 static void process(struct fuse_in_header *header, size_t size)
 {
         struct fuse_buf buffer = { .mem = header, .size = size };
         uint32_t operation = header->opcode;
 
         request_start(header);
-        if (shared->mappable && !shared->checked && header->uid == (uint32_t)-1 && !is_nobodys(operation))
-                caller_ids_put(header);
+        if (shared->mappable && !shared->checked && !is_nobodys(operation))
+                note_asker(header);
         if (operation == FUSE_INIT && size <= INIT_SIZE) {
                 (void)memcpy(shared->init, header, size);
                 shared->init_size = (uint32_t)size;
@@ -392,7 +404,8 @@ int session_begin(void)
         interrupts_begin();
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
-        if ((r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 || (r = caller_begin()) < 0)
+        if ((r = caller_ids_begin()) < 0 || (r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 ||
+            (r = caller_begin()) < 0)
                 return r;
         threads.session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         if (threads.session == NULL || fuse_session_custom_io(threads.session, &io, FD_FUSE) < 0)

@@ -110,6 +110,85 @@ print(*said)'
         is "$(setpriv --reuid 1000 --regid 1000 --clear-groups cat "$SERVED/only-1000")" text
 }
 
+@test "a process of a container that has not executed a program there yet is asked for as the container counts it" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        # as runtimes do before a container's program: the kernel lets nobody without CAP_SYS_PTRACE look at such a process
+        run -0 python3 -c 'import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for name in "user", "mnt":
+    fd = os.open(f"/proc/{sys.argv[1]}/ns/{name}", os.O_RDONLY)
+    spaces = [fd] if name == "user" else spaces + [fd]
+for fd in spaces:
+    if libc.setns(fd, 0) < 0: sys.exit(os.strerror(ctypes.get_errno()))
+os.setgroups([]); os.setresgid(0, 0, 0)
+def reads(uid):
+    child = os.fork()
+    if child == 0:
+        os.setresgid(uid, uid, uid); os.setresuid(uid, uid, uid)
+        try: os.open("/data/only-1000", os.O_RDONLY)
+        except PermissionError: os._exit(1)
+        os._exit(0)
+    return "no" if os.waitpid(child, 0)[1] else "yes"
+print(reads(1000), reads(1001))' "$FIRST"
+        is "$output" "yes no"
+}
+
+@test "what the server refuses to a supplementary group is refused to its members" {
+        file not-2000 0666 0:0
+        two_containers "$BEHIND"
+        is "$(user 1000 cat /data/not-2000)" text
+        run ! in_container setpriv --reuid 1000 --regid 1000 --groups 2000,2001 cat /data/not-2000
+        is "$(in_container setpriv --reuid 1000 --regid 1000 --groups 2001 cat /data/not-2000)" text
+}
+
+@test "a lock is asked for by the process that locks, whoever was served before" {
+        file locked 0600 1000:1000
+        two_containers "$BEHIND"
+        in_container python3 - <<'END'
+import fcntl, os
+
+def start(uid, what):
+    child = os.fork()
+    if child == 0:
+        os.setgroups([]); os.setresgid(uid, uid, uid); os.setresuid(uid, uid, uid)
+        what()
+        os._exit(0)
+    return child
+
+def ended(child):
+    assert os.waitpid(child, 0)[1] == 0
+
+def lock(mode, kind):
+    is_open, opened = os.pipe()
+    may_go, go = os.pipe()
+    def what():
+        with open("/data/locked", mode) as file:
+            os.write(opened, b"x")
+            os.read(may_go, 1)
+            fcntl.lockf(file, kind | fcntl.LOCK_NB)
+    child = start(1000, what)
+    os.close(opened)
+    os.read(is_open, 1)
+    ended(start(1001, lambda: os.stat("/data/locked"))) # now the daemon is that user
+    os.write(go, b"x")
+    ended(child)
+
+for _ in range(4):
+    lock("r+", fcntl.LOCK_EX)
+    lock("r", fcntl.LOCK_SH)
+END
+}
+
+
+@test "a user namespace that maps the node's root is no container's, so that root without CAP_SETUID does not choose who it is" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        is "$(setpriv --bounding-set -setuid --inh-caps -all unshare --user --map-user=1000 --map-group=1000 id -u)" 1000
+        run ! setpriv --bounding-set -setuid --inh-caps -all unshare --user --map-user=1000 --map-group=1000 cat "$SERVED/only-1000"
+        [[ $output == *'Permission denied'* ]]
+}
+
 @test "a daemon that is killed is another's that asks for the same process" {
         file only-1000 0666 0:0
         two_containers "$BEHIND"

@@ -5,8 +5,8 @@
  *   server-fuse DIRECTORY MOUNTPOINT
  *
  * What DIRECTORY holds, each request with the ids and the supplementary groups of the thread that makes it; root's are
- * those of nobody. A file called only-N can be opened by user N alone, whatever its mode says, as with an ACL that the
- * mode does not show. The kernel checks nothing (no default_permissions), and cannot id-map it. It goes on in the
+ * those of nobody. A file called only-N can be opened by user N alone, whatever its mode says, and one called not-N by
+ * nobody who is in the supplementary group N, as with an ACL that the mode does not show. The kernel checks nothing (no default_permissions), and cannot id-map it. It goes on in the
  * background until it is unmounted.
  */
 #define _GNU_SOURCE
@@ -114,13 +114,27 @@ static int change_owner(const char *path, uid_t uid, gid_t gid, struct fuse_file
                                    : fchownat(root_fd, path, uid, gid, AT_SYMLINK_NOFOLLOW));
 }
 
+static int has_group(gid_t group)
+{
+        gid_t groups[1024];
+        int count = fuse_getgroups(1024, groups);
+
+        for (int i = 0; i < count && i < 1024; i++)
+                if (groups[i] == group)
+                        return 1;
+        return 0;
+}
+
 static int open_as(const char *path, int flags, mode_t mode)
 {
         const char *name = strrchr(path, '/') + 1;
+        gid_t not ;
         uid_t only;
 
         path = as_caller(path);
         if (sscanf(name, "only-%u", &only) == 1 && only != fuse_get_context()->uid)
+                return -EACCES;
+        if (sscanf(name, "not-%u", &not ) == 1 && has_group(not ))
                 return -EACCES;
         int fd = openat(root_fd, path, (flags & ~O_NOFOLLOW) | O_CLOEXEC, mode);
         return fd < 0 ? -errno : fd;

@@ -7,15 +7,11 @@
 
 #include "base/file.h"
 
-int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
+int id_ranges_parse(char *text, struct id_range *ret_ranges)
 {
-        static char text[16384]; /* a line has at most 33 characters; static, for its size */
-        ssize_t n = file_read(proc_fd, map, text, sizeof text);
         char *line = text;
         int count = 0;
 
-        if (n < 0)
-                return n == -ENOENT ? -ESRCH : (int)n;
         while (*line != '\0' && count < ID_RANGES_MAX) {
                 struct id_range *range = &ret_ranges[count];
 
@@ -27,6 +23,16 @@ int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
                 line += *line == '\n';
         }
         return count;
+}
+
+int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
+{
+        static char text[ID_RANGES_TEXT_SIZE]; /* static, for its size */
+        ssize_t n = file_read(proc_fd, map, text, sizeof text);
+
+        if (n < 0)
+                return n == -ENOENT ? -ESRCH : (int)n;
+        return id_ranges_parse(text, ret_ranges);
 }
 
 int id_ranges_read_maps(int proc_fd, struct id_maps *ret_maps)

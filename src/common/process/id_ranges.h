@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ID_RANGES_MAX 340 /* user_namespaces(7) */
+#define ID_RANGES_MAX 340         /* user_namespaces(7) */
+#define ID_RANGES_TEXT_SIZE 16384 /* of all lines: one has at most 33 characters */
 
 struct id_range {
         uint32_t inside;
@@ -23,6 +24,9 @@ struct id_maps {
                 struct id_range ranges[ID_RANGES_MAX];
         } users, groups;
 };
+
+/* id_ranges_parse() - the ranges in the text of a map. Returns: their number. */
+int id_ranges_parse(char *text, struct id_range *ret_ranges);
 
 /*
  * id_ranges_read() - the ranges of a process. Takes its directory in procfs, and "uid_map" or "gid_map".
