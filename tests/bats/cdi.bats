@@ -291,13 +291,13 @@ sees_device() {
         made web-2 '"target": "/data"'
         written
         podman_run --rm --device flexgraft.io/volume=web-1 --device flexgraft.io/volume=web-2 --rootfs "$ROOTFS_DIR" \
-                sh -c 'echo text >/data/file && cat /data/file && stat -c %u:%g /data/file && grep -c " /volumes/web-1 ext4 " /proc/mounts'
+                sh -c 'exec >/said && echo text >/data/file && cat /data/file && stat -c %u:%g /data/file && grep -c " /volumes/web-1 ext4 " /proc/mounts'
         is "$status" 0 "exit status: $stderr"
-        is "$output" $'text\n0:0\n1\n' "what the first instruction saw"
+        is "$(said)" $'text\n0:0\n1' "what the first instruction saw"
         wait_until 20 is_away web-2 >/dev/null || is_away web-2
         podman_run --rm --device flexgraft.io/storage=annotated --annotation "$(podman_annotation '{"type": "volume", "volume": "web-2", "target": "/again"}')" \
-                --rootfs "$ROOTFS_DIR" cat /again/file
-        is "$output" $'text\n'
+                --rootfs "$ROOTFS_DIR" sh -c 'cat /again/file >/said'
+        is "$(said)" text
         wait_until 20 is_away web-2 >/dev/null || is_away web-2
         rm -r /run/cdi
 }

@@ -70,6 +70,14 @@ podman_run() {
         IFS= read -r -d '' stderr <"$BATS_TEST_TMPDIR/stderr" || :
 }
 
+# said [FILE]: what a container wrote to its file /said, which is then gone. Podman may lose the output of a container that ends at once: it
+# attaches to it, and may come too late.
+said() {
+        local file=${1:-$ROOTFS_DIR/said}
+        cat "$file"
+        rm "$file"
+}
+
 # podman_annotation MOUNTS [NAME]: as --annotation wants it, which reads a line of comma-separated values.
 podman_annotation() {
         printf '"io.flexgraft.mounts%s=%s"' "${2:-}" "${1//\"/\"\"}"
