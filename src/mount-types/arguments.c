@@ -135,11 +135,10 @@ static int take_own(struct node_mount *mount, const char *option, const char *va
 
 /* ---- options of every mount */
 
-/* What mount(8) itself acts upon, or what holds anyway. */
+/* What mount(8) itself acts upon, or what holds anyway; mount/options does not know these. */
 static bool is_for_others(const char *option, const char *value)
 {
-        static const char *const words[] = { "users", "nousers", "owner",  "noowner", "group",      "nogroup",
-                                             "async", "loud",    "silent", "nomand",  "nolazytime", NULL };
+        static const char *const words[] = { "async", "nomand", "nolazytime", NULL };
         static const char *const with_value[] = { "user", "helper", "uhelper", NULL };
 
         return text_among(option, value == NULL ? words : with_value);
