@@ -77,12 +77,5 @@ static int mount_it(struct error *error)
 
 int main(int argc, char **argv)
 {
-        static struct error error;
-        int status;
-
-        if (program_begin(&program, argc, argv, &error) < 0)
-                return outcome_failure(NAME, &arguments, &error);
-        status = mount_it(&error);
-        utab_end();
-        return status;
+        return outcome_of(&program, &arguments, argc, argv, mount_it);
 }

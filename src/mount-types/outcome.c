@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "utab.h"
 
 void outcome_say(const char *program, const char *target, const char *format, ...)
 {
@@ -58,4 +59,17 @@ int outcome_mounted_already(const char *program, const struct arguments *argumen
 {
         outcome_say(program, arguments->target, "%s already mounted on %s.", arguments->source, arguments->target);
         return MNT_EX_FAIL;
+}
+
+int outcome_of(const struct program *program, const struct arguments *arguments, int argc, char **argv,
+               int (*act)(struct error *error))
+{
+        static struct error error; /* static, for its size */
+        int status;
+
+        if (program_begin(program, argc, argv, &error) < 0)
+                return outcome_failure(program->usage.name, arguments, &error);
+        status = act(&error);
+        utab_end();
+        return status;
 }

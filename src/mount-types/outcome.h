@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "process/program.h"
 
 #define OUTCOME_STATUS                                                                                                 \
         "Exit status, as mount(8) has it: 0 done, 1 wrong call or not root, 2 the system failed (memory), 16 utab "    \
@@ -21,5 +22,14 @@ int outcome_failure(const char *program, const struct arguments *arguments, cons
 
 /* outcome_mounted_already() - tell that it is mounted there. Returns the exit status. */
 int outcome_mounted_already(const char *program, const struct arguments *arguments);
+
+/*
+ * outcome_of() - the whole of such a program that writes utab: begin, act, end; a failure to begin is told here.
+ *
+ * Takes: act, which runs with the program's privileges, tells its failure itself, and returns the exit status.
+ * Returns: the exit status.
+ */
+int outcome_of(const struct program *program, const struct arguments *arguments, int argc, char **argv,
+               int (*act)(struct error *error));
 
 #endif

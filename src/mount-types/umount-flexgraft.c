@@ -64,12 +64,5 @@ static int unmount_it(struct error *error)
 
 int main(int argc, char **argv)
 {
-        static struct error error;
-        int status;
-
-        if (program_begin(&program, argc, argv, &error) < 0)
-                return outcome_failure(NAME, &arguments, &error);
-        status = unmount_it(&error);
-        utab_end();
-        return status;
+        return outcome_of(&program, &arguments, argc, argv, unmount_it);
 }
