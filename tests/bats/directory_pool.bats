@@ -599,20 +599,9 @@ made_by_mode() {
 }
 
 @test "mount-batch makes a missing directory once for two containers, which both have it" {
-        local first entry='"type": "volume", "volume": "data", "target": "/data", "create": {"size": "1m", "pool": "dirs"}'
         directory_pool
         start_container plain
-        first=$CONTAINER_PID
-        start_container plain 300000
-        not_hung helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
-        assert_success
-        in_container sh -c 'echo text >/data/file'
-        remove_mount /data
-        assert_success
-        use_container "$first"
-        is "$(in_container cat /data/file)" text
-        remove_mount /data
-        assert_success
+        made_once_for_two data '{"size": "1m", "pool": "dirs"}'
         removed '{"name": "data"}'
         nothing_of_directories
 }

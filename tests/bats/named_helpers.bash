@@ -23,6 +23,22 @@ remove_mount() { # TARGET
         helper mount-remove "$(remove_request "$1")"
 }
 
+# made_once_for_two NAME CREATE: mount-batch makes the missing volume for the container and a second one, which both see what one writes.
+# Nothing is mounted at the end, and the volume is there.
+made_once_for_two() {
+        local first=$CONTAINER_PID entry="\"type\": \"volume\", \"volume\": \"$1\", \"target\": \"/data\", \"create\": $2"
+        start_container plain 300000
+        not_hung helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
+        assert_success
+        in_container sh -c 'echo text >/data/file'
+        remove_mount /data
+        assert_success
+        use_container "$first"
+        is "$(in_container cat /data/file)" text
+        remove_mount /data
+        assert_success
+}
+
 # is_away NAME: nothing on the node is left of a volume's being used.
 is_away() {
         assert_no_loops || return 1

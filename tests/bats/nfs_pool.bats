@@ -266,27 +266,16 @@ is_released() {
 
 # bats test_tags=kernel,nfs
 @test "mount-volume and mount-batch make a volume of a share that is missing, also for two containers at once" {
-        local first entry='"type": "volume", "volume": "data", "target": "/data", "create": {"size": "8m", "pool": "share"}'
         with_server
         nfs_pool
         start_container plain
-        first=$CONTAINER_PID
         mount_volume other /other '"create": {"size": "8m", "pool": "share"}, "readOnly": true'
         assert_success
         run ! in_container sh -c 'echo text >/other/file'
         remove_mount /other
         assert_success
         is "$(on_server)" other
-        start_container plain 300000
-        not_hung helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
-        assert_success
-        in_container sh -c 'echo text >/data/file'
-        remove_mount /data
-        assert_success
-        use_container "$first"
-        is "$(in_container cat /data/file)" text
-        remove_mount /data
-        assert_success
+        made_once_for_two data '{"size": "8m", "pool": "share"}'
         is_released
         removed '{"name": "data"}'
         removed '{"name": "other"}'
