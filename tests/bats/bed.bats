@@ -294,6 +294,13 @@ each_syscall() {
         [[ $output == "at call "*"neither a success nor a clean failure"* ]]
 }
 
+@test "at-each-syscall takes a failure that says it left something for a failure, and does no step that is for others" {
+        each_syscall --fail ENOMEM --at openat:1 --not-undone "can't open" -- act /bin/busybox cat /etc/passwd ';' on-failure sh 'exit 9' ';'
+        is "$status" 0 || { echo "$output"; return 1; }
+        each_syscall --fail ENOMEM --at openat:1 --not-undone other -- act /bin/busybox cat /etc/passwd ';' on-failure sh 'exit 9' ';'
+        is "$status" 1
+}
+
 @test "at-each-syscall starts and ends a process for each round" {
         each_syscall --kill --step 5 -- background PID /bin/sh -c 'echo $$; exec sleep 1000000' ';' act /bin/true ';' \
                 sh "kill -0 \$PID && [ \$PID = @PID@ ] && echo \$PID >>'$BATS_TEST_TMPDIR/pids'" ';' end PID ';' sh '! kill -0 $PID 2>/dev/null' ';' same ';'
