@@ -59,7 +59,7 @@ static int unmount_it(struct error *error)
                 return outcome_failure(NAME, &arguments, error);
         if (r == 0 && arguments.verbose)
                 outcome_say(NAME, "", "%s unmounted.", arguments.target);
-        return MNT_EX_SUCCESS;
+        return r > 0 ? MNT_EX_FAIL : MNT_EX_SUCCESS; /* after a success umount(8) takes the line out of utab */
 }
 
 int main(int argc, char **argv)

@@ -285,6 +285,39 @@ of_mode() {
         is_away db
 }
 
+@test "umount -f detaches a volume, and changes nothing of one that is busy" {
+        made db
+        mount_type db "$POINT"
+        exec 7>"$POINT/file"
+        umount_type --force "$POINT"
+        exec 7>&-
+        ends_with 32 "umount.flexgraft: $POINT: target is busy."
+        is "$(shown VFS-OPTIONS)" "rw,relatime"
+        is "$(users db length)" 1
+        umount_type --force "$POINT"
+        ends_with 0
+        is "$(utab_of "$POINT")" ""
+        is_away db
+}
+
+@test "umount -r makes what is busy read-only, in volume-list too, unless a file is open for writing" {
+        made db
+        mount_type db "$POINT"
+        exec 7>"$POINT/file"
+        umount_type --read-only "$POINT"
+        ends_with 32 "umount.flexgraft: $POINT: target is busy: a file is open for writing."
+        is "$(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "rw,relatime [false]"
+        exec 7<"$POINT/file"
+        umount_type --read-only "$POINT"
+        ends_with 32 "umount.flexgraft: $POINT: target is busy; it is read-only now."
+        is "$(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "ro,relatime [true]"
+        exec 7<&-
+        umount_type --read-only "$POINT"
+        ends_with 0
+        is "$(utab_of "$POINT")" ""
+        is_away db
+}
+
 @test "mount -a mounts the lines of fstab, once, with their options x-*" {
         made db
         echo "db $POINT flexgraft noatime,x-test.of=fstab,nofail 0 2" >"$LIBMOUNT_FSTAB"

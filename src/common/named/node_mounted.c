@@ -2,8 +2,10 @@
 #include "named/node_mounted.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "mount/mountinfo.h"
 #include "volume/mount_dir.h"
 
@@ -42,4 +44,15 @@ int node_mounted_look(struct volume_call *call, const char *target, struct error
                                             "something else is mounted on %s; unmount it first", target);
         }
         return 0;
+}
+
+int node_mounted_set(const char *target, const struct mount_attributes *attributes, struct error *error)
+{
+        cleanup_close int fd = open(target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        int r = fd < 0 ? fail(error, errno, "open", target)
+                       : detached_mount_set(fd, target, attributes, /* user_ns_fd= */ -1, error);
+
+        return r == -EBUSY ? fail_because(error, EBUSY, OPERATION_MOUNT_SETATTR, target,
+                                          "target is busy: a file is open for writing")
+                           : r;
 }

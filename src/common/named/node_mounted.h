@@ -6,6 +6,7 @@
 #define FLEXGRAFT_NAMED_NODE_MOUNTED_H
 
 #include "base/error.h"
+#include "mount/detached.h"
 #include "volume/call.h"
 
 /*
@@ -16,5 +17,11 @@
  * Errors:  ENOENT OPERATION_FIND_TARGET, ENOTDIR; EBUSY something else is mounted there.
  */
 int node_mounted_look(struct volume_call *call, const char *target, struct error *error);
+
+/*
+ * node_mounted_set() - give the mount on a directory, and no other of its filesystem, other attributes. Takes: target,
+ * absolute, its links resolved. Errors: EBUSY it is to be read-only, and a file of it is open for writing.
+ */
+int node_mounted_set(const char *target, const struct mount_attributes *attributes, struct error *error);
 
 #endif

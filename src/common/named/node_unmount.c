@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_unmount.c - a volume by its name off a directory of this node (named/node_mount.h). */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/text.h"
-#include "mount/detached.h"
 #include "mount/on_node.h"
 #include "named/node_mount.h"
+#include "named/node_mounted.h"
 #include "process/worker.h"
 #include "state/uses.h"
 #include "volume/by_name.h"
@@ -63,9 +61,7 @@ static int find_volume(struct job *job, struct error *error)
 static int make_read_only(const struct job *job, struct error *error)
 {
         const struct mount_attributes attributes = { .set = MOUNT_ATTR_RDONLY };
-        cleanup_close int fd = open(job->target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        int r = fd < 0 ? fail(error, errno, "open", job->target)
-                       : detached_mount_set(fd, job->target, &attributes, /* user_ns_fd= */ -1, error);
+        int r = node_mounted_set(job->target, &attributes, error);
 
         return r < 0 ? r : 1;
 }
@@ -98,6 +94,7 @@ static void let_go(struct job *job)
 /* With the volume's lock. A mount over it, or one of another volume, is unmounted as any other. */
 static int take_off(struct job *job, struct error *error)
 {
+        struct error unsaid; /* the record only shows it */
         unsigned ignored;
         bool known;
         int look;
@@ -114,6 +111,10 @@ static int take_off(struct job *job, struct error *error)
         r = unmount(job, error);
         if (r == 0 && known && look != MOUNT_DIR_TAKEN)
                 let_go(job);
+        if (r > 0 && known && look != MOUNT_DIR_TAKEN) {
+                volume_record_mount_dir(&volume.call.record, job->target)->read_only = true;
+                (void)mount_dir_save(&volume.call, &unsaid);
+        }
         return r;
 }
 
