@@ -183,6 +183,10 @@ static int take_option(struct arguments *arguments, bool own, struct mount_optio
                 *value++ = '\0';
         if (own && (r = take_own(&arguments->mount, option, value, error)) != 0)
                 return r < 0 ? r : 0;
+        if (own && strcmp(text, "remount") == 0) {
+                arguments->remount = true;
+                return 0;
+        }
         if (text_starts(text, "x-"))
                 return add_user(arguments, text, error);
         return is_for_others(option, value) ? 0 : take_common(arguments, options, text, error);

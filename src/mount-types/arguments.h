@@ -24,6 +24,7 @@ struct arguments {
         bool no_table; /* -n: nothing is written about the mount */
         bool sloppy;   /* unknown options are passed over */
         bool verbose;
+        bool remount;
         bool lazy; /* of an unmount, as the next two */
         bool force;
         bool read_only;                /* of a mount, too */

@@ -16,7 +16,7 @@ static int begin(int argc, char **argv, struct error *error)
 {
         int r = arguments_read_mount(&arguments, /* own= */ true, argc, argv, error);
 
-        if (r < 0 || (r = utab_begin(error)) < 0)
+        if (r < 0 || arguments.remount || (r = utab_begin(error)) < 0)
                 return r;
         return node_mount_begin(arguments.source, argc, argv, error);
 }
@@ -28,7 +28,8 @@ static const struct program program = {
                             "this program for \"mount -t flexgraft VOLUME DIRECTORY\", and fstab(5) and systemd do by "
                             "that. The volume is attached, and gets a filesystem if it is blank. umount(8) detaches it "
                             "after its last use.\n"
-                            "OPTIONS are those of every mount (ro, noatime, nosuid, ...), x-*, and:",
+                            "OPTIONS are those of every mount (ro, noatime, nosuid, ...), remount, which changes these, "
+                            "x-*, and:",
                    .examples = "  subdir=PATH           mount a directory of the volume in place of its root\n"
                                "  create=SIZE           make the volume if there is none\n"
                                "  pool=NAME             where it is made\n"
@@ -75,7 +76,23 @@ static int mount_it(struct error *error)
         return MNT_EX_SUCCESS;
 }
 
+/* Returns the exit status. */
+static int remount_it(struct error *error)
+{
+        if (node_remount(&arguments.mount, arguments.fake, error) < 0)
+                return outcome_failure(NAME, &arguments, error);
+        if (arguments.verbose)
+                outcome_say(NAME, "", "%s remounted on %s.", arguments.source, arguments.target);
+        return MNT_EX_SUCCESS;
+}
+
+/* Returns the exit status. */
+static int act(struct error *error)
+{
+        return arguments.remount ? remount_it(error) : mount_it(error);
+}
+
 int main(int argc, char **argv)
 {
-        return outcome_of(&program, &arguments, argc, argv, mount_it);
+        return outcome_of(&program, &arguments, argc, argv, act);
 }

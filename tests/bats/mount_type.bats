@@ -318,6 +318,65 @@ of_mode() {
         is_away db
 }
 
+# remounts OPTIONS ARG...: mount -o remount, where the filesystem of the container, which has the volume too, stays as it is.
+remounts() {
+        by_name mount -o "remount,$1" "${@:2}"
+        ends_with 0
+        in_container sh -c 'echo text >/data/file'
+}
+
+@test "mount -o remount changes the attributes of this mount alone, by the line of fstab or with the type" {
+        made db
+        start_container plain
+        mount_volume db /data
+        assert_success
+        echo "db $POINT flexgraft noatime,create=8m,idmap=0:0:1 0 0" >"$LIBMOUNT_FSTAB"
+        by_name mount "$POINT"
+        ends_with 0
+        remounts ro "$POINT"
+        is "$(shown VFS-OPTIONS),$(users db 'map(select(.mount)) | map(.readOnly)')" "ro,noatime,idmapped,[true]"
+        remounts rw,nosuid "$POINT"
+        is "$(shown VFS-OPTIONS),$(users db 'map(select(.mount)) | map(.readOnly)')" "rw,nosuid,noatime,idmapped,[false]"
+        : >"$LIBMOUNT_FSTAB"
+        remounts ro,relatime -t flexgraft db "$POINT"
+        is "$(shown VFS-OPTIONS)" "ro,nosuid,relatime,idmapped"
+        is "$(node_mounts_at "$POINT") $(wc -l < <(utab_of "$POINT"))" "1 1"
+        umount_type "$POINT"
+        ends_with 0
+        remove_mount /data
+        assert_success
+        is_away db
+}
+
+@test "mount -o remount says what it cannot do, and changes nothing" {
+        made db
+        mount_type db "$POINT" -o remount,ro
+        ends_with 32 "mount.flexgraft: $POINT: volume db is not mounted here, so it cannot be remounted."
+        of_mode library SINGLE_NODE_READER_ONLY
+        assert_success
+        mount_type library "$POINT" -o ro
+        ends_with 0
+        mount_type db "$POINT" -o remount,ro
+        says 32 "something else is mounted on $POINT"
+        mount_type library "$POINT" -o remount,rw
+        says 32 'the volume is for reading alone; mount it with "-o ro"'
+        is "$(shown VFS-OPTIONS) $(users library 'map(.readOnly)')" "ro,relatime [true]"
+        umount_type "$POINT"
+        mount_type db "$POINT"
+        exec 7>"$POINT/file"
+        mount_type db "$POINT" -o remount,ro
+        ends_with 32 "mount.flexgraft: $POINT: target is busy: a file is open for writing."
+        is "$(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "rw,relatime [false]"
+        exec 7>&-
+        by_name mount.flexgraft db "$POINT" -f -o remount,ro
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" "rw,relatime"
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+        is_away library
+}
+
 @test "mount -a mounts the lines of fstab, once, with their options x-*" {
         made db
         echo "db $POINT flexgraft noatime,x-test.of=fstab,nofail 0 2" >"$LIBMOUNT_FSTAB"

@@ -19,7 +19,6 @@
 #include "named/node_mounted.h"
 #include "pool/pool_nfs_share.h"
 #include "process/worker.h"
-#include "state/access.h"
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
 #include "volume/mount_dir.h"
@@ -141,15 +140,6 @@ static int set_attributes(const struct node_mount *mount, int mount_fd, struct e
         return detached_mount_set(mount_fd, mount->name, &attributes, user_ns_fd, error);
 }
 
-static int check_access(const struct node_mount *mount, const struct volume_call *call, struct error *error)
-{
-        if ((mount->set & MOUNT_ATTR_RDONLY) != 0 ||
-            (!call->record.read_only && !access_reads_only(call->record.access_mode)))
-                return 0;
-        return fail_because(error, EROFS, "mount", mount->name,
-                            "the volume is for reading alone; mount it with \"-o ro\"");
-}
-
 static int make(const struct node_mount *mount, struct error *error)
 {
         cleanup_close int stage_fd = volume_by_name_stage(&volume, error);
@@ -158,7 +148,7 @@ static int make(const struct node_mount *mount, struct error *error)
 
         if (stage_fd < 0)
                 return stage_fd;
-        if ((r = check_access(mount, &volume.call, error)) < 0)
+        if ((mount->set & MOUNT_ATTR_RDONLY) == 0 && (r = node_mounted_check_writes(&volume.call, error)) < 0)
                 return r;
         mount_fd = volume_by_name_is_apart(&volume) ? fd_take(&stage_fd) : mount_stage(&volume.call, stage_fd, error);
         if (mount_fd >= 0 && mount->subdir != NULL) {

@@ -58,6 +58,17 @@ int node_unmount_begin(int argc, char **argv, struct error *error);
 int node_mount(const struct node_mount *mount, bool fake, struct error *error);
 
 /*
+ * node_remount() - give a mount of the volume other attributes: set, clear and propagation. The filesystem is not
+ * changed, nor another mount of it; what else the mount says, as a line of fstab(5) may that has create=, does not count.
+ *
+ * fake: only find out whether it could be.
+ * Returns: 0.
+ * Errors:  EINVAL OPERATION_FIND_TARGET the volume is not mounted there; EBUSY a file of it is open for writing, or something
+ *          else is mounted there; EROFS the volume may only be read.
+ */
+int node_remount(const struct node_mount *mount, bool fake, struct error *error);
+
+/*
  * node_unmount() - unmount what is on a directory, and let go of the volume that the records have there: the last use
  * detaches it.
  *

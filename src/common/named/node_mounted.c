@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "mount/mountinfo.h"
+#include "state/access.h"
 #include "volume/mount_dir.h"
 
 /* Whether what is on top there waits for a mount. */
@@ -44,6 +45,14 @@ int node_mounted_look(struct volume_call *call, const char *target, struct error
                                             "something else is mounted on %s; unmount it first", target);
         }
         return 0;
+}
+
+int node_mounted_check_writes(const struct volume_call *call, struct error *error)
+{
+        if (!call->record.read_only && !access_reads_only(call->record.access_mode))
+                return 0;
+        return fail_because(error, EROFS, "mount", call->request->name,
+                            "the volume is for reading alone; mount it with \"-o ro\"");
 }
 
 int node_mounted_set(const char *target, const struct mount_attributes *attributes, struct error *error)

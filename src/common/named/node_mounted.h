@@ -18,6 +18,9 @@
  */
 int node_mounted_look(struct volume_call *call, const char *target, struct error *error);
 
+/* node_mounted_check_writes() - that a mount of the volume may be written to. Errors: EROFS. */
+int node_mounted_check_writes(const struct volume_call *call, struct error *error);
+
 /*
  * node_mounted_set() - give the mount on a directory, and no other of its filesystem, other attributes. Takes: target,
  * absolute, its links resolved. Errors: EBUSY it is to be read-only, and a file of it is open for writing.
