@@ -13,6 +13,7 @@
 #include "base/verbose.h"
 #include "inject/attributes.h"
 #include "inject/look.h"
+#include "inject/mounting.h"
 #include "inject/place.h"
 #include "inject/removal.h"
 #include "inject/want.h"
@@ -32,8 +33,8 @@ static const struct {
         [STEP_CLAIM] = { .inject = injection_claim },
         [STEP_LOOK] = { .inject = look_at_target },
         [STEP_OPEN] = { .inject = injection_open_source },
-        [STEP_MAKE] = { .inject = injection_make_mount },
-        [STEP_SET_ATTRIBUTES] = { .inject = attributes_set },
+        [STEP_MAKE] = { .inject = mounting_make },
+        [STEP_SET_ATTRIBUTES] = { .inject = mounting_set_attributes },
         [STEP_LOCK] = { .inject = attributes_lock },
         [STEP_LOOK_AGAIN] = { .inject = look_at_target },
         [STEP_WANT] = { .inject = want_set },

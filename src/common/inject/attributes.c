@@ -27,7 +27,7 @@ static bool locks_some(const struct injection *injection)
         return injection->container->own_user_ns && (injection->kind->foreign || injection->request->held);
 }
 
-static int set_attributes(struct injection *injection, bool mapped, struct error *error)
+int attributes_set(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_attributes attributes = { .set = injection->attributes.set,
@@ -50,8 +50,7 @@ static int set_attributes(struct injection *injection, bool mapped, struct error
         return r;
 }
 
-/* EOPNOTSUPP if a superblock that the container's user namespace owns shows 65534 as owner, as btrfs on 6.1 does. */
-static int check_owner(const struct injection *injection, struct error *error)
+int attributes_check_owner(const struct injection *injection, struct error *error)
 {
         struct stat st;
 
@@ -62,31 +61,6 @@ static int check_owner(const struct injection *injection, struct error *error)
                         injection, "on a superblock that the container's user namespace owns its owners show as 65534",
                         error);
         return 0;
-}
-
-/*
- * The filesystem cannot be id-mapped: creates a superblock that the container's user namespace owns, if the kernel can.
- */
-static int set_on_owned(struct injection *injection, struct error *error)
-{
-        struct error mapped = *error;
-        int r;
-
-        fd_close(&injection->mount_fd); /* the device cannot have both superblocks */
-        r = injection->kind->make(injection, /* owned= */ true, error);
-        if (r == 0)
-                r = check_owner(injection, error);
-        if (r == 0)
-                r = set_attributes(injection, /* mapped= */ false, error);
-        if (r < 0) {
-                struct error owned = *error;
-
-                (void)fail_because(error, mapped.errnum, mapped.operation, mapped.subject,
-                                   "idmapped: %s; userns: %s: %s", strerrorname_np(mapped.errnum),
-                                   strerrorname_np(owned.errnum),
-                                   owned.kernel[0] != '\0' ? owned.kernel : owned.reason);
-        }
-        return r;
 }
 
 int attributes_remap(struct injection *injection, struct error *error)
@@ -143,56 +117,6 @@ int attributes_map(struct injection *injection, struct error *error)
         return 0;
 }
 
-static int set_on_remap(struct injection *injection, struct error *error)
-{
-        int r = attributes_remap(injection, error);
-
-        return r < 0 ? r : set_attributes(injection, /* mapped= */ false, error);
-}
-
-int attributes_set(struct injection *injection, struct error *error)
-{
-        const struct request *request = injection->request;
-        const char *word = NULL;
-        int r;
-
-        if (injection->locked)
-                return 0;
-        if (injection->kind->maps || injection->mapped)
-                return set_attributes(injection, /* mapped= */ false, error);
-        if (injection->container->own_user_ns && request->ids == IDS_REMAP)
-                return set_on_remap(injection, error);
-        if (!injection->container->own_user_ns)
-                word = "none";
-        else if (request->ids == IDS_HOST)
-                word = "host";
-        else if (request->ids == IDS_USERNS) {
-                if ((r = check_owner(injection, error)) < 0)
-                        return r;
-                word = "userns";
-        }
-        if (word != NULL) {
-                r = set_attributes(injection, /* mapped= */ false, error);
-        } else {
-                word = "idmapped";
-                r = set_attributes(injection, /* mapped= */ true, error);
-                if ((r == -EINVAL || r == -EPERM) && injection->kind->ownable && request->ids == IDS_AUTO) {
-                        word = "userns";
-                        r = set_on_owned(injection, error);
-                }
-                if (r < 0)
-                        injection_blame_map(injection, error);
-                if (r < 0 && error->reason[0] == '\0')
-                        (void)snprintf(error->reason, sizeof error->reason,
-                                       "its owners cannot be mapped for the container: %s",
-                                       strerrordesc_np(error->errnum));
-        }
-        if (r < 0)
-                return r;
-        (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
-        return 0;
-}
-
 int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch, struct error *error)
 {
         cleanup_close int fd = mount_fd;
@@ -201,7 +125,7 @@ int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch
         if (!locks_some(injection) && !locks_all(injection))
                 return fd_take(&fd);
         injection->mount_fd = fd;
-        r = set_attributes(injection, /* mapped= */ false, error);
+        r = attributes_set(injection, /* mapped= */ false, error);
         injection->mount_fd = -EBADF;
         if (r == 0)
                 r = detached_mount_lock_here(fd, scratch, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attributes.h - attributes, propagation and owners of a detached mount.
+ * attributes.h - attributes, propagation and owners of a detached mount that is made already: for the steps, and for
+ * the make() of kinds of mounts.
  */
 #ifndef FLEXGRAFT_INJECT_ATTRIBUTES_H
 #define FLEXGRAFT_INJECT_ATTRIBUTES_H
@@ -8,8 +9,19 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* Steps SET_ATTRIBUTES and LOCK of inject/step.h. */
-int attributes_set(struct injection *injection, struct error *error);
+/*
+ * attributes_set() - set attributes and propagation of mount_fd, but for those that are set once it is locked. mapped:
+ * with it, its owners are mapped for the container.
+ */
+int attributes_set(struct injection *injection, bool mapped, struct error *error);
+
+/*
+ * attributes_check_owner() - of a superblock that the container's user namespace owns. Errors: EOPNOTSUPP, it shows
+ * 65534 as owner, as btrfs on 6.1 does (docs/KERNEL.md#superblocks-of-a-user-namespace).
+ */
+int attributes_check_owner(const struct injection *injection, struct error *error);
+
+/* Step LOCK of inject/step.h. */
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*

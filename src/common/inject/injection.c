@@ -213,13 +213,6 @@ int injection_open_source(struct injection *injection, struct error *error)
         return 0;
 }
 
-void injection_blame_map(const struct injection *injection, struct error *error)
-{
-        if (injection->kind->remap == REMAP_NEVER && error->errnum == EINVAL &&
-            strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0)
-                (void)text_copy(error->operation, sizeof error->operation, OPERATION_MAP_OWNERS);
-}
-
 int injection_check_remap(const struct injection *injection, struct error *error)
 {
         if (injection->container->own_user_ns && injection->request->ids == IDS_REMAP &&
@@ -227,24 +220,6 @@ int injection_check_remap(const struct injection *injection, struct error *error
                 return injection_fail_ids(injection,
                                           "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
         return 0;
-}
-
-int injection_make_mount(struct injection *injection, struct error *error)
-{
-        bool owned = injection->container->own_user_ns && injection->request->ids == IDS_USERNS;
-        int r;
-
-        if (owned && !injection->kind->ownable)
-                return injection_fail_ids(
-                        injection,
-                        "\"userns\" needs a new superblock: this kind of mount has one already, or the node owns it",
-                        error);
-        if ((r = injection_check_remap(injection, error)) < 0)
-                return r;
-        r = injection->kind->make(injection, owned, error);
-        if (r < 0)
-                injection_blame_map(injection, error);
-        return r;
 }
 
 void injection_release(struct injection *injection)

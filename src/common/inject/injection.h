@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * injection.h - one mount into one container: its data, and the steps up to the detached mount.
+ * injection.h - one mount into one container: its data, and the steps up to its source.
  */
 #ifndef FLEXGRAFT_INJECT_INJECTION_H
 #define FLEXGRAFT_INJECT_INJECTION_H
@@ -75,17 +75,10 @@ const struct policy *injection_policy(const struct injection *injection);
 /* injection_check_policy() - whether the session's policy allows record.origin as a source. Errors: EACCES. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
-/* Steps of inject/step.h: PIN_CONTAINER; CLAIM; the kind's open_step and make_step. */
+/* Steps of inject/step.h: PIN_CONTAINER, CLAIM, OPEN. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);
-int injection_make_mount(struct injection *injection, struct error *error);
-
-/*
- * injection_blame_map() - the filesystem cannot be id-mapped, and this kind of mount has no remap: the operation of the
- * error says so, and with it the hint.
- */
-void injection_blame_map(const struct injection *injection, struct error *error);
 
 /*
  * injection_check_remap() - that the kind of mount has remap, if it was asked for. For a make() that changes the kind.
