@@ -126,8 +126,8 @@ $(GENERATED)/made: $(PROGRAMS) $(BUILD)/record-schemas scripts/generate $(if $(F
 generated: $(GENERATED)/made
 	@:
 
-generate: $(PROGRAMS)
-	$(Q)scripts/generate man $(BIN) man
+generate: $(PROGRAMS) $(BUILD)/record-schemas
+	$(Q)scripts/generate man $(BIN) man $(BUILD)/record-schemas
 
 Q := $(if $(V),,@)
 

@@ -82,6 +82,14 @@ schemas_and_parsers_agree() {
         done
 }
 
+@test "the keys of each file in /etc/flexgraft are in one of its manual pages" {
+        local tool=$FLEXGRAFT_REPO/build/record-schemas
+        is "$(sed -n 's/^\.\\" keys begin //p' "$FLEXGRAFT_REPO"/man/*.5 | sort)" "$("$tool" keys | jq -r 'keys[]' | sort)"
+        is "$(sed -n '/^\.\\" keys begin config/,/^\.\\" keys end/s/^\.B //p' "$FLEXGRAFT_REPO/man/flexgraft-config.5")" \
+                "$("$tool" keys | jq -r '.config[].name')"
+        [[ $("$tool" keys | jq -r '.config[].name') == *timeouts.call* ]]
+}
+
 @test "a key that is missing in a man page's list is added, and text that is written by hand stays" {
         mkdir "$BATS_TEST_TMPDIR/man"
         cat >"$BATS_TEST_TMPDIR/man/mount-list.8" <<'END'

@@ -59,6 +59,8 @@ static void unknown_words_reject_the_file(void **state)
                 "{\"annotation\": {}}",
                 "{\"annotations\": {\"kind\": [\"bind\"]}}",
                 "{\"annotations\": {\"kinds\": \"bind\"}}",
+                "{\"annotations\": {\"devices\": []}}", /* of the other section */
+                "{\"volumes\": {\"maxMounts\": 1}}",
                 "{\"annotations\": {\"raw\": 1}}",
                 "{\"annotations\": {\"nfsServers\": [\"10.0.0.0/33\"]}}",
                 "{\"annotations\": {\"maxMounts\": -1}}",

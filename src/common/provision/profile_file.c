@@ -93,7 +93,7 @@ static const struct file_key capability_keys[] = {
         { "access_mode", "an object", file_key_is_object, true, NULL, "Access mode of the volume.", access_mode_keys },
         {},
 };
-static const struct file_key profile_keys[] = {
+static const struct file_key of_profile[] = {
         { "resource_provider_selector", "an object", file_key_is_object, false, NULL,
           "Pools that the profile is for, by type and name.", resource_provider_keys },
         { "csi_plugin_type_selector", "an object", file_key_is_object, false, NULL,
@@ -104,6 +104,8 @@ static const struct file_key profile_keys[] = {
           "Parameters of the pool for new volumes.", NULL },
         {},
 };
+const struct file_key *const profile_keys = of_profile;
+
 static const struct file_key file_keys[] = {
         { "profile_matrix", "an object", file_key_is_object, true, NULL, "Profiles, by name.", NULL },
         {},
@@ -287,7 +289,7 @@ bool profile_spell(json_t *profile, char *ret_complaint)
         json_t *capabilities;
         json_t *mount;
 
-        if (!spell_fields(profile_keys, profile, ret_complaint))
+        if (!spell_fields(of_profile, profile, ret_complaint))
                 return false;
         capabilities = json_object_get(profile, "volume_capabilities");
         mount = json_object_get(capabilities, "mount");
@@ -321,7 +323,7 @@ static bool check_profile(const char *name, json_t *profile, char *ret_complaint
         if (wrong != NULL)
                 (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "%s", wrong);
         return wrong == NULL && profile_spell(profile, ret_complaint) &&
-               file_keys_check(profile_keys, profile, /* strict= */ false, ret_complaint) &&
+               file_keys_check(of_profile, profile, /* strict= */ false, ret_complaint) &&
                check_one_of(profile, "resource_provider_selector", "csi_plugin_type_selector", ret_complaint) &&
                check_one_of(json_object_get(profile, "volume_capabilities"), "mount", "block", ret_complaint);
 }

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "state/file_key.h"
 
+extern const struct file_key *const profile_keys; /* of one profile */
+
 /* profile_file_path() - /etc/flexgraft/profiles.json, or what $FLEXGRAFT_PROFILES names. */
 const char *profile_file_path(void);
 

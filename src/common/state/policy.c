@@ -53,45 +53,63 @@ static bool all_servers(const json_t *value)
         return true;
 }
 
+#define TEXTS(name, fallback, help)                                                                                    \
+        {                                                                                                              \
+                name, "an array of strings", file_key_is_texts, false, fallback, help, NULL                            \
+        }
+#define SOURCES                                                                                                        \
+        {                                                                                                              \
+                "sources", "an array of absolute paths without \"..\", or of {\"path\": ..., \"readOnly\": true}",     \
+                        all_sources, false, "none", "Directories of the node that sources may be in.", NULL            \
+        }
+#define OPTIONS TEXTS("options", "none", "Mount options that are allowed besides those that only take rights away.")
+#define SERVERS(fallback)                                                                                              \
+        {                                                                                                              \
+                "nfsServers", "an array of strings, those with a slash as \"10.0.0.0/8\"", all_servers, false,         \
+                        fallback, "Addresses, networks and names of NFS servers, with wildcards as in fnmatch(3).",    \
+                        NULL                                                                                           \
+        }
+
 /* A policy with a key that is not known could allow less, or more, than its author believes: it is refused. */
-static const struct file_key section_keys[] = {
-        { "kinds", "an array of strings", file_key_is_texts, false,
-          "in \"volumes\": all but \"bind\"; in \"annotations\": none",
-          "Kinds of mounts, or of volumes, that are allowed.", NULL },
-        { "sources", "an array of absolute paths without \"..\", or of {\"path\": ..., \"readOnly\": true}",
-          all_sources, false, NULL, "Directories of the node that sources may be in.", NULL },
-        { "containers", "an array of strings", file_key_is_texts, false, NULL,
-          "Ids of containers that sources may be in; \"*\": any.", NULL },
-        { "options", "an array of strings", file_key_is_texts, false, NULL,
-          "Mount options that are allowed besides those that only take rights away.", NULL },
-        { "devices", "an array of strings", file_key_is_texts, false, "any",
-          "In \"volumes\": devices, or directories of devices, that are allowed.", NULL },
-        { "images", "an array of strings", file_key_is_texts, false, "none",
-          "In \"volumes\": images that the option \"image\" may name, as POOL/IMAGE, or POOL for all in it; those of a "
-          "volume itself need no permission.",
+static const struct file_key annotations_keys[] = {
+        TEXTS("kinds", "none", "Kinds of mounts that are allowed."),
+        SOURCES,
+        SERVERS("none"),
+        TEXTS("containers", "none", "Ids of containers that sources may be in; \"*\": any."),
+        OPTIONS,
+        TEXTS("volumeNames", "none",
+              "Names of volumes of volume-create that are allowed, with wildcards as in fnmatch(3)."),
+        TEXTS("pools", "none",
+              "Pools whose volumes are allowed, and in which missing ones are made; wildcards likewise."),
+        { "raw", "true or false", file_key_is_boolean, false, "false", "Whether block devices themselves are allowed.",
           NULL },
-        { "nfsServers", "an array of strings, those with a slash as \"10.0.0.0/8\"", all_servers, false,
-          "in \"volumes\": any; in \"annotations\": none",
-          "Addresses, networks and names of NFS servers, with wildcards as in fnmatch(3).", NULL },
-        { "volumeNames", "an array of strings", file_key_is_texts, false, "none",
-          "In \"annotations\": names of volumes of volume-create that are allowed, with wildcards as in fnmatch(3).",
+        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32", "How many mounts one container may have.",
           NULL },
-        { "pools", "an array of strings", file_key_is_texts, false, "none",
-          "In \"annotations\": pools whose volumes are allowed, and in which missing ones are made; wildcards "
-          "likewise.",
-          NULL },
-        { "raw", "true or false", file_key_is_boolean, false, "false",
-          "In \"annotations\": whether block devices themselves are allowed.", NULL },
-        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32",
-          "In \"annotations\": how many mounts one container may have.", NULL },
         {},
 };
 
+static const struct file_key volumes_keys[] = {
+        TEXTS("kinds", "all but bind", "Kinds of volumes that are allowed."),
+        SOURCES,
+        TEXTS("devices", "any", "Devices, or directories of devices, that are allowed."),
+        TEXTS("images", "none",
+              "Images that the option \"image\" may name, as POOL/IMAGE, or POOL for all in it; those of a volume "
+              "itself "
+              "need no permission."),
+        SERVERS("any"),
+        OPTIONS,
+        {},
+};
+#undef SERVERS
+#undef OPTIONS
+#undef SOURCES
+#undef TEXTS
+
 static const struct file_key keys[] = {
         { "annotations", "an object", file_key_is_object, false, NULL,
-          "What annotations of containers may ask mount-hook for; without it nothing.", section_keys },
+          "What annotations of containers may ask mount-hook for; without it nothing.", annotations_keys },
         { "volumes", "an object", file_key_is_object, false, NULL,
-          "What volumes of pods may ask the driver for; without it what needs no permission.", section_keys },
+          "What volumes of pods may ask the driver for; without it what needs no permission.", volumes_keys },
         {},
 };
 
@@ -169,7 +187,7 @@ int policy_forbid(const struct policy *policy, const char *word, const char *key
 
 int policy_check_count(const struct policy *policy, size_t count, struct error *error)
 {
-        size_t allowed = file_key_number(section_keys, policy->section, "maxMounts");
+        size_t allowed = file_key_number(annotations_keys, policy->section, "maxMounts");
 
         if (count <= allowed)
                 return 0;
