@@ -108,7 +108,7 @@ static int check_device(int fd, const char *device)
                        : -ENOTBLK;
 }
 
-/* Wipe both ends, and where data will begin: after 64 bytes that the kernel reserves for each page (linux/pfn.h). */
+/* Wipe both ends, and where data will begin: behind the kernel's 64 bytes a page (docs/KERNEL.md#persistent-memory). */
 static int wipe_device(const char *device, unsigned long long bytes)
 {
         unsigned long long data = bytes / 64;

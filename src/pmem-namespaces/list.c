@@ -10,7 +10,7 @@
 
 #include "namespaces.h"
 
-#define REGION_ALIGN_BYTES (16UL << 20) /* if the kernel does not tell: before Linux 5.7 */
+#define REGION_ALIGN_BYTES (16UL << 20) /* if the kernel does not tell (docs/KERNEL.md#persistent-memory) */
 #define EXTENTS_MAX 64
 
 static const char *mode_word(enum ndctl_namespace_mode mode)

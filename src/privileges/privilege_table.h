@@ -163,7 +163,7 @@
 #define CAPABILITIES_INJECT                                                                                            \
         CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_KILL
 
-/* The kernel accesses the layers of an overlay with the credentials of the process that mounted it. */
+/* The kernel accesses the layers of an overlay with its maker's credentials (docs/KERNEL.md#overlay). */
 #define CAPABILITIES_OVERLAY CAP_CHOWN, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP, CAP_MKNOD
 
 /*

@@ -274,6 +274,14 @@ there_are_tests() {
         done < <(grep -rhoE '[a-zA-Z/_-]+\.md(#[a-z0-9-]+)?' "$FLEXGRAFT_REPO"/src "$FLEXGRAFT_REPO"/scripts | sort -u)
 }
 
+@test "every section of docs/KERNEL.md is cited by a comment in the sources" {
+        local title section
+        while read -r title; do
+                section=$(anchors docs/KERNEL.md | grep -xF -e "$(tr '[:upper:] ' '[:lower:]-' <<<"${title//[^A-Za-z0-9 -]/}")")
+                grep -rqE "docs/KERNEL\.md#$section([^a-z0-9-]|\$)" "$FLEXGRAFT_REPO/src" || { echo "no comment cites $section" && return 1; }
+        done < <(sed -n 's/^## //p' "$FLEXGRAFT_REPO/docs/KERNEL.md")
+}
+
 @test "every program has a man page in section 8, and every verb of the driver is in one of the driver's" {
         local name
         for name in "$FLEXGRAFT_BIN"/* "$FLEXGRAFT_REPO"/scripts/{install-flexvolume,install-csi,pv-to-csi} "$FLEXGRAFT_BIN"/verbs/pmem-namespaces; do

@@ -44,7 +44,7 @@ int block_device_attribute(uint64_t number, const char *name, char *ret_text, si
 
 /*
  * block_device_state() - whether a device number still is the disk that had this sequence number: without opening it.
- * sequence: of block_device_disk(), which gives 0 before Linux 5.15; 0: any disk.
+ * sequence: of block_device_disk(), which gives 0 before Linux 5.15 (docs/KERNEL.md#block-devices); 0: any disk.
  */
 enum block_device_state { BLOCK_DEVICE_PRESENT, BLOCK_DEVICE_REPLACED, BLOCK_DEVICE_GONE };
 enum block_device_state block_device_state(uint64_t number, uint64_t sequence);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * freeze.h - stop all writing to a mounted filesystem for a moment, with everything on its device (FIFREEZE).
+ * freeze.h - stop all writing to a mounted filesystem for a moment, with everything on its device (FIFREEZE,
+ * docs/KERNEL.md#frozen-filesystems).
  *
  * A process of its own freezes and thaws it. It outlives this program, thaws when this program has ended, however that
  * ended, and when the time is over. If it is killed itself, freeze_end() thaws. Only a kill of both leaves it frozen.

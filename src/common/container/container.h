@@ -70,7 +70,7 @@ int container_pin_namespace(const struct namespace_identity *mnt_ns, struct cont
 /*
  * container_namespace_gone() - whether a mount namespace is gone that another pid namespace's processes were in. In the
  * node's pid namespace those are all in /proc. Elsewhere the kernel says so from Linux 6.11 (listmount), to a program
- * that has CAP_SYS_ADMIN in the node's user namespace.
+ * that has CAP_SYS_ADMIN in the node's user namespace (docs/KERNEL.md#asking-about-a-mount-and-removing-it).
  *
  * Returns: false, too, where it cannot be known.
  */
@@ -109,9 +109,9 @@ int container_read_maps(const struct container *container, struct id_maps *ret_m
 bool container_same_user_ns(const struct container *one, const struct container *other);
 
 /*
- * container_may_change() - 0 if the container's root may change a directory with these owners, else EACCES. The rule is
- * the kernel's (capable_wrt_inode_uidgid()): both ids are mapped in its user namespace. Always 0 in the node's user
- * namespace.
+ * container_may_change() - 0 if the container's root may change a directory with these owners, else EACCES. The rule
+ * is the kernel's (docs/KERNEL.md#id-mapped-mounts): both ids are mapped in its user namespace. Always 0 in the node's
+ * user namespace.
  */
 int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error);
 

@@ -155,8 +155,9 @@ static bool may_ask_all(void)
 }
 
 /*
- * listmount knows no namespace that is gone; nor one whose root mount has no other below it (docs/KERNEL.md, "Asking
- * about a mount"): a container that unmounted all else has no mount of flexgraft either.
+ * listmount knows no namespace that is gone; nor one whose root mount has no other below it
+ * (docs/KERNEL.md#asking-about-a-mount-and-removing-it): a container that unmounted all else has no mount of flexgraft
+ * either.
  */
 static bool is_unknown_to_kernel(const struct namespace_identity *mnt_ns)
 {

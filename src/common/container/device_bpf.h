@@ -22,7 +22,7 @@ enum device_access { DEVICE_NONE = 0, DEVICE_READ = 1, DEVICE_WRITE = 2 };
  * device_bpf_denies() - whether a program of this control group denies this access to a block device, or cannot be
  * evaluated. Without a program nothing is denied.
  *
- * Needs:   CAP_SYS_ADMIN; before Linux 6.7 CAP_NET_ADMIN, too.
+ * Needs:   CAP_SYS_ADMIN; before Linux 6.7 CAP_NET_ADMIN, too (docs/KERNEL.md#raw-devices).
  * Takes:   group_fd, its directory; group, its path for errors; device, makedev().
  */
 int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,

@@ -31,7 +31,7 @@ static int is_own(int fd)
 
 /*
  * The kernel names the parent of each namespace below this process's own, and of no other. So the first one on the way
- * up whose parent it does not name is our own.
+ * up whose parent it does not name is our own (docs/KERNEL.md#nested-user-namespaces).
  */
 int user_namespace_outermost(int *fd, bool *ret_own, uid_t *ret_owner)
 {

@@ -3,7 +3,7 @@
  * user_namespace.h - the user namespace that a container's runtime created, and its map.
  *
  * A container may nest further user namespaces in it, with any map it likes: they say nothing about which ids on a disk
- * are the container's.
+ * are the container's (docs/KERNEL.md#nested-user-namespaces).
  */
 #ifndef FLEXGRAFT_CONTAINER_USER_NAMESPACE_H
 #define FLEXGRAFT_CONTAINER_USER_NAMESPACE_H

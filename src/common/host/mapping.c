@@ -223,7 +223,7 @@ void probe_map_mounted(const char *argument, struct host_finding *ret_finding)
 
 /* ---- FUSE */
 
-/* The flags of INIT (include/uapi/linux/fuse.h), as the kernel offers them. */
+/* The flags of INIT, as the kernel offers them (docs/KERNEL.md#fuse). */
 #define FLAG_MORE ((uint64_t)1 << 30) /* FUSE_INIT_EXT: there are flags above 31 */
 static const struct {
         const char *word;

@@ -79,8 +79,8 @@ static int unplace(struct removal *removal, struct error *error)
         }
         lazily = removal->request->force;
         if (record->recursive && !lazily) {
-                /* With mounts below, the kernel unmounts the whole tree or nothing: so all of them must have come with
-                 * this mount. */
+                /* With mounts below, the kernel unmounts the whole tree or nothing: all must have come with this mount
+                 * (docs/KERNEL.md#asking-about-a-mount-and-removing-it). */
                 unsigned below;
 
                 r = in_container_count_below(&removal->container, record->mount_point, &below, error);

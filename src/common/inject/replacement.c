@@ -214,8 +214,8 @@ int replacement_complete(struct injection *injection, struct error *error)
 
 /*
  * Places the new mount beneath the old one, and unmounts the old one: something is always mounted. Where the kernel
- * cannot (before Linux 6.5, or if the mount came by propagation), unmounts the old one first. A clone of the old one is
- * kept to restore it on failure.
+ * cannot (docs/KERNEL.md#targets-in-a-container; or if the mount came by propagation), unmounts the old one first. A
+ * clone of the old one is kept to restore it on failure.
  */
 int replacement_swap(struct injection *injection, struct error *error)
 {

@@ -4,8 +4,8 @@
  *
  * A process that has written to a dead server waits in the kernel for its answer and cannot be killed, before or after
  * the mount is detached. umount2(MNT_FORCE) fails the requests that are under way with EIO, one time; the next ones
- * wait again. So it is repeated. It needs a place in a mount namespace, and the mount stays while a descriptor of it is
- * open.
+ * wait again (docs/KERNEL.md#nfs). So it is repeated. It needs a place in a mount namespace, and the mount stays while
+ * a descriptor of it is open.
  *
  * While the server answers anything, nothing is forced: unwritten data are still written.
  */

@@ -49,7 +49,8 @@ int detached_mount_clone_anew(int source_fd, const char *source, bool recursive,
  * filesystem is shown as the id that this user namespace maps 0..n to on the node. All or nothing, in one system call.
  *
  * Needs:   CAP_SYS_ADMIN in the user namespace that owns the filesystem.
- * Errors:  with user_ns_fd: EINVAL the filesystem, or a mount below it, cannot be id-mapped; EPERM it is already.
+ * Errors:  with user_ns_fd: EINVAL the filesystem, or a mount below it, cannot be id-mapped; EPERM it is already
+ *          (docs/KERNEL.md#id-mapped-mounts).
  */
 int detached_mount_set(int mount_fd, const char *source, const struct mount_attributes *attributes, int user_ns_fd,
                        struct error *error);
@@ -80,7 +81,7 @@ int detached_mount_clone_mapped(int source_fd, const struct container *container
  * remount read-only, nosuid, nodev and noexec away.
  *
  * How: the kernel locks the attributes of every mount that a less privileged user namespace gets with its copy of a
- * mount namespace (lock_mnt_tree() in fs/namespace.c), and a clone of such a mount keeps its locks. So a child
+ * mount namespace, and a clone of such a mount keeps its locks (docs/KERNEL.md#read-only). So a child
  * puts the mount into a private mount namespace of the node's, creates a user namespace, copies the mount namespace
  * into it and clones the copy. Any user namespace will do. It is a new one, not the container's, in which the
  * container's root could stop the child or take its descriptors away (prlimit(2)). Seen on 6.18 and 6.1. When it was

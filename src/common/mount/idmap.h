@@ -20,8 +20,8 @@ struct idmap {
  * idmap_open() - a user namespace with these maps and no process: a child makes it, we write its maps, and it
  * ends.
  *
- * Needs:   CAP_SETUID and CAP_SETGID; CAP_SETFCAP when the node's id 0 is among the outside ones (Linux 5.12);
- *          CAP_SYS_PTRACE for the maps of a process in another user namespace.
+ * Needs:   CAP_SETUID and CAP_SETGID; CAP_SETFCAP when the node's id 0 is among the outside ones
+ *          (docs/KERNEL.md#id-mapped-mounts); CAP_SYS_PTRACE for the maps of a process in another user namespace.
  * Returns: the namespace's descriptor, owned by the caller.
  * Errors:  EINVAL a map is empty or its ranges overlap; ENOSPC user.max_user_namespaces is reached.
  */

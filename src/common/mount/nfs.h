@@ -40,7 +40,8 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error);
 /*
  * nfs_mount_make() - mount it, with the version in the options, else the newest that server and kernel speak.
  *
- * Takes:   owned: the container's user namespace is to own the superblock; most kernels refuse that with EPERM.
+ * Takes:   owned: the container's user namespace is to own the superblock; most kernels refuse that with EPERM
+ *          (docs/KERNEL.md#superblocks-of-a-user-namespace).
  * Returns: the detached mount's descriptor, owned by the caller.
  * Errors:  operation "fsconfig": ENOENT no such export, EACCES or EPERM not allowed, EPROTONOSUPPORT no such version.
  *          It waits for a silent server until a signal: run it in a worker.

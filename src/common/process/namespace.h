@@ -11,11 +11,12 @@
  * namespace_enter_mounts() - this process's mount namespace, root and working directory become the container's.
  *
  * Runs in: a worker (process/worker.h). If another process shares root and working directory, the kernel refuses
- *          (EINVAL).
+ *          (EINVAL; docs/KERNEL.md#targets-in-a-container).
  * Needs:   CAP_SYS_ADMIN and CAP_SYS_CHROOT. The process stays in the node's user namespace, so that the container's
  *          root cannot trace it.
  * After:   execute and load nothing, look up no user or host name (glibc would run the container's NSS modules as the
- *          node's root), and follow paths of the container only with openat2 beneath a descriptor.
+ *          node's root; docs/KERNEL.md#name-resolution-and-loading), and follow paths of the container only with
+ *          openat2 beneath a descriptor.
  * Errors:  EPERM, EINVAL; ESRCH cannot happen with a namespace's own descriptor.
  */
 int namespace_enter_mounts(int mnt_ns_fd, const char *container, struct error *error);
@@ -25,7 +26,8 @@ int namespace_open_own_mounts(struct error *error);
 
 /*
  * namespace_enter_user() - enter the container's user namespace with the current ids: all capabilities in it, none on
- * the node; not dumpable. Runs in: a short-lived, sealed child (process/sealed_child.h).
+ * the node; not dumpable (docs/KERNEL.md#a-helper-inside-a-containers-user-namespace). Runs in: a short-lived, sealed
+ * child (process/sealed_child.h).
  */
 int namespace_enter_user(int user_ns_fd, const char *container, struct error *error);
 

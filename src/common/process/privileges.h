@@ -58,14 +58,15 @@ int privileges_keep_none(struct error *error);
 
 /*
  * privileges_stay_undumpable() - call after every change of ids, at which the kernel resets the dumpable flag to
- * fs.suid_dumpable (commit_creds() in kernel/cred.c).
+ * fs.suid_dumpable (docs/KERNEL.md#a-helper-inside-a-containers-user-namespace).
  */
 void privileges_stay_undumpable(void);
 
 /*
  * privileges_file_owner() - files that this process creates from now on belong to these ids (setfsuid, setfsgid); its
  * capabilities stay. So directories can be created on a superblock of the container on which the node's root has no id
- * (EOVERFLOW otherwise), without entering the container's user namespace. 0, 0 undoes it. Runs in a worker.
+ * (EOVERFLOW otherwise; docs/KERNEL.md#targets-in-a-container), without entering the container's user namespace. 0, 0
+ * undoes it. Runs in a worker.
  */
 int privileges_file_owner(uid_t uid, gid_t gid, struct error *error);
 

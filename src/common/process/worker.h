@@ -16,8 +16,9 @@ typedef int worker_function(void *argument, struct error *error);
 
 /*
  * worker_dies_with_parent() - have the kernel kill this process when its parent ends; exit if it has ended already.
- * Call it again after every change of ids, at which the kernel clears the setting (commit_creds()). Takes parent_pid,
- * which the parent read with getpid() before it created this process.
+ * Call it again after every change of ids, at which the kernel clears the setting
+ * (docs/KERNEL.md#a-helper-inside-a-containers-user-namespace). Takes parent_pid, which the parent read with getpid()
+ * before it created this process.
  */
 void worker_dies_with_parent(int parent_pid);
 
@@ -32,10 +33,10 @@ void worker_dies_with_parent(int parent_pid);
  * the working directory, root and mount namespace, so that it may enter a container's. Wait for it; kill it when the
  * time is over.
  *
- * Sharing memory makes the child as cheap as a thread (no page tables are copied), and the caller can see and undo what
- * a killed child left. Unlike a thread, it can be left behind in an uninterruptible sleep while the program exits. The
- * function must leave memory in a state in which it may be killed at any time; a killed child never runs again, so
- * afterwards only the caller uses the memory.
+ * Sharing memory makes the child as cheap as a thread (docs/KERNEL.md#what-a-process-costs), and the caller can see
+ * and undo what a killed child left. Unlike a thread, it can be left behind in an uninterruptible sleep while the
+ * program exits. The function must leave memory in a state in which it may be killed at any time; a killed child never
+ * runs again, so afterwards only the caller uses the memory.
  *
  * Returns: the function's result. Errors: the function's; ETIMEDOUT after deadline_ms (clock_now_ms()'s clock);
  *          ECANCELED when a signal killed the child; the error names it.
@@ -43,8 +44,8 @@ void worker_dies_with_parent(int parent_pid);
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
 /*
- * worker_run_without_fds() - the same in a child without any descriptor of this process. Closing one can hang, too, as that of a
- * block device that does not answer: what the child has opened, only the child ever closes.
+ * worker_run_without_fds() - the same in a child without any descriptor of this process. Closing one can hang, too, as
+ * that of a block device that does not answer: what the child has opened, only the child ever closes.
  */
 int worker_run_without_fds(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 

@@ -10,7 +10,7 @@
 #include "volume/call.h"
 #include "volume/kind.h"
 
-/* The kernel would silently cut off the high bits of a mode that is too large. */
+/* The kernel would silently cut off the high bits of a mode that is too large (docs/KERNEL.md#tmpfs). */
 static int check_mode(const char *mode, struct error *error)
 {
         if (mode == NULL || (mode[strspn(mode, "01234567")] == '\0' && strlen(mode) <= 5 && mode[0] != '\0' &&

@@ -96,7 +96,7 @@ static int clone_and_map(struct injection *injection, const struct idmap *mappin
                                            /* recursive= */ false, mapping, error);
 }
 
-/* Since Linux 6.15 a clone of an id-mapped mount can have another mapping. */
+/* Since Linux 6.15 a clone of an id-mapped mount can have another mapping (docs/KERNEL.md#id-mapped-mounts). */
 static int clone_mapped(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
         cleanup_close int user_ns_fd = idmap_open(mapping, error);

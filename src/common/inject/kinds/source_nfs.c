@@ -41,7 +41,7 @@ static int open_source(struct injection *injection, struct error *error)
 
 /*
  * Three ways to show owners, tried in this order, because kernel versions do not tell what works: a superblock that the
- * container's user namespace owns; an id-mapped mount; remap.
+ * container's user namespace owns; an id-mapped mount; remap (docs/KERNEL.md#superblocks-of-a-user-namespace).
  */
 static int make_owned(struct injection *injection, struct nfs_mount *mount, struct error *error)
 {

@@ -56,7 +56,7 @@ static size_t common_length(const char *one, const char *other)
 
 /*
  * The kernel requires the upper and the work directory on the same mount. So the directory that contains both is cloned
- * and mapped, and they are looked up beneath it.
+ * and mapped, and they are looked up beneath it (docs/KERNEL.md#overlay).
  */
 static int open_common(struct injection *injection, const char *upper, const char *work, struct error *error)
 {
@@ -194,7 +194,7 @@ static int attach_layers(const struct overlay_job *job, struct error *error)
 
 /*
  * In a process of its own on the node (worker_run_apart()). An overlay accesses its layers with its creator's ids: made
- * by the node's root, which an id-mapped upper layer does not map, it turns read-only (seen on 6.18 and 6.1). So the
+ * by the node's root, which an id-mapped upper layer does not map, it turns read-only (docs/KERNEL.md#overlay). So the
  * creator is the container's root (setfsuid).
  */
 static int make_apart(void *argument, struct error *error)
@@ -270,7 +270,7 @@ static bool has_upper(const struct mount_record *record, const void *argument)
         return strcmp(record->type, "overlay") == 0 && strcmp(record->origin, argument) == 0;
 }
 
-/* The kernel lets two overlays use one upper directory, with undefined results. */
+/* The kernel lets two overlays use one upper directory, with undefined results (docs/KERNEL.md#overlay). */
 static int check_alone(const struct injection *injection, struct error *error)
 {
         const struct mount_record *record = &injection->record;

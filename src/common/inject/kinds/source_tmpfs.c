@@ -3,7 +3,7 @@
  * source_tmpfs.c - a fresh tmpfs as the source of a mount.
  *
  * By default the node's user namespace owns the superblock: if the container's owned it, its root could raise the size
- * (seen on 6.18 and 6.1). The ids stored are the node's, and the container's root owns the root directory.
+ * (docs/KERNEL.md#tmpfs). The ids stored are the node's, and the container's root owns the root directory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,8 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
 }
 
 /*
- * Replaces a limit among the options by a plain number: the kernel's parser overflows silently, and 0 means no limit.
+ * Replaces a limit among the options by a plain number: the kernel's parser overflows silently, and 0 means no limit
+ * (docs/KERNEL.md#tmpfs).
  */
 static int settle_limit(char **option, struct error *error)
 {
