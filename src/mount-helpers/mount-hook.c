@@ -81,23 +81,23 @@ int main(int argc, char **argv)
         struct oci_hook_volume volume = {};
         static struct error error;
         struct error ignored;
-        enum oci_hook_stage stage;
+        enum oci_hook_event event;
         int with_volume = hook_devices_take(&argc, argv, &volume);
         int r;
 
         r = program_begin(&program, devices ? 1 : argc, argv, &error);
         if (r == 0 && devices)
                 return write_devices(to_people);
-        if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_stage(argv[1], &stage)))
+        if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_event(argv[1], &event)))
                 return inject_reply_usage(program.usage.name,
                                           "a stage is needed: createRuntime, prestart, poststart or poststop; usage: "
                                           "mount-hook " ARGUMENTS);
         if (r == 0)
-                r = oci_hook_read(&hook, stage, with_volume > 0 ? &volume : NULL, &error);
+                r = oci_hook_read(&hook, event, with_volume > 0 ? &volume : NULL, &error);
         if (r == 0 && oci_hook_concerns(&hook))
-                r = stage == HOOK_ENDED ? oci_hook_forget(&hook, &named_keeper, &error)
+                r = event == HOOK_ENDED ? oci_hook_forget(&hook, &named_keeper, &error)
                                         : oci_hook_mount(&hook, &request, &failed, &error);
-        if (r == 0 && hook.wanted.mounts != NULL && stage != HOOK_ENDED)
+        if (r == 0 && hook.wanted.mounts != NULL && event != HOOK_ENDED)
                 (void)oci_hook_forget(&hook, &named_keeper, &ignored); /* of its last run: perhaps no poststop was */
         return r < 0 ? inject_reply_complaint(program.usage.name, &request, failed, &error) : EXIT_DONE;
 }

@@ -398,13 +398,13 @@ static void a_provision_record_keeps_parameters_and_stage(void **state)
 
         (void)state;
         written.size_bytes = 1ULL << 40;
-        written.stage = PROVISION_DELETING;
+        written.lifecycle = PROVISION_DELETING;
         written.parameters = json_pack("{s:s}", "preallocate", "true");
         written.mount_flags = json_pack("[s]", "noatime");
         assert_int_equal(provision_record_write(&provisioned, &written, FILE_DURABLE, &error), 0);
         assert_int_equal(provision_record_read(&provisioned, "db", &read, &error), 0);
         assert_true(read.size_bytes == 1ULL << 40);
-        assert_int_equal(read.stage, PROVISION_DELETING);
+        assert_int_equal(read.lifecycle, PROVISION_DELETING);
         assert_string_equal(json_string_value(json_object_get(read.parameters, "preallocate")), "true");
         assert_string_equal(json_string_value(json_array_get(read.mount_flags, 0)), "noatime");
         assert_string_equal(read.namespace, "team");

@@ -29,11 +29,11 @@
 #define ANNOTATIONS_MAX 64
 #define HOOK_TIMEOUT_S 20 /* runtimes have their own timeouts, perhaps long or none */
 
-bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage)
+bool oci_hook_event(const char *word, enum oci_hook_event *ret_event)
 {
         static const struct {
                 const char *word;
-                enum oci_hook_stage stage;
+                enum oci_hook_event event;
         } words[] = {
                 { "createRuntime", HOOK_BEFORE },
                 { "prestart", HOOK_BEFORE },
@@ -43,7 +43,7 @@ bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage)
 
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
                 if (strcmp(word, words[i].word) == 0) {
-                        *ret_stage = words[i].stage;
+                        *ret_event = words[i].event;
                         return true;
                 }
         return false;
@@ -123,7 +123,7 @@ bool oci_hook_concerns(const struct oci_hook *hook)
         return hook->asked || hook->wanted.mounts != NULL;
 }
 
-int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, const struct oci_hook_volume *volume,
+int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_event event, const struct oci_hook_volume *volume,
                   struct error *error)
 {
         json_t *state = NULL;
@@ -133,7 +133,7 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, const st
         json_t *value;
         int r;
 
-        *ret_hook = (struct oci_hook){ .stage = stage };
+        *ret_hook = (struct oci_hook){ .event = event };
         r = read_state(&state, error);
         ret_hook->state = state;
         if (r == 0 && volume != NULL)
@@ -159,9 +159,9 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, const st
         if (pid < 0 || pid > INT_MAX)
                 return fail_state("pid", "is not a process id", error);
         ret_hook->pid = (pid_t)pid;
-        if (stage != HOOK_ENDED && ret_hook->pid <= 0)
+        if (event != HOOK_ENDED && ret_hook->pid <= 0)
                 return fail_state("pid", "is missing", error);
-        if (stage == HOOK_BEFORE && (ret_hook->bundle == NULL || ret_hook->bundle[0] != '/'))
+        if (event == HOOK_BEFORE && (ret_hook->bundle == NULL || ret_hook->bundle[0] != '/'))
                 return fail_state("bundle", "is missing", error);
         return 0;
 }
@@ -243,7 +243,7 @@ static struct container_reference reference_of(const struct oci_hook *hook)
         return (struct container_reference){ .pid = hook->pid,
                                              .known_as = hook->id,
                                              .identity = hook->identity,
-                                             .created = hook->stage == HOOK_BEFORE };
+                                             .created = hook->event == HOOK_BEFORE };
 }
 
 /* Sets the entry's container: this one, and no other. */
@@ -315,7 +315,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t 
         *ret_asked = ret_request->entry_count - wanted;
         if (r >= 0 && ret_request->entry_count > 0)
                 r = request_batch_finish(ret_request, error);
-        if (r >= 0 && hook->stage == HOOK_BEFORE)
+        if (r >= 0 && hook->event == HOOK_BEFORE)
                 r = find_root(hook, error);
         return r < 0 ? r : 0;
 }

@@ -14,16 +14,16 @@
 #include "state/wish.h"
 
 /*
- * The stage, from the hook's argument: the state's "status" differs between runtimes (crun "created", runc "creating").
+ * The event, from the hook's argument: the state's "status" differs between runtimes (crun "created", runc "creating").
  */
-enum oci_hook_stage {
+enum oci_hook_event {
         HOOK_BEFORE,  /* createRuntime, prestart: before the container's process has entered its root directory */
         HOOK_RUNNING, /* poststart */
         HOOK_ENDED,   /* poststop */
 };
 
 struct oci_hook {
-        enum oci_hook_stage stage;
+        enum oci_hook_event event;
         void *state; /* owned: the JSON object that the strings below point into */
         const char *id;
         pid_t pid; /* 0 at poststop */
@@ -34,10 +34,10 @@ struct oci_hook {
         char root[PATH_MAX];                   /* HOOK_BEFORE: the path of its root directory in its mount namespace */
 };
 
-/* oci_hook_stage() - the stage of a word of the OCI specification; false for an unsupported one. */
-bool oci_hook_stage(const char *word, enum oci_hook_stage *ret_stage);
+/* oci_hook_event() - the event of a word of the OCI specification; false for an unsupported one. */
+bool oci_hook_event(const char *word, enum oci_hook_event *ret_event);
 
-/* What the hook of a device is called for, besides its stage (provision/cdi.h); NULL: the annotations. */
+/* What the hook of a device is called for, besides its event (provision/cdi.h); NULL: the annotations. */
 struct oci_hook_volume {
         const char *name;
         const char *target;
@@ -48,7 +48,7 @@ struct oci_hook_volume {
  * oci_hook_read() - the container's state from standard input. A volume stands in the place of all annotations. Errors:
  * OPERATION_PARSE.
  */
-int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_stage stage, const struct oci_hook_volume *volume,
+int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_event event, const struct oci_hook_volume *volume,
                   struct error *error);
 
 /* oci_hook_concerns() - whether there is anything to do for the container. */

@@ -105,7 +105,7 @@ int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *kee
                                          .keeper = keeper,
                                          .state = &state,
                                          .boot_id = boot_id,
-                                         .until_ms = hook->stage == HOOK_ENDED ? clock_now_ms() + DYING_MS : 0,
+                                         .until_ms = hook->event == HOOK_ENDED ? clock_now_ms() + DYING_MS : 0,
                                          .let_go_until_ms = clock_now_ms() + LET_GO_MS };
         int r = proc_boot_id(boot_id);
 

@@ -89,17 +89,17 @@ int scratch_namespace_take_off(const char *name)
 
 int scratch_namespace_count(void)
 {
-        struct mount_seen stage;
+        struct mount_seen root;
         struct mnt_id_request request = { .size = sizeof request };
         uint64_t ids[256];
         int total = 0;
-        int r = mount_see(AT_FDCWD, ".", &stage);
+        int r = mount_see(AT_FDCWD, ".", &root);
 
         if (r < 0)
                 return r;
-        if (!stage.identity.unique)
+        if (!root.identity.unique)
                 return -ENOSYS;
-        request.mnt_id = stage.identity.id;
+        request.mnt_id = root.identity.id;
         do {
                 r = sys_listmount(&request, ids, sizeof ids / sizeof ids[0]);
                 if (r < 0)

@@ -232,12 +232,12 @@ int batch_begin_by_policy(int argc, char **argv, struct error *error)
         cleanup_policy struct policy policy = {};
         struct needed needed = {};
         char state_dir[PATH_MAX];
-        enum oci_hook_stage stage;
+        enum oci_hook_event event;
         struct error ignored; /* oci_hook_mount() loads the policy again and reports its errors */
 
         if (argc < 2) /* it mounts nothing */
                 return 0;
-        if (oci_hook_stage(argv[1], &stage) && stage == HOOK_ENDED)
+        if (oci_hook_event(argv[1], &event) && event == HOOK_ENDED)
                 return named_keeper_begin(argc, argv, error);
         if (config_state_dir(state_dir, &ignored) == 0 && wish_any(state_dir)) /* perhaps in this container */
                 return begin(&(struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL }, argc, argv, error);

@@ -13,7 +13,7 @@
 #include "inject/oci_hook.h"
 
 /*
- * hook_devices_take() - "--volume NAME --target PATH", and perhaps "--raw", behind the stage: takes them out of the
+ * hook_devices_take() - "--volume NAME --target PATH", and perhaps "--raw", behind the event: takes them out of the
  * arguments. Returns 1 there was a volume, 0 there was none, -EINVAL there is something else.
  */
 int hook_devices_take(int *argc, char **argv, struct oci_hook_volume *ret_volume);

@@ -99,7 +99,7 @@ static int expect_made(const struct provision_record *record, const char *stem, 
 
         (void)stem;
         (void)error;
-        if (record != NULL && record->stage == PROVISION_CREATED && strcmp(record->pool, use->pool->name) == 0)
+        if (record != NULL && record->lifecycle == PROVISION_CREATED && strcmp(record->pool, use->pool->name) == 0)
                 expect(use, record->id);
         return 0;
 }

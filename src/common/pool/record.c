@@ -15,7 +15,7 @@
 
 #define DIRECTORY "provisioned" /* of the state */
 
-static const char *const stages[] = { "creating", "created", "deleting", NULL };
+static const char *const lifecycles[] = { "creating", "created", "deleting", NULL };
 
 /* The order of the rows is that of the keys in the file; keep it, and records stay the same byte for byte. */
 static const struct record_field fields[] = {
@@ -23,7 +23,8 @@ static const struct record_field fields[] = {
         RECORD_ROW(RECORD_##type, key, struct provision_record, field, help, __VA_ARGS__)
 #define ALWAYS(type, key, field, help) ROW(type, key, field, help, .optional = false)
 #define OPTIONAL(type, key, field, help) ROW(type, key, field, help, .optional = true)
-        ROW(WORD, "stage", stage, "whether the volume is there: not yet, yes, or not any more", .words = stages),
+        ROW(WORD, "stage", lifecycle, "whether the volume is there: not yet, yes, or not any more",
+            .words = lifecycles),
         ALWAYS(NUMBER, "size", size_bytes, "size in bytes"),
         ALWAYS(NUMBER, "askedSize", asked_bytes, "size that was requested; 0: none was"),
         OPTIONAL(BOOLEAN, "adopted", adopted, "whether the disk was there before the volume"),
@@ -74,9 +75,9 @@ const struct record_table provision_record_table = { .directory = DIRECTORY,
                                                      .fields = fields,
                                                      .is_sound = is_sound };
 
-const char *provision_stage_word(enum provision_stage stage)
+const char *provision_lifecycle_word(enum provision_lifecycle lifecycle)
 {
-        return stages[stage];
+        return lifecycles[lifecycle];
 }
 
 static void file_name(const char *name, char *ret_file)

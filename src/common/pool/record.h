@@ -21,14 +21,14 @@
 #define PROVISION_IDENTITY_MAX 48 /* terminated */
 #define PROVISION_TARGET_MAX 256  /* terminated */
 
-enum provision_stage {
+enum provision_lifecycle {
         PROVISION_CREATING, /* perhaps there in part */
         PROVISION_CREATED,
         PROVISION_DELETING, /* perhaps gone */
 };
 
-/* provision_stage_word() - "created". */
-const char *provision_stage_word(enum provision_stage stage);
+/* provision_lifecycle_word() - "created". */
+const char *provision_lifecycle_word(enum provision_lifecycle lifecycle);
 
 /* In place of a namespace: pods get the volume by a PersistentVolume of CSI, and none by its name alone. */
 #define PROVISION_OF_CSI "-"
@@ -55,7 +55,7 @@ struct provision_record {
         char restoring[PROVISION_NAME_MAX];   /* content of that snapshot is being put back; "" */
         uint64_t taken;                       /* when a snapshot was, in seconds since 1970; 0 */
         uint64_t born; /* when it was made or adopted, in nanoseconds since 1970: no other one of its name was; 0 */
-        enum provision_stage stage;
+        enum provision_lifecycle lifecycle;
         char target[PROVISION_TARGET_MAX]; /* where a container gets it as a device (CDI); "": /volumes/NAME */
         char driver[PROVISION_NAME_MAX];   /* "vendor~driver" that made it from "size"; "": a volume tool did */
         char namespace[64];  /* of Kubernetes, if the pool cannot keep it (volume/same.h); or PROVISION_OF_CSI; "" */

@@ -65,7 +65,7 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
                         job->request->reclaim_policy ?: "retain");
         ret_record->adopted = true;
         ret_record->size_bytes = item.size_bytes;
-        ret_record->stage = PROVISION_CREATED;
+        ret_record->lifecycle = PROVISION_CREATED;
         if ((r = provision_record_write(&job->state, ret_record, FILE_DURABLE, error)) < 0)
                 return r;
         return released_disks_remove(&job->state, item.identity, error);

@@ -152,7 +152,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         (void)stem;
         (void)error;
         /* kubelet's own volumes are kubelet's to mount */
-        if (record == NULL || record->stage != PROVISION_CREATED || record->driver[0] != '\0' ||
+        if (record == NULL || record->lifecycle != PROVISION_CREATED || record->driver[0] != '\0' ||
             record->snapshot_of[0] != '\0')
                 return 0;
         if (!is_device_name(record->name)) {

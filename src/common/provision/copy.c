@@ -46,7 +46,7 @@ static int find_source(struct job *job, const char *name, struct provision_recor
 
         if (r < 0)
                 return r == -ENOENT ? fail_absent(name, error) : r;
-        if (ret_source->stage != PROVISION_CREATED)
+        if (ret_source->lifecycle != PROVISION_CREATED)
                 return fail_because(error, EBUSY, "copy volume", name,
                                     "its creation or deletion has not finished; repeat that call first");
         if ((r = job_use_pool(job, ret_source->pool, error)) < 0)
@@ -108,7 +108,7 @@ static int begin_copy(struct job *job, const struct provision_record *source, co
         ret_record->taken = 0;
         ret_record->born = clock_real_ns();
         ret_record->adopted = false;
-        ret_record->stage = PROVISION_CREATING;
+        ret_record->lifecycle = PROVISION_CREATING;
         return 0;
 }
 
@@ -180,7 +180,7 @@ static int make_copy(struct job *job, const struct provision_record *source, con
                 r = job_look_again(job, record, &item, error);
         if (r == 0) {
                 (void)text_copy(record->identity, sizeof record->identity, item.identity); /* as long */
-                record->stage = PROVISION_CREATED;
+                record->lifecycle = PROVISION_CREATED;
                 r = provision_record_write(&job->state, record, FILE_DURABLE, error);
         }
         if (r < 0) {
@@ -281,7 +281,7 @@ static int find_taken(struct job *job, const struct provision_still *still, stru
                                     "something else has the name \"%.200s\": %s%.200s", request->snapshot,
                                     ret_record->snapshot_of[0] != '\0' ? "a snapshot of " : "a volume",
                                     ret_record->snapshot_of);
-        if (ret_record->stage == PROVISION_CREATED)
+        if (ret_record->lifecycle == PROVISION_CREATED)
                 return 1;
         /* a call was killed while it took it: what it has may be of any moment */
         if ((r = still->end_killed(still->argument, error)) < 0 || (r = job_lock_pool(job, error)) < 0)

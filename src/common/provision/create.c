@@ -308,7 +308,7 @@ static int make(struct job *job, struct provision_record *record, struct error *
                 r = interrupt_check("create volume", record->name, error);
         if (r == 0) {
                 (void)text_copy(record->identity, sizeof record->identity, item.identity);
-                record->stage = PROVISION_CREATED;
+                record->lifecycle = PROVISION_CREATED;
                 r = provision_record_write(&job->state, record, FILE_DURABLE, error);
         }
         if (r < 0) {
@@ -356,7 +356,7 @@ static int modify(struct job *job, struct provision_record *record, struct error
         const struct provision_request *request = job->request;
         int r;
 
-        if (record->stage != PROVISION_CREATED)
+        if (record->lifecycle != PROVISION_CREATED)
                 return fail_because(error, EBUSY, "modify volume", record->name,
                                     "its creation or deletion has not finished; repeat that call first");
         if (record->snapshot_of[0] != '\0')
@@ -383,7 +383,7 @@ int create_volume(struct job *job, struct error *error)
                 return r;
         if (job->request->modify)
                 return modify(job, &record, error);
-        if (record.stage == PROVISION_CREATED)
+        if (record.lifecycle == PROVISION_CREATED)
                 return (r = check_same(job, &record, error)) < 0
                                ? r
                                : answer_created(job, &record, /* existed= */ true, error);

@@ -57,7 +57,7 @@ static int is_of_another(const struct job *job, const struct provision_record *r
 {
         int r;
 
-        if (job->pool.path[0] == '\0' || record->stage != PROVISION_CREATING || record->adopted ||
+        if (job->pool.path[0] == '\0' || record->lifecycle != PROVISION_CREATING || record->adopted ||
             record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0')
                 return 0;
         r = job->kind->is_blank(&job->config, &job->pool, record->id, error);
@@ -108,7 +108,7 @@ static int resume_source(const struct job *job, const struct provision_record *r
 {
         const char *name = record->snapshot_of[0] != '\0' ? record->snapshot_of : record->copy_of;
         cleanup_provision_record struct provision_record source = {};
-        int r = record->stage == PROVISION_CREATING && name[0] != '\0' && job->kind->resume != NULL
+        int r = record->lifecycle == PROVISION_CREATING && name[0] != '\0' && job->kind->resume != NULL
                         ? provision_record_read(&job->state, name, &source, error)
                         : -ENOENT;
 
@@ -167,7 +167,7 @@ static int give_back(struct job *job, const struct provision_record *record, boo
  * volume's, or NULL. */
 int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error)
 {
-        const enum provision_stage was = record->stage;
+        const enum provision_lifecycle was = record->lifecycle;
         char policy[sizeof record->reclaim_policy];
         bool changed = false;
         int r;
@@ -185,7 +185,7 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
         if (strcmp(record->reclaim_policy, "retain") == 0 && (r = keep_namespace(job, record, error)) < 0)
                 return r; /* before anything is changed */
-        record->stage = PROVISION_DELETING;
+        record->lifecycle = PROVISION_DELETING;
         r = provision_record_write(&job->state, record, FILE_DURABLE, error);
         /* on a full disk deleting makes room; killed now, the record would outlive its disk, and be deleted next
          * time */
@@ -196,7 +196,7 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED && !changed) {
                 struct error ignored; /* the first failure is the one to report */
 
-                record->stage = was; /* nothing was changed, and it stays usable */
+                record->lifecycle = was; /* nothing was changed, and it stays usable */
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
                 (void)provision_record_write(&job->state, record, FILE_DURABLE, &ignored);
         }
@@ -232,7 +232,7 @@ static int take_away_soon(struct job *job, struct provision_record *record, cons
  */
 int delete_check_thawed(const struct job *job, const struct provision_record *record, struct error *error)
 {
-        if (job->kind->share != NULL || record->stage != PROVISION_CREATING || record->snapshot_of[0] == '\0')
+        if (job->kind->share != NULL || record->lifecycle != PROVISION_CREATING || record->snapshot_of[0] == '\0')
                 return 0;
         return fail_because(error, EBUSY, "delete volume", record->name,
                             "taking this snapshot of \"%.200s\" was interrupted, which may be frozen: repeat "
@@ -242,7 +242,7 @@ int delete_check_thawed(const struct job *job, const struct provision_record *re
 
 int delete_check_soon(const struct job *job, const struct provision_record *record, struct error *error)
 {
-        if (record->stage == PROVISION_CREATING || record->keeps_content || job->kind->erase == NULL ||
+        if (record->lifecycle == PROVISION_CREATING || record->keeps_content || job->kind->erase == NULL ||
             job->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
             record->size_bytes <= DELETE_SOON_MAX_BYTES)
                 return 0;

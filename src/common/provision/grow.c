@@ -15,7 +15,7 @@ static int check_growth(struct job *job, struct provision_record *record, uint64
         struct pool_item item;
         int r;
 
-        if (record->stage != PROVISION_CREATED || pool_kind_is_torn(record))
+        if (record->lifecycle != PROVISION_CREATED || pool_kind_is_torn(record))
                 return fail_because(error, EBUSY, "grow volume", record->name,
                                     "its creation, restore or deletion has not finished; repeat that call first");
         if (record->snapshot_of[0] != '\0')

@@ -62,7 +62,7 @@ static int make(struct job *job, struct provision_record *record, bool *ret_made
         struct pool_item item;
         int r = filesystem_check_size(record->fs_type, record->size_bytes, record->name, error);
 
-        record->stage = PROVISION_CREATING;
+        record->lifecycle = PROVISION_CREATING;
         if (r < 0 || (r = write_record(job, record, error)) < 0)
                 return r;
         if ((r = job->kind->create(&job->config, &job->pool, record, &item, error)) < 0) {
@@ -72,7 +72,7 @@ static int make(struct job *job, struct provision_record *record, bool *ret_made
         *ret_made = true;
         log_say("made the image %s/%s of %llu bytes", job->pool.path, record->id,
                 (unsigned long long)record->size_bytes);
-        record->stage = PROVISION_CREATED;
+        record->lifecycle = PROVISION_CREATED;
         return write_record(job, record, error);
 }
 
@@ -97,7 +97,7 @@ static int begin(struct job *job, const struct provision_image *image, bool *ret
                 return r == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, image->id) : r;
         record.size_bytes = item.size_bytes;
         record.adopted = true;
-        record.stage = PROVISION_CREATED;
+        record.lifecycle = PROVISION_CREATED;
         return write_record(job, &record, error);
 }
 
@@ -110,10 +110,10 @@ static int go_on(struct job *job, const struct provision_image *image, struct pr
                 return fail_because(error, EEXIST, OPERATION_OPEN_IMAGE, image->name,
                                     "a volume of this name exists: it is %s of pool \"%s\", not %s of pool \"%s\"",
                                     record->id, record->pool, image->id, image->pool->name);
-        if (record->stage == PROVISION_DELETING)
+        if (record->lifecycle == PROVISION_DELETING)
                 return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half deleted; run volume-delete again to finish it");
-        if (record->stage == PROVISION_CREATED)
+        if (record->lifecycle == PROVISION_CREATED)
                 return image->exists ? 0
                                      : fail_because(error, ENODATA, OPERATION_FIND_CONTENT, image->name,
                                                     "the volume is lost: its image %s/%s is gone", image->pool->path,
@@ -129,7 +129,7 @@ static int go_on(struct job *job, const struct provision_image *image, struct pr
                 record->asked_bytes = job->request->size_bytes;
                 return make(job, record, ret_made, error);
         }
-        record->stage = PROVISION_CREATED;
+        record->lifecycle = PROVISION_CREATED;
         return write_record(job, record, error);
 }
 
@@ -170,7 +170,7 @@ int provision_image_check(const struct config *config, const struct state *state
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_read(state, image->name, &record, error);
 
-        if (r == 0 && record.stage != PROVISION_CREATED)
+        if (r == 0 && record.lifecycle != PROVISION_CREATED)
                 return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half made or half deleted; set \"size\" to finish it");
         if (r == 0 && strcmp(record.pool, image->pool->name) == 0 && strcmp(record.id, image->id) == 0)

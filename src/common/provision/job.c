@@ -68,7 +68,7 @@ json_t *job_volume_object(const struct provision_record *record, const char *pat
                           "pool", record->pool, "type", record->pool_type, "id", reply_printable(record->id), "size",
                           (json_int_t)record->size_bytes, "targetType", record->target_type, "reclaimPolicy",
                           record->reclaim_policy, "adopted", record->adopted, "state",
-                          provision_stage_word(record->stage), "parameters", record->parameters);
+                          provision_lifecycle_word(record->lifecycle), "parameters", record->parameters);
         const char *const optional[][2] = {
                 { "profile", record->profile },
                 { "fsType", record->fs_type },

@@ -133,7 +133,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         found = json_object_get(job->paths, name);
         path = json_string_value(json_object_get(found, "path"));
         volume = job_volume_object(record, path != NULL ? path : "");
-        if (volume != NULL && path == NULL && record->stage == PROVISION_CREATED)
+        if (volume != NULL && path == NULL && record->lifecycle == PROVISION_CREATED)
                 (void)json_object_set_new(volume, "missing", json_true());
         if (volume != NULL)
                 add_uses(job, record, path, volume);

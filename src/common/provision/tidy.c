@@ -35,14 +35,14 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
         provision_record_forget_read(); /* it was read without the lock */
         r = provision_record_read(&job->state, name, &record, error);
 
-        if (r < 0 || (record.stage == PROVISION_CREATED && record.restoring[0] == '\0'))
+        if (r < 0 || (record.lifecycle == PROVISION_CREATED && record.restoring[0] == '\0'))
                 return r == -ENOENT ? 0 : r;
-        if (record.stage == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
+        if (record.lifecycle == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
             record.size_bytes > DELETE_SOON_MAX_BYTES)
                 return fail_because(error, EBUSY, "restore snapshot", name,
                                     "%llu bytes are still to be compared, which volume-snapshot has the time for",
                                     (unsigned long long)record.size_bytes);
-        if (record.stage == PROVISION_CREATED)
+        if (record.lifecycle == PROVISION_CREATED)
                 return tidying->dry_run ? 0 : restore_unrestore(job, &record, error);
         if (tidying->dry_run)
                 return 1;
@@ -65,7 +65,7 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
 
         (void)stem;
         (void)error;
-        if (record == NULL || (record->stage == PROVISION_CREATED && record->restoring[0] == '\0') ||
+        if (record == NULL || (record->lifecycle == PROVISION_CREATED && record->restoring[0] == '\0') ||
             !state_try_lock(state, volume_record_key(record->name))) /* a running call works on it */
                 return 0;
         r = tidy(tidying, record->name, &failure);

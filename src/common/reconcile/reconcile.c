@@ -53,7 +53,7 @@ static int thaw(const struct provision_record *record, const char *stem, void *a
 
         (void)stem;
         (void)error;
-        if (record == NULL || record->stage != PROVISION_CREATING || record->snapshot_of[0] == '\0' ||
+        if (record == NULL || record->lifecycle != PROVISION_CREATING || record->snapshot_of[0] == '\0' ||
             !state_try_lock(thawing->state, volume_record_key(record->name))) /* the call that takes it runs */
                 return 0;
         if (volume_snapshot_thaw(&round->config, record->snapshot_of, &failure) < 0) {

@@ -127,7 +127,7 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
         if (is_for_machines(call, &made))
                 return fail_because(error, EOPNOTSUPP, "find volume", request->name,
                                     "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
-        if (create != NULL && (r == -ENOENT || made.stage == PROVISION_CREATING) && !mount_dir_is_staged(call)) {
+        if (create != NULL && (r == -ENOENT || made.lifecycle == PROVISION_CREATING) && !mount_dir_is_staged(call)) {
                 volume->create = create;
                 return 0;
         }

@@ -82,7 +82,7 @@ int profiled_ensure(struct volume_call *call, struct error *error)
                 return fail_because(error, EINVAL, "find volume", name,
                                     "the volume is of %s%.128s, not of profile %.128s",
                                     record.profile[0] != '\0' ? "profile " : "no profile", record.profile, profile);
-        if (r == 0 && record.stage != PROVISION_CREATING)
+        if (r == 0 && record.lifecycle != PROVISION_CREATING)
                 return 0; /* provisioned_find() refuses one that is being deleted */
         if (call->kind != &kind_loop)
                 return fail_because(error, ENOENT, "find volume", name,

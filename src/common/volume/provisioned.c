@@ -53,10 +53,10 @@ static int check_usable(const struct provision_record *record, struct error *err
 
         if (r < 0)
                 return r;
-        if (record->stage == PROVISION_CREATING && record->driver[0] == '\0')
+        if (record->lifecycle == PROVISION_CREATING && record->driver[0] == '\0')
                 return fail_because(error, EBUSY, "find volume", record->name,
                                     "the volume is half made; run the same volume-create again to finish it");
-        if (record->stage == PROVISION_DELETING)
+        if (record->lifecycle == PROVISION_DELETING)
                 return fail_because(error, EBUSY, "find volume", record->name,
                                     "the volume is half deleted; run volume-delete again to finish it");
         return check_restored(record, error);
@@ -159,7 +159,7 @@ static int check_deletion(const struct volume_call *call, struct error *error)
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_read(&call->provisioned, call->request->name, &record, error);
 
-        if (r == 0 && record.stage == PROVISION_DELETING)
+        if (r == 0 && record.lifecycle == PROVISION_DELETING)
                 return fail_because(error, EBUSY, "find volume", call->request->name,
                                     "the volume is half deleted; run volume-delete again to finish it");
         if (r < 0 || (r = check_no_snapshot(&record, error)) < 0)
@@ -327,7 +327,8 @@ int provisioned_find_own(const struct volume_call *call, struct provision_record
 {
         int r = call->kind->pool_types == NULL ? -ENOENT : find(call, ret_record, error);
 
-        return r == 0 && (ret_record->stage != PROVISION_CREATED || !is_attached_image(call, ret_record)) ? -ENOENT : r;
+        return r == 0 && (ret_record->lifecycle != PROVISION_CREATED || !is_attached_image(call, ret_record)) ? -ENOENT
+                                                                                                              : r;
 }
 
 int provisioned_check_blank(const struct volume_call *call, struct error *error)
