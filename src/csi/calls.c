@@ -110,7 +110,7 @@ struct call *call_begin(const struct rpc *rpc, const uint8_t *request, size_t le
         enum grpc_code code;
         const char *why;
 
-        memory_begin(&memory, REQUEST_MEMORY);
+        memory_init(&memory, REQUEST_MEMORY);
         call = memory_take_always(&memory, sizeof *call);
         *call = (struct call){ .rpc = rpc, .answered = answered, .argument = argument, .begun = &call };
         call->memory = memory;

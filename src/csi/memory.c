@@ -28,7 +28,7 @@ static void release(void *of_memory, void *piece)
         (void)piece;
 }
 
-void memory_begin(struct memory *memory, size_t limit)
+void memory_init(struct memory *memory, size_t limit)
 {
         *memory = (struct memory){ .limit = limit };
         memory->allocator = (ProtobufCAllocator){ .alloc = allocate, .free = release, .allocator_data = memory };

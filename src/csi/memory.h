@@ -18,8 +18,8 @@ struct memory {
         ProtobufCAllocator allocator;
 };
 
-/* memory_begin() - an empty one, whose pieces may have limit bytes together. */
-void memory_begin(struct memory *memory, size_t limit);
+/* memory_init() - an empty one, whose pieces may have limit bytes together. */
+void memory_init(struct memory *memory, size_t limit);
 
 /* memory_take() - so many zero bytes, aligned for any type. NULL: beyond the limit, or the system has no memory. */
 void *memory_take(struct memory *memory, size_t size);

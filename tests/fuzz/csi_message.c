@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (size == 0)
                 return 0;
-        memory_begin(&memory, MEMORY);
+        memory_init(&memory, MEMORY);
         code = message_unpack(messages[data[0] % (sizeof messages / sizeof messages[0])], data + 1, size - 1, &memory,
                               &message, &why);
         fuzz_check(memory.used <= MEMORY);

@@ -235,7 +235,7 @@ static int make_mount(const struct mount_job *job, unsigned attributes, struct e
 
         (void)snprintf(fd, sizeof fd, "%d", job->fuse_fd);
         (void)snprintf(mode, sizeof mode, "%o", job->mode & S_IFMT);
-        context_fd = superblock_begin("fuse", error);
+        context_fd = superblock_open("fuse", error);
         if (context_fd < 0)
                 return context_fd;
         /* as strings: FSCONFIG_SET_FD is not for fuse's "fd" */

@@ -92,7 +92,7 @@ static int make_overlay(bool writable, struct error *error)
                         r = fail(error, errno, "mkdir", directories[i]);
         if (r < 0)
                 return r;
-        context_fd = superblock_begin("overlay", error);
+        context_fd = superblock_open("overlay", error);
         if (context_fd < 0)
                 return context_fd;
         if ((r = superblock_set(context_fd, "lowerdir", writable ? "lower" : "lower:upper", error)) < 0 ||
@@ -245,7 +245,7 @@ static int read_offer(uint64_t *ret_flags, struct error *error)
         if (device_fd < 0)
                 return fail(error, errno, "open", "/dev/fuse");
         (void)snprintf(number, sizeof number, "%d", device_fd);
-        context_fd = superblock_begin("fuse", error);
+        context_fd = superblock_open("fuse", error);
         if (context_fd < 0)
                 return context_fd;
         if ((r = superblock_set(context_fd, "fd", number, error)) < 0 ||

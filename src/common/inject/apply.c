@@ -378,11 +378,11 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
         run.keeper = plan->request->keeper;
         run.doing = step_text(plan->steps[0], /* kind= */ NULL); /* the worker may hang before that */
         if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
-                removal_begin(&run.removal, plan->request);
+                removal_init(&run.removal, plan->request);
                 return apply_removal(&run, ret_outcome, error);
         }
-        session_begin(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
-        injection_begin(&injection, &run.session, plan->request);
+        session_init(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
+        injection_init(&injection, &run.session, plan->request);
         run.injections = &injection;
         run.count = 1;
         return apply_injections(&run, ret_outcome, error);
@@ -404,9 +404,9 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         run.doing = step_text(STEP_PIN_CONTAINER, /* kind= */ NULL);
         run.count = batch->request->entry_count;
         run.batched = true;
-        session_begin(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
+        session_init(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
         for (size_t i = 0; i < run.count; i++)
-                injection_begin(&run.injections[i], &run.session, plans[i].request);
+                injection_init(&run.injections[i], &run.session, plans[i].request);
         r = apply_injections(&run, ret_outcomes, error);
         if (r < 0)
                 *ret_failed = &ret_outcomes[run.current];

@@ -10,7 +10,7 @@
 #include "inject/request/request_rules.h"
 #include "state/access.h"
 
-void injection_begin(struct injection *injection, struct session *session, const struct request *request)
+void injection_init(struct injection *injection, struct session *session, const struct request *request)
 {
         injection->kind = request->source_kind;
         injection->session = session;
@@ -19,8 +19,8 @@ void injection_begin(struct injection *injection, struct session *session, const
                                                            .propagation = (uint64_t)request->options.propagation,
                                                            .recursive = request->recursive };
         injection->request = request;
-        target_begin(&injection->target);
-        target_begin(&injection->source);
+        target_init(&injection->target);
+        target_init(&injection->source);
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
         injection->old_fd = -EBADF;

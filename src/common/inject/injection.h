@@ -66,8 +66,8 @@ struct injection {
         struct mount_record replaced;
 };
 
-/* injection_begin() - set up an injection in zeroed memory. */
-void injection_begin(struct injection *injection, struct session *session, const struct request *request);
+/* injection_init() - set up an injection in zeroed memory. */
+void injection_init(struct injection *injection, struct session *session, const struct request *request);
 
 /* injection_policy() - the session's, for what others ask for; NULL: root asks. */
 const struct policy *injection_policy(const struct injection *injection);

@@ -294,7 +294,7 @@ int oci_hook_request(struct oci_hook *hook, struct request *ret_request, size_t 
         size_t wanted;
         int r = count;
 
-        request_begin(ret_request, REQUEST_MOUNT_BATCH, &request_batch_keys);
+        request_init(ret_request, REQUEST_MOUNT_BATCH, &request_batch_keys);
         ret_request->sources = source_kinds;
         ret_request->timeout_seconds = HOOK_TIMEOUT_S;
         if (r >= 0 && hook->wanted.mounts != NULL)

@@ -16,7 +16,7 @@
 #define UNMAKE_MS 5000 /* so long a removal waits for calls that are at work on mounts below its own directories */
 #define UNMAKE_PAUSE_MS 20
 
-void removal_begin(struct removal *removal, const struct request *request)
+void removal_init(struct removal *removal, const struct request *request)
 {
         removal->request = request;
         removal->container = (struct container)CONTAINER_NONE;

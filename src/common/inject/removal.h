@@ -37,8 +37,8 @@ struct removal {
         struct mount_record partner; /* the other record of an interrupted replacement; its id is "" if there is none */
 };
 
-/* removal_begin() - set up a removal in zeroed memory. */
-void removal_begin(struct removal *removal, const struct request *request);
+/* removal_init() - set up a removal in zeroed memory. */
+void removal_init(struct removal *removal, const struct request *request);
 
 /* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET, LET_GO and FORGET of inject/step.h. */
 int removal_find_record(struct removal *removal, struct error *error);

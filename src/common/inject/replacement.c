@@ -258,7 +258,7 @@ int replacement_restore(struct injection *injection, bool beneath, struct error 
         struct mount_seen seen;
         int r;
 
-        target_begin(&target);
+        target_init(&target);
         r = in_container_find(injection->container, old->mount_point, &old->identity, &placement, error);
         if (r < 0 || placement != PLACEMENT_GONE || injection->old_fd < 0)
                 return r;

@@ -20,7 +20,7 @@
 #include "state/mount_record.h"
 #include "state/named_container.h"
 
-void session_begin(struct session *session, bool dry_run, const struct policy *policy, const char *created_root)
+void session_init(struct session *session, bool dry_run, const struct policy *policy, const char *created_root)
 {
         session->state = (struct state)STATE_NONE;
         session->wishes = (struct state)STATE_NONE;

@@ -31,8 +31,8 @@ struct session {
         char state_dir[PATH_MAX];
 };
 
-/* session_begin() - set up a session in zeroed memory. */
-void session_begin(struct session *session, bool dry_run, const struct policy *policy, const char *created_root);
+/* session_init() - set up a session in zeroed memory. */
+void session_init(struct session *session, bool dry_run, const struct policy *policy, const char *created_root);
 
 /*
  * session_pin() - the container of a reference, pinned once. Borrowed: the session owns it.

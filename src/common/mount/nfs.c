@@ -187,32 +187,32 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
 
 /* ---- the filesystem */
 
-struct begin_job {
+struct open_job {
         const struct container *container;
         int net_ns_fd;
         bool owned;
 };
 
 /* The mount uses the network namespace in which its context is opened (seen on 6.1 for 3 and 4.2). */
-static int begin_in_child(void *argument, struct error *error)
+static int open_in_child(void *argument, struct error *error)
 {
-        const struct begin_job *job = argument;
+        const struct open_job *job = argument;
         int r = namespace_enter_network(job->net_ns_fd, job->container->name, error);
 
         if (r == 0 && job->owned &&
             (r = namespace_become_root_of(job->container->user_ns_fd, job->container->name, error)) == 0)
                 r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error);
-        return r < 0 ? r : superblock_begin("nfs", error);
+        return r < 0 ? r : superblock_open("nfs", error);
 }
 
 static int begin(const struct nfs_mount *mount, bool owned, struct error *error)
 {
-        struct begin_job job = { .container = mount->container, .owned = owned };
+        struct open_job job = { .container = mount->container, .owned = owned };
         cleanup_close int net_ns_fd = -EBADF;
         int keep[3];
 
         if (mount->container == NULL)
-                return superblock_begin("nfs", error);
+                return superblock_open("nfs", error);
         net_ns_fd = open_network(mount, error);
         if (net_ns_fd < 0)
                 return net_ns_fd;
@@ -220,7 +220,7 @@ static int begin(const struct nfs_mount *mount, bool owned, struct error *error)
         keep[0] = net_ns_fd;
         keep[1] = mount->container->user_ns_fd;
         keep[2] = mount->container->mnt_ns_fd;
-        return sealed_child_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return sealed_child_run(open_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }
 
 struct create_job {

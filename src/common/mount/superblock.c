@@ -52,7 +52,7 @@ static int check_type(const char *fs_type, struct error *error)
                 "what is on the disk of a %s can name other devices of the node, which would be opened, too", fs_type);
 }
 
-int superblock_begin(const char *fs_type, struct error *error)
+int superblock_open(const char *fs_type, struct error *error)
 {
         int r = check_type(fs_type, error);
         int fd = r < 0 ? r : fsopen(fs_type, FSOPEN_CLOEXEC);
@@ -65,14 +65,14 @@ int superblock_begin(const char *fs_type, struct error *error)
         return fd < 0 ? fail(error, errno, OPERATION_FSOPEN, fs_type) : fd;
 }
 
-struct begin_job {
+struct open_job {
         const struct container *container;
         const char *fs_type;
 };
 
-static int begin_in_child(void *argument, struct error *error)
+static int open_in_child(void *argument, struct error *error)
 {
-        const struct begin_job *job = argument;
+        const struct open_job *job = argument;
         int r;
 
         if ((r = namespace_become_root_of(job->container->user_ns_fd, job->container->name, error)) < 0)
@@ -80,16 +80,16 @@ static int begin_in_child(void *argument, struct error *error)
         /* fsopen asks for CAP_SYS_ADMIN over the mount namespace we are in, so it has to be the container's */
         if ((r = namespace_enter_mounts(job->container->mnt_ns_fd, job->container->name, error)) < 0)
                 return r;
-        r = superblock_begin(job->fs_type, error);
+        r = superblock_open(job->fs_type, error);
         return r < 0 ? error_where(error, job->container->name) : r;
 }
 
-int superblock_begin_owned(const struct container *container, const char *fs_type, struct error *error)
+int superblock_open_owned(const struct container *container, const char *fs_type, struct error *error)
 {
-        struct begin_job job = { .container = container, .fs_type = fs_type };
+        struct open_job job = { .container = container, .fs_type = fs_type };
         const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
 
-        return sealed_child_run(begin_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
+        return sealed_child_run(open_in_child, &job, keep, sizeof keep / sizeof keep[0], error);
 }
 
 int superblock_set(int context_fd, const char *name, const char *value, struct error *error)
@@ -172,7 +172,7 @@ int superblock_allow_writing(const char *dir, struct error *error)
 
 int superblock_new_tmpfs(struct error *error)
 {
-        cleanup_close int context_fd = superblock_begin("tmpfs", error);
+        cleanup_close int context_fd = superblock_open("tmpfs", error);
         int r;
 
         if (context_fd < 0)

@@ -10,23 +10,23 @@
 #include "mount/options.h"
 
 /*
- * superblock_begin() - start configuring a filesystem that the node owns.
+ * superblock_open() - start configuring a filesystem that the node owns.
  *
  * Needs:   CAP_SYS_ADMIN.
  * Returns: a filesystem-context fd, owned by the caller.
  * Errors:  ENODEV unknown type.
  */
-int superblock_begin(const char *fs_type, struct error *error);
+int superblock_open(const char *fs_type, struct error *error);
 
 /*
- * superblock_begin_owned() - the same, but the superblock will belong to the container's user namespace: the context
+ * superblock_open_owned() - the same, but the superblock will belong to the container's user namespace: the context
  * remembers its opener's. Opened by a sealed child inside, passed out, and configured from here, where the node's
  * paths and devices are.
  *
  * Errors:  EPERM, later, at superblock_create(): since Linux 6.11 (commit e1c5ae59c0f2) for every filesystem without
  *          FS_USERNS_MOUNT.
  */
-int superblock_begin_owned(const struct container *container, const char *fs_type, struct error *error);
+int superblock_open_owned(const struct container *container, const char *fs_type, struct error *error);
 
 /* superblock_option() - one option: "name" or "name=value". On failure the error carries the kernel's own messages. */
 int superblock_option(int context_fd, const char *option, struct error *error);

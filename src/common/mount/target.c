@@ -90,7 +90,7 @@ static int container_path(const struct container *container, int fd, char *ret_p
         return text_path_normal(path[root_length] == '\0' ? "/" : path + root_length, ret_path);
 }
 
-void target_begin(struct target *target)
+void target_init(struct target *target)
 {
         target->fd = -EBADF;
         target->base_fd = -EBADF;
@@ -136,7 +136,7 @@ int target_look(const struct container *container, const char *path, struct targ
         size_t length = strlen(path);
         int r;
 
-        target_begin(target);
+        target_init(target);
         fd = open_inside(container, path, 0, RESOLVE_NO_SYMLINKS);
         straight = fd >= 0 && strstr(path, "/..") == NULL;
         if (fd == -ELOOP)

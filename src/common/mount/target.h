@@ -29,8 +29,8 @@ struct target {
         char path[PATH_MAX];         /* as the container sees it, symbolic links of the existing part resolved */
 };
 
-/* target_begin() - a target of which nothing is known, and nothing open. */
-void target_begin(struct target *target);
+/* target_init() - a target of which nothing is known, and nothing open. */
+void target_init(struct target *target);
 
 /*
  * target_look() - what is at this path of the container. A missing path is no error: ret_target->missing says so. What

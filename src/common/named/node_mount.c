@@ -75,7 +75,7 @@ static int mount_named(const struct volume_call *call, const char *type, struct 
                 return directory_fd;
         if (symlinkat(call->record.device, directory_fd, name) < 0 || fchdir(directory_fd) < 0)
                 return fail(error, errno, "symlink", name);
-        context_fd = superblock_begin(type, error);
+        context_fd = superblock_open(type, error);
         r = context_fd < 0 ? context_fd
                            : superblock_create_on(context_fd, type, name, &none, call->record.read_only, error);
         if (chdir("/") < 0)
@@ -172,7 +172,7 @@ static int place(const struct node_mount *mount, struct error *error)
         (void)text_copy(volume.request.dir, sizeof volume.request.dir, mount->target); /* it fits */
         volume.request.read_only = (mount->set & MOUNT_ATTR_RDONLY) != 0;
         if (!volume.call.kind->has_device)
-                volume_call_begin_record(&volume.call);
+                volume_call_init_record(&volume.call);
         return mount_dir_put(&volume.call, &(struct mount_dir_new){ .mount_fd = mount_fd, .durability = FILE_ORDERED },
                              error);
 }

@@ -272,7 +272,7 @@ static int create(const struct config *config, const struct pool *pool, const st
         fd = open_volume(pool_fd, pool, record->id, O_RDONLY, error);
         if (fd < 0)
                 return fd == -ENOENT ? fail(error, ENOENT, "make volume", record->id) : fd;
-        if ((r = pool_project_begin(fd, record, identity, error)) < 0)
+        if ((r = pool_project_assign(fd, record, identity, error)) < 0)
                 return r;
         /* the owner last: then it is not ours */
         if (fchmod(fd, (mode_t)strtoul(parameter(record, "mode"), NULL, 8)) < 0 ||

@@ -10,7 +10,7 @@
 #define IDENTITY "project "
 
 /* The directory has its project before that has a limit: remove() finds the limit by the directory. */
-int pool_project_begin(int fd, const struct provision_record *record, char *ret_identity, struct error *error)
+int pool_project_assign(int fd, const struct provision_record *record, char *ret_identity, struct error *error)
 {
         uint32_t project;
         int r;

@@ -11,10 +11,10 @@
 #include "pool/record.h"
 
 /*
- * pool_project_begin() - give a new directory a project, whose limit is the volume's size. With the pool's lock.
+ * pool_project_assign() - give a new directory a project, whose limit is the volume's size. With the pool's lock.
  * Gives: ret_identity, of PROVISION_IDENTITY_MAX bytes, for the record: which; "" without quotas.
  */
-int pool_project_begin(int fd, const struct provision_record *record, char *ret_identity, struct error *error);
+int pool_project_assign(int fd, const struct provision_record *record, char *ret_identity, struct error *error);
 
 /*
  * pool_project_grow() - set its limit anew. Errors: EINVAL the directory has another project now than its record says;

@@ -56,7 +56,7 @@ int adopt_disk(struct job *job, const char *id, struct provision_record *ret_rec
         }
         if ((r = pool_kind_check_parameters(job->kind, job->request->parameters, error)) < 0)
                 return r;
-        job_begin_record(job, ret_record);
+        job_init_record(job, ret_record);
         if ((r = job_check_target(job, ret_record, error)) < 0)
                 return r;
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);

@@ -131,7 +131,7 @@ int create_claim(struct job *job, uint64_t size_bytes, struct provision_record *
 /* With the pool's lock. */
 static int make_record(struct job *job, struct provision_record *ret_record, struct error *error)
 {
-        job_begin_record(job, ret_record);
+        job_init_record(job, ret_record);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         job->request->reclaim_policy ?: "delete");
         return create_claim(job, job->request->size_bytes, ret_record, error);

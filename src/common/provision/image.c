@@ -86,7 +86,7 @@ static int begin(struct job *job, const struct provision_image *image, bool *ret
         /* until the record is written: of two volumes that name one image, each would find no other */
         if ((r = job_lock_pool(job, error)) < 0 || (r = check_owner(job, image, error)) < 0)
                 return r;
-        job_begin_record(job, &record);
+        job_init_record(job, &record);
         (void)text_copy(record.id, sizeof record.id, image->id); /* fits: NAME_MAX */
         (void)text_copy(record.driver, sizeof record.driver, image->driver);
         (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, image->exists ? "retain" : "delete");

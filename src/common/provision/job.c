@@ -126,7 +126,7 @@ int job_look_again(const struct job *job, const struct provision_record *record,
         return r;
 }
 
-void job_begin_record(const struct job *job, struct provision_record *ret_record)
+void job_init_record(const struct job *job, struct provision_record *ret_record)
 {
         const struct provision_request *request = job->request;
         const json_t *profile = job->profile;

@@ -42,8 +42,8 @@ int job_use_pool(struct job *job, const char *name, struct error *error);
 int job_lock_pool(struct job *job, struct error *error);
 void job_unlock_pool(struct job *job);
 
-/* job_begin_record() - what the request and its profile say of a volume in the job's pool. */
-void job_begin_record(const struct job *job, struct provision_record *ret_record);
+/* job_init_record() - what the request and its profile say of a volume in the job's pool. */
+void job_init_record(const struct job *job, struct provision_record *ret_record);
 
 /* job_is_volume() - whether what has the volume's id is the volume. */
 bool job_is_volume(const struct provision_record *record, const struct pool_item *item);

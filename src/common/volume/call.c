@@ -99,7 +99,7 @@ int volume_call_run(struct volume_call *call, volume_function *function, struct 
         return r;
 }
 
-void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer)
+void volume_inner_init(struct volume_inner *ret_inner, const struct volume_call *outer)
 {
         ret_inner->request = (struct volume_request){ .verb = outer->request->verb };
         ret_inner->call = (struct volume_call){ .request = &ret_inner->request,
@@ -259,7 +259,7 @@ int volume_call_open_dir(struct volume_call *call, struct error *error)
         return 0;
 }
 
-void volume_call_begin_record(struct volume_call *call)
+void volume_call_init_record(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
 

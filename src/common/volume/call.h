@@ -76,7 +76,7 @@ struct volume_inner {
         struct volume_call call;
 };
 
-void volume_inner_begin(struct volume_inner *ret_inner, const struct volume_call *outer);
+void volume_inner_init(struct volume_inner *ret_inner, const struct volume_call *outer);
 void volume_inner_end(struct volume_inner *inner);
 
 /* volume_call_name() - getvolumename: the name that kubelet gave the volume. */
@@ -91,8 +91,8 @@ int volume_call_open(struct volume_call *call, struct error *error);
  */
 int volume_call_open_dir(struct volume_call *call, struct error *error);
 
-/* volume_call_begin_record() - begin a record in memory, if there is none of this boot. */
-void volume_call_begin_record(struct volume_call *call);
+/* volume_call_init_record() - an empty record in memory, if there is none of this boot. */
+void volume_call_init_record(struct volume_call *call);
 
 /* volume_call_save() - write the record. */
 int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error);

@@ -115,7 +115,7 @@ int device_filesystem_reach(const struct volume_call *call, const struct block_d
                             struct error *error)
 {
         const struct mount_options *options = &call->request->mount_options;
-        cleanup_close int context_fd = superblock_begin(type, error);
+        cleanup_close int context_fd = superblock_open(type, error);
         int r;
 
         if (context_fd < 0)

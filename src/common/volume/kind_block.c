@@ -79,7 +79,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return 0;
         if (strcmp(source, call->record.source) != 0)
                 call->record.formatting[0] = '\0'; /* of another device */
-        volume_call_begin_record(call);
+        volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         if (device.read_only && !call->request->read_only)

@@ -45,9 +45,9 @@ static const struct volume_kind *find_kind(const char *word)
 
 /* ---- the volume that is made: an inner call, with a record of its own */
 
-static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir)
+static void init_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir)
 {
-        volume_inner_begin(inner, call);
+        volume_inner_init(inner, call);
         put_name(dir, inner->request.name);
 }
 
@@ -132,12 +132,12 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
         put_name(dir, name);
         if (!provision_record_exists(call->config.state_dir, name))
                 return forget_unnamed(call, name, error); /* its record is removed last */
-        begin_inner(&inner, call, dir);
+        init_inner(&inner, call, dir);
         r = unwrap(&inner, error);
         volume_inner_end(&inner);
         if (r < 0)
                 return r;
-        begin_inner(&inner, call, dir);
+        init_inner(&inner, call, dir);
         r = detach_inner(&inner, error);
         volume_inner_end(&inner);
         if (r == 0)
@@ -230,7 +230,7 @@ static int use(struct volume_call *call, const char *name, json_t *parameters, s
                 (void)json_object_set(parameters, kind_kata.flag,
                                       json_object_get(call->request->options, kind_kata.flag));
         provisioned_keep_parameters(parameters, &record);
-        begin_inner(&inner, call, call->request->dir);
+        init_inner(&inner, call, call->request->dir);
         inner.request.options = json_incref(parameters);
         inner.request.mount_options = call->request->mount_options;
         (void)text_copy(inner.request.fs_type, sizeof inner.request.fs_type, record.fs_type);

@@ -60,9 +60,9 @@ static int put_dir(const struct volume_call *call, const char *name, char *ret_d
 }
 
 /* dir: where the volume's own filesystem is; target: the directory that the inner call mounts or unmounts. */
-static void begin_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
+static void init_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
 {
-        volume_inner_begin(inner, call);
+        volume_inner_init(inner, call);
         (void)snprintf(inner->request.name, sizeof inner->request.name, VOLUME_INNER_KATA "%.64s",
                        strrchr(dir, '/') + 1);
         inner->request.read_only = call->request->read_only;
@@ -81,7 +81,7 @@ static int open_image(struct volume_inner *inner, const char *dir, struct error 
         if (r < 0)
                 return r;
         if (!call->recorded) {
-                volume_call_begin_record(call);
+                volume_call_init_record(call);
                 (void)snprintf(call->record.source, sizeof call->record.source, "%s/" KATA_IMAGE_NAME, dir);
                 if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                         return r;
@@ -113,14 +113,14 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         static struct volume_inner own;
         int r;
 
-        begin_inner(&inner, call, dir, dir);
+        init_inner(&inner, call, dir, dir);
         if ((r = volume_call_open(&inner.call, error)) == 0 &&
             (!inner.call.recorded || (r = inner.call.kind->detach(&inner.call, error)) == 0))
                 r = volume_call_drop(&inner.call, error);
         volume_inner_end(&inner);
         if (r < 0)
                 return r;
-        begin_inner(&own, call, dir, dir);
+        init_inner(&own, call, dir, dir);
         r = volume_take_off(&own.call, error);
         volume_inner_end(&own);
         return r;
@@ -159,7 +159,7 @@ static int stage(struct volume_call *call, struct error *error)
 
         if (r < 0)
                 return r;
-        begin_inner(&inner, call, dir, call->request->dir);
+        init_inner(&inner, call, dir, call->request->dir);
         r = open_image(&inner, dir, error);
         if (r == 0)
                 r = volume_stage_attached(&inner.call, error);
@@ -177,7 +177,7 @@ static int wrap(struct volume_call *call, struct error *error)
 
         if (r < 0)
                 return r;
-        begin_inner(&inner, call, dir, /* target= */ "");
+        init_inner(&inner, call, dir, /* target= */ "");
         r = open_image(&inner, dir, error);
         if (r == 0)
                 r = device_filesystem_attach(&inner.call, error);
@@ -195,7 +195,7 @@ static int publish(struct volume_call *call, struct error *error)
 
         if (r < 0)
                 return r;
-        begin_inner(&inner, call, dir, call->request->dir);
+        init_inner(&inner, call, dir, call->request->dir);
         if ((r = volume_call_open(&inner.call, error)) == 0)
                 r = volume_publish_attached(&inner.call, error);
         volume_inner_end(&inner);

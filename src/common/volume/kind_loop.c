@@ -190,7 +190,7 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
             (r = detach_all(call, error)) < 0)
                 return r;
-        volume_call_begin_record(call);
+        volume_call_init_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
         /* always after the volume's own lock: another volume may name the same image */
         if ((r = state_lock(&call->state, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)

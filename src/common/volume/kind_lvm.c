@@ -223,7 +223,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return 0;
         if (strcmp(call->record.source, path) != 0)
                 call->record.formatting[0] = '\0'; /* of another volume */
-        volume_call_begin_record(call);
+        volume_call_init_record(call);
         call->record.device[0] = '\0';
         (void)text_copy(call->record.source, sizeof call->record.source, path);
         if ((r = volume_call_save(call, FILE_DURABLE, error)) < 0)

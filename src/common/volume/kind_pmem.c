@@ -131,7 +131,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return r;
         if (look(call, &ignored) > 0 && call->record.device_number == device.number)
                 return 0;
-        volume_call_begin_record(call);
+        volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);

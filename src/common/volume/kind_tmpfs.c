@@ -44,7 +44,7 @@ static int configure(int context_fd, const struct volume_request *request, struc
 
 static int make(struct volume_call *call, struct error *error)
 {
-        cleanup_close int context_fd = superblock_begin("tmpfs", error);
+        cleanup_close int context_fd = superblock_open("tmpfs", error);
         int r;
 
         if (context_fd < 0)

@@ -138,7 +138,7 @@ static int check_attached(struct volume_call *call, struct error *error)
         if (r == 0)
                 return fail_because(error, ENODEV, "mount", call->request->dir,
                                     "the volume is not attached to this node; call attach and mountdevice first");
-        volume_call_begin_record(call); /* where there is none */
+        volume_call_init_record(call); /* where there is none */
         return 0;
 }
 
@@ -226,7 +226,7 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
 
         r = call->kind->has_device ? check_attached(call, error) : 0;
         if (!call->kind->has_device)
-                volume_call_begin_record(call);
+                volume_call_init_record(call);
         if (r < 0 || (r = look(call, &made, error)) < 0)
                 return r;
         if (r > 0)

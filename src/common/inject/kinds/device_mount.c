@@ -40,8 +40,8 @@ static int check_type(const char *fs_type, struct error *error)
 
 static int create_mount(struct injection *injection, bool owned, bool read_only, struct error *error)
 {
-        cleanup_close int context_fd = owned ? superblock_begin_owned(injection->container, injection->fs_type, error)
-                                             : superblock_begin(injection->fs_type, error);
+        cleanup_close int context_fd = owned ? superblock_open_owned(injection->container, injection->fs_type, error)
+                                             : superblock_open(injection->fs_type, error);
         int fd;
         int r;
 

@@ -142,7 +142,7 @@ static int clone_device_in_child(void *argument, struct error *error)
         int r = 0;
 
         for (int read_only = 0; mount_fd < 0 && read_only < 2; read_only++) {
-                cleanup_close int context_fd = superblock_begin(job->record->type, error);
+                cleanup_close int context_fd = superblock_open(job->record->type, error);
 
                 if (context_fd < 0)
                         return context_fd;

@@ -209,7 +209,7 @@ static int make_apart(void *argument, struct error *error)
                 r = privileges_file_owner(uid, gid, error);
         if (r < 0)
                 return r;
-        context_fd = superblock_begin("overlay", error);
+        context_fd = superblock_open("overlay", error);
         if (context_fd < 0)
                 return context_fd;
         if ((r = configure(context_fd, job, error)) < 0)

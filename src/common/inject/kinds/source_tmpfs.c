@@ -52,7 +52,7 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         bool mapped = injection->container->own_user_ns && ids == IDS_IDMAPPED;
         bool node_ids = injection->container->own_user_ns && (ids == IDS_AUTO || ids == IDS_USERNS);
         cleanup_close int context_fd =
-                owned ? superblock_begin_owned(injection->container, "tmpfs", error) : superblock_begin("tmpfs", error);
+                owned ? superblock_open_owned(injection->container, "tmpfs", error) : superblock_open("tmpfs", error);
         const char *word = owned ? "userns" : mapped ? "idmapped" : ids == IDS_HOST ? "host" : "none";
         int r;
 

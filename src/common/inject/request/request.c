@@ -6,7 +6,7 @@
 
 #define TIMEOUT_DEFAULT_S 30
 
-void request_begin(struct request *ret_request, enum request_kind kind, const struct key_table *keys)
+void request_init(struct request *ret_request, enum request_kind kind, const struct key_table *keys)
 {
         *ret_request = (struct request){ .kind = kind,
                                          .keys = keys,

@@ -92,8 +92,8 @@ struct request {
         int timeout_seconds;
 };
 
-/* request_begin() - an empty request with the defaults. */
-void request_begin(struct request *ret_request, enum request_kind kind, const struct key_table *keys);
+/* request_init() - an empty request with the defaults. */
+void request_init(struct request *ret_request, enum request_kind kind, const struct key_table *keys);
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))

@@ -171,7 +171,7 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
                 struct request *entry = &entries[request->entry_count++];
                 int r;
 
-                request_begin(entry, REQUEST_MOUNT, /* keys= */ NULL);
+                request_init(entry, REQUEST_MOUNT, /* keys= */ NULL);
                 entry->sources = request->sources;
                 entry->said = json_is_array(value) ? json_array_get(value, i) : value;
                 r = parse_entry(entry, json_is_array(value) ? json_array_get(value, i) : value, error);

@@ -67,7 +67,7 @@ int request_parse(struct request *ret_request, enum request_kind kind, const str
         json_t *value;
         int r;
 
-        request_begin(ret_request, kind, keys_of(kind, sources));
+        request_init(ret_request, kind, keys_of(kind, sources));
         ret_request->source_kind = kind == REQUEST_MOUNT ? sources[0] : NULL;
         ret_request->sources = sources;
         if ((r = key_read_request(argc, argv, &json, error)) < 0)
