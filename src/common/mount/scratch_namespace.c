@@ -82,7 +82,7 @@ void scratch_namespace_uncover(const char *path)
         (void)umount2(link, UMOUNT_NOFOLLOW); /* EINVAL: it is locked; EBUSY: a mount is on it */
 }
 
-int scratch_namespace_take_off(const char *name)
+int scratch_namespace_unmount(const char *name)
 {
         return umount2(name, UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }

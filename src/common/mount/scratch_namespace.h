@@ -31,11 +31,11 @@ int scratch_namespace_attach_first(int mount_fd, bool directory, const char **re
 /*
  * scratch_namespace_uncover() - unmount what is on an absolute path, if it can be; no link of a container is followed. It
  * must be nobody's peer.
- * scratch_namespace_take_off() - the same of a name in the tmpfs. Returns 0 or negative errno: EBUSY a mount is on it, or
+ * scratch_namespace_unmount() - the same of a name in the tmpfs. Returns 0 or negative errno: EBUSY a mount is on it, or
  * a descriptor of it is open.
  */
 void scratch_namespace_uncover(const char *path);
-int scratch_namespace_take_off(const char *name);
+int scratch_namespace_unmount(const char *name);
 
 /*
  * scratch_namespace_count() - how many mounts are on the tmpfs, also those that mountinfo has no line for: a directory

@@ -92,7 +92,7 @@ static void let_go(struct job *job)
 }
 
 /* With the volume's lock. A mount over it, or one of another volume, is unmounted as any other. */
-static int take_off(struct job *job, struct error *error)
+static int unmount_volume(struct job *job, struct error *error)
 {
         struct error unsaid; /* the record only shows it */
         unsigned ignored;
@@ -125,7 +125,7 @@ static int work(void *argument, struct error *error)
 
         if (r <= 0)
                 return r < 0 ? r : unmount(job, error);
-        return take_off(job, error);
+        return unmount_volume(job, error);
 }
 
 int node_unmount(const struct node_unmount *request, struct error *ret_left, struct error *error)

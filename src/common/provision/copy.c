@@ -286,7 +286,7 @@ static int find_taken(struct job *job, const struct provision_still *still, stru
         /* a call was killed while it took it: what it has may be of any moment */
         if ((r = still->end_killed(still->argument, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
-        return delete_take_away(job, ret_record, /* asked= */ NULL, error);
+        return delete_finish(job, ret_record, /* asked= */ NULL, error);
 }
 
 static int take(struct job *job, const struct provision_still *still, struct error *error)

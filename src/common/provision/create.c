@@ -390,7 +390,7 @@ int create_volume(struct job *job, struct error *error)
         /* a process was killed while it made or deleted it: start again, since its room may be taken by now */
         if ((r = delete_check_thawed(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
-        if ((r = delete_take_away(job, &record, /* asked= */ NULL, error)) < 0)
+        if ((r = delete_finish(job, &record, /* asked= */ NULL, error)) < 0)
                 return r;
         return create_new(job, error);
 }

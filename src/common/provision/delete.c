@@ -165,7 +165,7 @@ static int give_back(struct job *job, const struct provision_record *record, boo
 
 /* Delete, or end what an earlier call started. With the locks of name and pool. asked: a policy instead of the
  * volume's, or NULL. */
-int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error)
+int delete_finish(struct job *job, struct provision_record *record, const char *asked, struct error *error)
 {
         const enum provision_lifecycle was = record->lifecycle;
         char policy[sizeof record->reclaim_policy];
@@ -210,9 +210,9 @@ int delete_take_away(struct job *job, struct provision_record *record, const cha
  * A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. Others may
  * use the pool meanwhile.
  */
-static int take_away_soon(struct job *job, struct provision_record *record, const char *asked, struct error *error)
+static int finish_soon(struct job *job, struct provision_record *record, const char *asked, struct error *error)
 {
-        int r = delete_take_away(job, record, asked, error);
+        int r = delete_finish(job, record, asked, error);
 
         for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES && job->kind->is_looked_at != NULL &&
                             job->kind->is_looked_at(&job->config, &job->pool, record->id);
@@ -221,7 +221,7 @@ static int take_away_soon(struct job *job, struct provision_record *record, cons
                 clock_pause_ms(BUSY_WAIT_MS);
                 r = job_lock_pool(job, error);
                 if (r == 0)
-                        r = delete_take_away(job, record, asked, error);
+                        r = delete_finish(job, record, asked, error);
         }
         return r;
 }
@@ -277,7 +277,7 @@ int delete_volume(struct job *job, struct error *error)
             (request->soon && (r = delete_check_soon(job, &record, error)) < 0) ||
             (r = delete_check_thawed(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
-        if ((r = take_away_soon(job, &record, request->reclaim_policy, error)) < 0)
+        if ((r = finish_soon(job, &record, request->reclaim_policy, error)) < 0)
                 return r;
         job->reply = json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
                                "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);

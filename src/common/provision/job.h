@@ -109,7 +109,7 @@ int delete_volume(struct job *job, struct error *error);
 #define DELETE_SOON_MAX_BYTES ((uint64_t)16 << 30)
 int delete_check_soon(const struct job *job, const struct provision_record *record, struct error *error);
 int delete_check_thawed(const struct job *job, const struct provision_record *record, struct error *error);
-int delete_take_away(struct job *job, struct provision_record *record, const char *asked, struct error *error);
+int delete_finish(struct job *job, struct provision_record *record, const char *asked, struct error *error);
 int list_pools(struct job *job, struct error *error);
 
 #endif

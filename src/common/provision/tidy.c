@@ -51,7 +51,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                 return r;
         if ((r = delete_check_soon(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
                 return r;
-        r = delete_take_away(job, &record, /* asked= */ NULL, error);
+        r = delete_finish(job, &record, /* asked= */ NULL, error);
         cdi_settle(&job->config, &job->state, name);
         return r < 0 ? r : 1;
 }

@@ -22,7 +22,7 @@
 /* ---- one volume */
 
 /* Unmount a directory of the record, unless something else is mounted there or a process uses it. */
-static int take_off(struct reconcile_round *round, const struct volume_call *call, const char *dir)
+static int unmount_dir(struct reconcile_round *round, const struct volume_call *call, const char *dir)
 {
         struct error error = {};
         unsigned ignored;
@@ -122,17 +122,17 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
 }
 
 /* Remove the volume from the node and its record; what is in use stays, with the record. */
-static void take_away(struct reconcile_round *round, struct volume_call *call)
+static void remove_volume(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
 
         while (record->published_count > 0) {
-                if (take_off(round, call, record->published[0].dir) < 0 ||
+                if (unmount_dir(round, call, record->published[0].dir) < 0 ||
                     forget(round, call, record->published[0].dir) < 0)
                         return;
         }
         if (record->staged.dir != NULL) {
-                if (take_off(round, call, record->staged.dir) < 0 || forget(round, call, record->staged.dir) < 0)
+                if (unmount_dir(round, call, record->staged.dir) < 0 || forget(round, call, record->staged.dir) < 0)
                         return;
         }
         if (detach(round, call) < 0)
@@ -203,7 +203,7 @@ static void take_forgotten(struct reconcile_round *round, struct volume_call *ca
         char dir[PATH_MAX];
 
         (void)text_copy(dir, sizeof dir, staged != NULL ? staged : "");
-        take_away(round, call);
+        remove_volume(round, call);
         if (!round->reconcile->dry_run && call->record.staged.dir == NULL && kubelet_stages_on(&call->config, dir))
                 mount_dir_unmake(dir, 1);
 }
@@ -224,7 +224,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         if (strcmp(record->boot_id, call->boot_id) != 0) {
                 if (call->kind->look != NULL)
                         (void)call->kind->look(call, &error); /* finds its device of this boot, if any */
-                take_away(round, call);
+                remove_volume(round, call);
                 return;
         }
         if (call->kind->look != NULL && (attached = call->kind->look(call, &error)) < 0) {
@@ -241,7 +241,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         }
         if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
                                    : record->published_count == 0)
-                take_away(round, call);
+                remove_volume(round, call);
         else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
                 reconcile_problem(round->reconcile, record->name, &error);
 }

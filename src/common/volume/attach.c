@@ -208,7 +208,7 @@ int volume_detach(struct volume_call *call, struct error *error)
                 return r;
         if (!call->recorded)
                 return detach_lost(call, error);
-        if ((r = volume_choose_kind(call, error)) < 0 || (r = named_stage_take_off(call, "detach", error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0 || (r = named_stage_unstage(call, "detach", error)) < 0)
                 return r;
         return volume_detach_recorded(call, error);
 }

@@ -104,7 +104,7 @@ struct volume_kind {
         /* the boolean option that makes a volume of another kind one of this kind, in place of "type" */
         const char *flag;
         /* a kind that wraps others: mountdevice, mount and unmountdevice, in place of volume_stage_attached() and
-         * volume_publish_attached(), and after volume_take_off() */
+         * volume_publish_attached(), and after volume_unmount() */
         int (*stage)(struct volume_call *call, struct error *error);
         int (*publish)(struct volume_call *call, struct error *error);
         int (*unstage)(struct volume_call *call, struct error *error);

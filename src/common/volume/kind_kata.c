@@ -121,7 +121,7 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         if (r < 0)
                 return r;
         init_inner(&own, call, dir, dir);
-        r = volume_take_off(&own.call, error);
+        r = volume_unmount(&own.call, error);
         volume_inner_end(&own);
         return r;
 }

@@ -174,7 +174,7 @@ static int check_not_on_node(const struct volume_call *call, const char *operati
         return 0;
 }
 
-int named_stage_take_off(struct volume_call *call, const char *operation, struct error *error)
+int named_stage_unstage(struct volume_call *call, const char *operation, struct error *error)
 {
         char dir[PATH_MAX];
         int r;

@@ -43,10 +43,10 @@ unsigned named_stage_runs(void);
 int named_stage_unmount(const struct volume_call *call, const char *dir, struct error *error);
 
 /*
- * named_stage_take_off() - for kubelet, which unmounts only what it has mounted: unmount it and forget it in the
+ * named_stage_unstage() - for kubelet, which unmounts only what it has mounted: unmount it and forget it in the
  * record, if the record says that the volume is staged so.
  * Errors: EBUSY somebody uses it; the message says who.
  */
-int named_stage_take_off(struct volume_call *call, const char *operation, struct error *error);
+int named_stage_unstage(struct volume_call *call, const char *operation, struct error *error);
 
 #endif

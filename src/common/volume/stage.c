@@ -80,7 +80,7 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         if (r == MOUNT_DIR_OURS)
                 return mount_dir_adopt(call, dir, /* staged= */ true, error);
         /* not on dir, so elsewhere */
-        if (mount_dir_is_staged(call) && (r = named_stage_take_off(call, "mount", error)) < 0)
+        if (mount_dir_is_staged(call) && (r = named_stage_unstage(call, "mount", error)) < 0)
                 return r;
         if (mount_dir_is_staged(call))
                 return fail_because(error, EBUSY, "mount", dir,

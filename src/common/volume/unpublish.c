@@ -52,7 +52,7 @@ static bool removes_dir(const struct volume_call *call)
         return call->request->verb == VERB_UNMOUNT && call->driver[0] == '\0';
 }
 
-int volume_take_off(struct volume_call *call, struct error *error)
+int volume_unmount(struct volume_call *call, struct error *error)
 {
         const char *dir = call->request->dir;
         struct mount_dir *place;
@@ -94,7 +94,7 @@ int volume_take_off(struct volume_call *call, struct error *error)
 
 int volume_unpublish(struct volume_call *call, struct error *error)
 {
-        return volume_take_off(call, error);
+        return volume_unmount(call, error);
 }
 
 int volume_unwrap(struct volume_call *call, struct error *error)
@@ -109,7 +109,7 @@ int volume_unwrap(struct volume_call *call, struct error *error)
 
 int volume_unstage(struct volume_call *call, struct error *error)
 {
-        int r = volume_take_off(call, error);
+        int r = volume_unmount(call, error);
 
         return r < 0 ? r : volume_unwrap(call, error);
 }

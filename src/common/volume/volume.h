@@ -55,10 +55,10 @@ int volume_unstage(struct volume_call *call, struct error *error);
 int volume_unwrap(struct volume_call *call, struct error *error);
 
 /*
- * volume_take_off() - the work of both: unmount everything on request->dir and below it, remove the directories that
+ * volume_unmount() - the work of both: unmount everything on request->dir and below it, remove the directories that
  * were made for it, and forget it in the record.
  */
-int volume_take_off(struct volume_call *call, struct error *error);
+int volume_unmount(struct volume_call *call, struct error *error);
 
 /* ---- expandvolume and expandfs: grow a volume's image or device, and the mounted filesystem on it */
 

@@ -259,7 +259,7 @@ static int check_all_seen(struct tree_job *job, int total, size_t seen, int *our
         if (total == -ENOSYS) {
                 fd_close(&job->theirs_fd);
                 fd_close(ours_fd);
-                all = scratch_namespace_take_off("theirs") == 0 && scratch_namespace_take_off("ours") == 0;
+                all = scratch_namespace_unmount("theirs") == 0 && scratch_namespace_unmount("ours") == 0;
         } else if (total < 0)
                 return fail(error, -total, "listmount", "a private namespace");
         return all ? 0
