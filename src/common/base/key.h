@@ -66,7 +66,7 @@ struct key {
         /* NULL: as the type has it; table: the one that the row is of */
         json_t *(*schema)(const struct key_table *table, unsigned programs);
         const struct key_table *members; /* of an object, or of an array's items; NULL: an array of strings */
-        unsigned placed;                 /* a bit for each program that takes it as a word, in the order of the rows */
+        unsigned positional;             /* a bit for each program that takes it as a word, in the order of the rows */
         enum key_spelling spelling;
         const char *preset; /* the default, as it would be written; NULL: none, or false */
         const char *help;

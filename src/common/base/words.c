@@ -216,10 +216,10 @@ static int take_option(const struct words *words, json_t *request, char *text, c
 /* ---- words */
 
 /*
- * Give the words to the keys that are placed and not yet given: those that are required first, in the order of the
+ * Give the words to the keys that are positional and not yet given: those that are required first, in the order of the
  * rows.
  */
-static int place(const struct words *words, json_t *request, int count, char **bare, struct error *error)
+static int give_positional(const struct words *words, json_t *request, int count, char **bare, struct error *error)
 {
         int required = 0;
         int next = 0;
@@ -227,7 +227,7 @@ static int place(const struct words *words, json_t *request, int count, char **b
         for (size_t i = 0; i < words->table->count; i++) {
                 const struct key *key = &words->table->rows[i];
 
-                if (words_is_placed(words, key) && (key->required & words->programs) != 0 &&
+                if (words_is_positional(words, key) && (key->required & words->programs) != 0 &&
                     json_object_get(request, key->name) == NULL)
                         required++;
         }
@@ -237,7 +237,7 @@ static int place(const struct words *words, json_t *request, int count, char **b
                 bool needed = (key->required & words->programs) != 0;
                 int r = 0;
 
-                if (!words_is_placed(words, key) || json_object_get(request, key->name) != NULL ||
+                if (!words_is_positional(words, key) || json_object_get(request, key->name) != NULL ||
                     (!needed && count - next <= required))
                         continue;
                 do
@@ -274,7 +274,7 @@ int words_take(const struct words *words, int argc, char **argv, json_t **ret_re
                 else if ((r = take_option(words, request, argv[i], i + 1 < argc ? argv[i + 1] : NULL, error)) < 0)
                         return r;
         }
-        if ((r = place(words, request, count, argv, error)) < 0)
+        if ((r = give_positional(words, request, count, argv, error)) < 0)
                 return r;
         *ret_request = json_incref(request);
         return 0;

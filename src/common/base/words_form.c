@@ -15,9 +15,9 @@ bool words_is_list(const struct key *key)
         return key->type == KEY_ARRAY || key->spelling == SPELLED_LIST || key->spelling == SPELLED_OBJECTS;
 }
 
-bool words_is_placed(const struct words *words, const struct key *key)
+bool words_is_positional(const struct words *words, const struct key *key)
 {
-        return (key->programs & key->placed & words->programs) != 0;
+        return (key->programs & key->positional & words->programs) != 0;
 }
 
 /* "readOnly" -> PREFIX "read-only" */
@@ -94,22 +94,22 @@ void words_usage(const struct words *words, char *ret_usage)
 {
         size_t length = (size_t)snprintf(ret_usage, WORDS_USAGE_MAX, "%s", words->program);
 
-        for (int placed = 1; placed >= 0; placed--) /* what is required and no word, after the words */
+        for (int positional = 1; positional >= 0; positional--) /* what is required and no word, after the words */
                 for (size_t i = 0; i < words->table->count && length < WORDS_USAGE_MAX; i++) {
                         const struct key *key = &words->table->rows[i];
                         bool required = (key->programs & key->required & words->programs) != 0;
                         char option[WORDS_OPTION_MAX];
                         char word[WORDS_OPTION_MAX];
 
-                        if ((key->programs & words->programs) == 0 || words_is_placed(words, key) != (placed == 1) ||
-                            (placed == 0 && !required))
+                        if ((key->programs & words->programs) == 0 ||
+                            words_is_positional(words, key) != (positional == 1) || (positional == 0 && !required))
                                 continue;
                         words_option(key->name, option);
                         put_upper(key->name, word);
-                        length +=
-                                (size_t)snprintf(ret_usage + length, WORDS_USAGE_MAX - length, " %s%s%s%s%s%s",
-                                                 required ? "" : "[", placed == 0 ? option : "", placed == 0 ? "=" : "",
-                                                 word, words_is_list(key) ? "..." : "", required ? "" : "]");
+                        length += (size_t)snprintf(ret_usage + length, WORDS_USAGE_MAX - length, " %s%s%s%s%s%s",
+                                                   required ? "" : "[", positional == 0 ? option : "",
+                                                   positional == 0 ? "=" : "", word, words_is_list(key) ? "..." : "",
+                                                   required ? "" : "]");
                 }
         if (length < WORDS_USAGE_MAX)
                 (void)snprintf(ret_usage + length, WORDS_USAGE_MAX - length, " [OPTION...]");
@@ -130,19 +130,20 @@ static void describe_option(const char *option, const struct key *key, void *arg
 
 json_t *words_describe(const struct words *words)
 {
-        json_t *placed = json_array();
+        json_t *positional = json_array();
         json_t *options = json_array();
         char usage[WORDS_USAGE_MAX];
 
         for (size_t i = 0; i < words->table->count; i++) {
                 const struct key *key = &words->table->rows[i];
 
-                if (words_is_placed(words, key))
-                        (void)json_array_append_new(placed, json_pack("{s:s, s:b, s:b}", "key", key->name, "required",
-                                                                      (key->required & words->programs) != 0, "list",
-                                                                      words_is_list(key)));
+                if (words_is_positional(words, key))
+                        (void)json_array_append_new(positional,
+                                                    json_pack("{s:s, s:b, s:b}", "key", key->name, "required",
+                                                              (key->required & words->programs) != 0, "list",
+                                                              words_is_list(key)));
         }
         visit_rows(words->table, words->programs, "--", describe_option, options);
         words_usage(words, usage);
-        return json_pack("{s:s, s:o, s:o}", "usage", usage, "words", placed, "options", options);
+        return json_pack("{s:s, s:o, s:o}", "usage", usage, "words", positional, "options", options);
 }

@@ -36,7 +36,7 @@ json_t *words_describe(const struct words *words);
 /* words_is_list() - whether the key takes one value after the other. */
 bool words_is_list(const struct key *key);
 
-/* words_is_placed() - whether these programs take the key as a word. */
-bool words_is_placed(const struct words *words, const struct key *key);
+/* words_is_positional() - whether these programs take the key as a word. */
+bool words_is_positional(const struct words *words, const struct key *key);
 
 #endif

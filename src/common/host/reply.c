@@ -48,7 +48,8 @@ static json_t *schema_of_kinds(const struct key_table *table, unsigned programs)
 }
 
 static const struct key keys[] = {
-        { "kinds", 1, 0, KEY_OWN, .take = take_kinds, .schema = schema_of_kinds, .placed = 1, .spelling = SPELLED_LIST,
+        { "kinds", 1, 0, KEY_OWN, .take = take_kinds, .schema = schema_of_kinds, .positional = 1,
+          .spelling = SPELLED_LIST,
           .help = "kinds of mounts and volumes that must work, besides what the configuration names: [\"nfs\", "
                   "\"lvm\"]" },
         { "timeoutSeconds", 1, 0, KEY_INTEGER, 1, 3600, .offset = offsetof(struct host_request, timeout_seconds),

@@ -34,9 +34,9 @@
 /* ---- the request and the replies */
 
 static const struct key keys[] = {
-        { "source", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, source), .placed = 1,
+        { "source", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, source), .positional = 1,
           .help = "a directory of this node" },
-        { "target", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, target), .placed = 1,
+        { "target", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, target), .positional = 1,
           .help = "a directory of this node, on which it is mounted" },
         { "readOnly", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct mappable_request, read_only),
           .help = "nobody can write through this mount, nor through one that is made of it" },

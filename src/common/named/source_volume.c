@@ -333,7 +333,7 @@ static const char *const ids[] = { "auto", "idmapped", "remap", "host", NULL };
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
-        { "volume", 1, 1, KEY_TEXT, .maximum = MOUNT_RECORD_VOLUME_MAX - 1, .placed = 1, REQUEST_FIELD(source),
+        { "volume", 1, 1, KEY_TEXT, .maximum = MOUNT_RECORD_VOLUME_MAX - 1, .positional = 1, REQUEST_FIELD(source),
           .help = "name of a volume that volume-create made" },
         { REQUEST_KEY_TARGET },
         { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),

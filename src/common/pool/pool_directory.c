@@ -107,23 +107,23 @@ static int see_pool(const struct config *config, const struct pool *pool, struct
 }
 
 /* Project ids are the filesystem's: pools on one filesystem have one lock. */
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+static int locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         struct stat st;
         int r = see_pool(config, pool, &st, error);
 
         if (r == 0)
-                (void)snprintf(ret_place, POOL_PLACE_SIZE, "directory:%llx", (unsigned long long)st.st_dev);
+                (void)snprintf(ret_location, POOL_LOCATION_SIZE, "directory:%llx", (unsigned long long)st.st_dev);
         return r;
 }
 
-static int place_disks(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+static int locate_disks(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         struct stat st;
         int r = see_pool(config, pool, &st, error);
 
         if (r == 0)
-                (void)snprintf(ret_place, POOL_PLACE_SIZE, "directory:%llx:%llu", (unsigned long long)st.st_dev,
+                (void)snprintf(ret_location, POOL_LOCATION_SIZE, "directory:%llx:%llu", (unsigned long long)st.st_dev,
                                (unsigned long long)st.st_ino);
         return r;
 }
@@ -390,8 +390,8 @@ const struct pool_kind pool_directory = { .type = "directory",
                                           .parameters = parameters_of_volumes,
                                           .no_device = true,
                                           .read = read_keys,
-                                          .place = place,
-                                          .place_disks = place_disks,
+                                          .locate = locate,
+                                          .locate_disks = locate_disks,
                                           .measure = measure,
                                           .choose_id = choose_id,
                                           .create = create,

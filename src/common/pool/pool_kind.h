@@ -49,7 +49,7 @@ struct pool_measure {
         int problem_errnum;
 };
 
-#define POOL_PLACE_SIZE 160
+#define POOL_LOCATION_SIZE 160
 #define POOL_LAYOUT_SIZE 192
 
 /* Something that is in a pool. */
@@ -104,10 +104,11 @@ struct pool_kind {
         bool no_device;
         bool remote;   /* look() asks a server; each() tells of what records say */
         bool unmarked; /* one cannot see whether flexgraft made it: item.ours is always true */
-        /* where the pool is, the same for two pools of one place, whatever their names; POOL_PLACE_SIZE bytes */
-        int (*place)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
-        /* where its disks are; NULL: as place */
-        int (*place_disks)(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+        /* where the pool is, the same for two pools of one location, whatever their names; POOL_LOCATION_SIZE bytes */
+        int (*locate)(const struct config *config, const struct pool *pool, char *ret_location, struct error *error);
+        /* where its disks are; NULL: as locate */
+        int (*locate_disks)(const struct config *config, const struct pool *pool, char *ret_location,
+                            struct error *error);
         /* how much is left for volumes with such parameters (an object of strings, or NULL) */
         int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
                        struct pool_measure *ret_measure, struct error *error);

@@ -65,7 +65,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         return pool_fd < 0 ? pool_fd : pool_images_each(pool_fd, pass_on, &walk, error);
 }
 
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+static int locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         cleanup_close int pool_fd = pool_open(config, pool, error);
         struct stat st;
@@ -74,7 +74,7 @@ static int place(const struct config *config, const struct pool *pool, char *ret
                 return pool_fd;
         if (fstat(pool_fd, &st) < 0)
                 return fail(error, errno, "fstat", pool->path);
-        (void)snprintf(ret_place, POOL_PLACE_SIZE, "loop:%llx:%llu", (unsigned long long)st.st_dev,
+        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "loop:%llx:%llu", (unsigned long long)st.st_dev,
                        (unsigned long long)st.st_ino);
         return 0;
 }
@@ -371,7 +371,7 @@ const struct pool_kind pool_loop = { .type = "loop",
                                      .keys = keys,
                                      .parameters = parameters_of_volumes,
                                      .read = read_keys,
-                                     .place = place,
+                                     .locate = locate,
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .create = create,

@@ -38,11 +38,11 @@ static const char *read_keys(const json_t *file, struct pool *pool)
         return NULL;
 }
 
-int pool_lvm_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+int pool_lvm_locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         (void)config;
         (void)error;
-        (void)snprintf(ret_place, POOL_PLACE_SIZE, "lvm:%s", pool->volume_group);
+        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "lvm:%s", pool->volume_group);
         return 0;
 }
 
@@ -380,7 +380,7 @@ const struct pool_kind pool_lvm = { .type = "lvm",
                                     .hold = lvm_hold,
                                     .release = lvm_release,
                                     .read = read_keys,
-                                    .place = pool_lvm_place,
+                                    .locate = pool_lvm_locate,
                                     .measure = pool_lvm_layout_measure,
                                     .choose_id = pool_lvm_choose_id,
                                     .check_parameters = pool_lvm_layout_check,

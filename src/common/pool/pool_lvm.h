@@ -81,8 +81,8 @@ int pool_lvm_remove(const struct config *config, const struct pool *pool, const 
 int pool_lvm_each(const struct config *config, const struct pool *pool, pool_item_function *function, void *argument,
                   struct error *error);
 
-/* pool_lvm_place() - as place; where the group is a region's, as place_disks. */
-int pool_lvm_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+/* pool_lvm_locate() - as locate; where the group is a region's, as locate_disks. */
+int pool_lvm_locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error);
 
 /* pool_lvm_is_group() - whether a key's value is a volume group's name. */
 bool pool_lvm_is_group(const json_t *value);

@@ -157,14 +157,14 @@ static void put_path(const struct pool *pool, const char *id, char *ret_path)
 
 /* ---- what every pool can do */
 
-static int place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+static int locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         char path[PATH_MAX];
 
         (void)config;
         (void)error;
         put_path(pool, "", path);
-        (void)snprintf(ret_place, POOL_PLACE_SIZE, "nfs:%016llx",
+        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "nfs:%016llx",
                        (unsigned long long)hash_bytes(HASH_SEED, path, strlen(path)));
         return 0;
 }
@@ -368,7 +368,7 @@ const struct pool_kind pool_nfs = { .type = "nfs",
                                     .no_device = true,
                                     .remote = true,
                                     .read = read_keys,
-                                    .place = place,
+                                    .locate = locate,
                                     .measure = measure,
                                     .choose_directory = choose_id,
                                     .create = create,

@@ -89,13 +89,13 @@ static const char *read_keys(const json_t *file, struct pool *pool)
         return json_object_get(file, "volumeGroup") != NULL ? "\"volumeGroup\" is for \"mode\" \"lvm\" alone" : NULL;
 }
 
-int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error)
+int pool_pmem_locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error)
 {
         struct pool known = *pool;
 
         (void)error;
         pool_pmem_know(config, &known);
-        (void)snprintf(ret_place, POOL_PLACE_SIZE, "pmem:%s", known.region);
+        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "pmem:%s", known.region);
         return 0;
 }
 
@@ -355,7 +355,7 @@ const struct pool_kind pool_pmem = { .type = "pmem",
                                      .read = read_keys,
                                      .recall = pool_pmem_recall,
                                      .unmarked = true,
-                                     .place = pool_pmem_place,
+                                     .locate = pool_pmem_locate,
                                      .measure = measure,
                                      .choose_id = choose_id,
                                      .choose_identity = pool_identity_choose,

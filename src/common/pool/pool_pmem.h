@@ -25,8 +25,8 @@ int pool_pmem_recall(const struct config *config, struct pool *pool, struct erro
  * block/pmem where it is not known yet. */
 void pool_pmem_know(const struct config *config, struct pool *pool);
 
-/* pool_pmem_place() - as place of struct pool_kind: by the region's identity, whatever the pool calls it. */
-int pool_pmem_place(const struct config *config, const struct pool *pool, char *ret_place, struct error *error);
+/* pool_pmem_locate() - as locate of struct pool_kind: by the region's identity, whatever the pool calls it. */
+int pool_pmem_locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error);
 
 /* pool_pmem_check_labels() - note the problem of a region in which no namespace can be made: ENODATA it has no labels;
  * EOPNOTSUPP nor can it have any. */

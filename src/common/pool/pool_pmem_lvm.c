@@ -274,8 +274,8 @@ const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .parameters = pool_pmem_parameters,
                                          .read = read_keys,
                                          .recall = pool_pmem_recall,
-                                         .place = pool_pmem_place, /* as others of its region, of either mode */
-                                         .place_disks = pool_lvm_place,
+                                         .locate = pool_pmem_locate, /* as others of its region, of either mode */
+                                         .locate_disks = pool_lvm_locate,
                                          .measure = measure,
                                          .choose_id = pool_lvm_choose_id,
                                          .fits = pool_lvm_layout_fits,

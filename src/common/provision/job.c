@@ -24,13 +24,13 @@ void job_unlock_pool(struct job *job)
 /* One pool at a time: two calls with two pools could wait for each other for ever. */
 int job_lock_pool(struct job *job, struct error *error)
 {
-        char place[POOL_PLACE_SIZE];
-        int r = job->kind->place(&job->config, &job->pool, place, error);
+        char location[POOL_LOCATION_SIZE];
+        int r = job->kind->locate(&job->config, &job->pool, location, error);
         uint64_t key;
 
         if (r < 0)
                 return r;
-        key = hash_bytes(HASH_SEED, place, strlen(place));
+        key = hash_bytes(HASH_SEED, location, strlen(location));
         if (job->pool_locked && job->pool_key == key)
                 return 0;
         job_unlock_pool(job);
@@ -165,7 +165,7 @@ void job_release(struct job *job)
         job_unlock_pool(job);
         profiles_release(&job->profiles);
         json_decref(job->owners);
-        json_decref(job->places);
+        json_decref(job->locations);
         json_decref(job->paths);
         state_release(&job->state); /* a worker that hangs shares the descriptors */
 }

@@ -30,7 +30,7 @@ struct job {
         bool pool_locked;
         const struct pool_kind *locked_kind; /* of the pool whose lock it is */
         json_t *owners;                      /* of disks, by what put_key() makes; owned */
-        json_t *places;                      /* of pools, by name; owned */
+        json_t *locations;                   /* of pools, by name; owned */
         json_t *paths;                       /* of disks, what found_object() makes, by put_name(); owned; of a list */
         json_t *reply;
 };
@@ -69,7 +69,7 @@ int job_check_room(const struct job *job, const struct provision_record *record,
 void job_release(struct job *job);
 
 /* owners.c: which disks are volumes. */
-#define OWNER_KEY_SIZE (POOL_PLACE_SIZE + PROVISION_ID_MAX)
+#define OWNER_KEY_SIZE (POOL_LOCATION_SIZE + PROVISION_ID_MAX)
 int owners_read(struct job *job, struct error *error);
 const char *owners_find(const struct job *job, const char *pool, const char *id);
 /* owners_look() - the same for one disk, without owners_read(). PROVISION_NAME_MAX bytes. Returns 1: it is a volume; 0. */

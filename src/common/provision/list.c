@@ -99,7 +99,7 @@ static void add_uses(const struct job *job, const struct provision_record *recor
 }
 
 /* Where a name goes in an array of objects that is sorted by name. */
-static size_t place_of(const json_t *volumes, const char *name)
+static size_t index_of(const json_t *volumes, const char *name)
 {
         size_t first = 0;
         size_t end = json_array_size(volumes);
@@ -139,7 +139,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
                 add_uses(job, record, path, volume);
         (void)json_object_del(found, "path");
         (void)json_object_update(volume, found);
-        (void)json_array_insert_new(volumes, place_of(volumes, record->name), volume);
+        (void)json_array_insert_new(volumes, index_of(volumes, record->name), volume);
         return 0;
 }
 

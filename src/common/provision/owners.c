@@ -18,7 +18,7 @@
 #include "state/uses.h"
 #include "state/uses_ended.h"
 
-static int find_place(const struct job *job, const char *pool_name, char *ret_place)
+static int find_location(const struct job *job, const char *pool_name, char *ret_location)
 {
         struct error ignored;
         struct pool pool;
@@ -26,22 +26,22 @@ static int find_place(const struct job *job, const char *pool_name, char *ret_pl
 
         if (r < 0)
                 return r;
-        return pool.kind->place_disks != NULL ? pool.kind->place_disks(&job->config, &pool, ret_place, &ignored)
-                                              : pool.kind->place(&job->config, &pool, ret_place, &ignored);
+        return pool.kind->locate_disks != NULL ? pool.kind->locate_disks(&job->config, &pool, ret_location, &ignored)
+                                               : pool.kind->locate(&job->config, &pool, ret_location, &ignored);
 }
 
 /* The key of a disk, the same in all pools that have it. A pool that cannot be read counts by its name. */
 static void put_key(const struct job *job, const char *pool_name, const char *id, char *ret_key)
 {
-        const char *known = json_string_value(json_object_get(job->places, pool_name));
-        char place[POOL_PLACE_SIZE];
+        const char *known = json_string_value(json_object_get(job->locations, pool_name));
+        char location[POOL_LOCATION_SIZE];
 
-        if (known == NULL && find_place(job, pool_name, place) < 0)
-                (void)snprintf(place, sizeof place, "pool:%s", pool_name);
+        if (known == NULL && find_location(job, pool_name, location) < 0)
+                (void)snprintf(location, sizeof location, "pool:%s", pool_name);
         if (known == NULL)
-                (void)json_object_set_new(job->places, pool_name,
-                                          json_string(place)); /* else it is looked up again next time */
-        (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : place, id);
+                (void)json_object_set_new(job->locations, pool_name,
+                                          json_string(location)); /* else it is looked up again next time */
+        (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : location, id);
 }
 
 static int note_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)
@@ -62,9 +62,9 @@ static int note_owner(const struct provision_record *record, const char *stem, v
 int owners_read(struct job *job, struct error *error)
 {
         json_decref(job->owners);
-        json_decref(job->places);
+        json_decref(job->locations);
         job->owners = json_object();
-        job->places = json_object();
+        job->locations = json_object();
         return job->state.dir_fd < 0 ? 0 : provision_record_each(&job->state, note_owner, job, error);
 }
 
@@ -136,8 +136,8 @@ int owners_look(struct job *job, const char *pool, const char *id, char *ret_own
         ret_owner[0] = '\0';
         if (job->state.dir_fd < 0)
                 return 0;
-        if (job->places == NULL)
-                job->places = json_object();
+        if (job->locations == NULL)
+                job->locations = json_object();
         put_key(job, pool, id, look.key);
         r = record_find_each(&job->state, id, match, &look, error);
         return r != 0 ? r : match_unreadable(&look);

@@ -100,7 +100,7 @@ static const struct record_field fields[] = {
         PLAIN(TEXT, "source", source, "image, or device as it was requested"),
         PLAIN(TEXT, "device", device, "path of the device; empty: not attached"),
         PLAIN(TEXT, "bootId", boot_id, "boot id of the node"),
-        ROW(TEXT, "place", place, "pool and id, where the source does not say it", .with = "place"),
+        ROW(TEXT, "place", location, "pool and id, where the source does not say it", .with = "place"),
         ROW(TEXT, "accessMode", access_mode, "CSI access mode of its profile", .with = "accessMode"),
         ROW(TEXT, "namespace", namespace, "Kubernetes namespace of the pods that have it", .with = "namespace"),
         ROW(NUMBER, "filesystem", filesystem, "device number that files on it show, where it is not that of the device",

@@ -52,7 +52,7 @@ struct volume_record {
         struct mount_dir staged;               /* dir NULL: nowhere */
         struct mount_dir *published;           /* owned */
         size_t published_count;
-        char place[PATH_MAX];     /* what the options meant, where source does not say it; "" */
+        char location[PATH_MAX];  /* what the options meant, where source does not say it; "" */
         char access_mode[48];     /* of CSI; "" none */
         char namespace[64];       /* of the pods that had it since it was attached; "" not known */
         uint64_t filesystem;      /* st_dev of its filesystem, where that is not the device's (btrfs); 0 */

@@ -84,9 +84,9 @@ static int look(struct volume_call *call, struct error *error)
                device.number == call->record.device_number;
 }
 
-static void put_place(const struct pool *pool, const char *id, char *ret_place)
+static void put_location(const struct pool *pool, const char *id, char *ret_location)
 {
-        (void)snprintf(ret_place, PATH_MAX, "%s/%s", pool->name, id);
+        (void)snprintf(ret_location, PATH_MAX, "%s/%s", pool->name, id);
 }
 
 static int names_other(struct volume_call *call, char *ret_named, struct error *error)
@@ -104,8 +104,8 @@ static int names_other(struct volume_call *call, char *ret_named, struct error *
         r = find_pool(call, &pool, id, error);
         if (r < 0)
                 return named ? r : 0;
-        put_place(&pool, id, ret_named);
-        return call->record.place[0] != '\0' && strcmp(ret_named, call->record.place) != 0;
+        put_location(&pool, id, ret_named);
+        return call->record.location[0] != '\0' && strcmp(ret_named, call->record.location) != 0;
 }
 
 static int attach(struct volume_call *call, struct error *error)
@@ -135,7 +135,7 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
-        put_place(&pool, id, call->record.place);
+        put_location(&pool, id, call->record.location);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;
         call->record.read_only = call->request->read_only;

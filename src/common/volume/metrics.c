@@ -22,22 +22,22 @@
 #define LOST_MAX 16   /* filesystems that did not answer; the records of others are asked */
 #define NAME(word) "flexgraft_" word
 
-enum place_state { PLACE_UNKNOWN, PLACE_PRESENT, PLACE_GONE };
+enum mounted_state { MOUNTED_UNKNOWN, MOUNTED_PRESENT, MOUNTED_GONE };
 static const char *const state_words[] = { "unknown", "present", "gone" };
 
 /* A directory of the node, of a volume of the driver. */
-struct place {
+struct mounted_dir {
         char *volume; /* owned, like the other two */
         char *driver;
         char *dir;
         bool first; /* of its volume: it tells how full that is */
         struct mount_identity identity;
-        enum place_state state;
+        enum mounted_state state;
         struct fs_usage usage;
 };
 
-struct places {
-        struct place items[METRICS_THINGS_MAX];
+struct mounted_dirs {
+        struct mounted_dir items[METRICS_THINGS_MAX];
         size_t count;
         size_t omitted;
         size_t volumes; /* of the driver */
@@ -51,30 +51,30 @@ struct places {
 
 static int add_record(struct volume_record *record, const char *file, void *argument, struct error *error)
 {
-        struct places *places = argument;
+        struct mounted_dirs *dirs = argument;
         const struct mount_dir *mounted;
 
         if (record == NULL) {
-                places->broken++;
+                dirs->broken++;
                 return 0;
         }
-        places->volumes++;
+        dirs->volumes++;
         for (size_t i = 0; (mounted = volume_record_dir(record, i)) != NULL; i++) {
-                struct place *place = &places->items[places->count];
+                struct mounted_dir *dir = &dirs->items[dirs->count];
 
-                if (places->count == METRICS_THINGS_MAX) {
-                        places->omitted++;
+                if (dirs->count == METRICS_THINGS_MAX) {
+                        dirs->omitted++;
                         continue;
                 }
-                *place = (struct place){ .volume = strdup(record->name),
-                                         .driver = strdup(record->driver),
-                                         .dir = strdup(mounted->dir),
-                                         .first = i == 0,
-                                         .identity = mounted->identity,
-                                         .state = strcmp(record->boot_id, places->boot_id) == 0 ? PLACE_UNKNOWN
-                                                                                                : PLACE_GONE };
-                places->count++;
-                if (place->volume == NULL || place->driver == NULL || place->dir == NULL)
+                *dir = (struct mounted_dir){ .volume = strdup(record->name),
+                                             .driver = strdup(record->driver),
+                                             .dir = strdup(mounted->dir),
+                                             .first = i == 0,
+                                             .identity = mounted->identity,
+                                             .state = strcmp(record->boot_id, dirs->boot_id) == 0 ? MOUNTED_UNKNOWN
+                                                                                                  : MOUNTED_GONE };
+                dirs->count++;
+                if (dir->volume == NULL || dir->driver == NULL || dir->dir == NULL)
                         return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
         }
         return 0;
@@ -82,52 +82,52 @@ static int add_record(struct volume_record *record, const char *file, void *argu
 
 /* ---- what the kernel says */
 
-static bool is_lost(const struct places *places, const struct place *place)
+static bool is_lost(const struct mounted_dirs *dirs, const struct mounted_dir *dir)
 {
-        for (size_t i = 0; i < places->lost_count; i++)
-                if (places->lost[i] == place->identity.device)
+        for (size_t i = 0; i < dirs->lost_count; i++)
+                if (dirs->lost[i] == dir->identity.device)
                         return true;
         return false;
 }
 
-static void ask_place(struct ask *ask, size_t index)
+static void ask_dir(struct ask *ask, size_t index)
 {
-        const struct places *places = ask->argument;
-        struct place *place = &((struct places *)ask->argument)->items[index];
+        const struct mounted_dirs *dirs = ask->argument;
+        struct mounted_dir *dir = &((struct mounted_dirs *)ask->argument)->items[index];
         cleanup_close int fd = -EBADF;
         struct mount_seen seen;
         struct statfs fs;
 
-        if (place->state == PLACE_GONE || is_lost(places, place))
+        if (dir->state == MOUNTED_GONE || is_lost(dirs, dir))
                 return;
-        fd = open(place->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        fd = open(dir->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
                 return;
-        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &place->identity)) {
-                place->state = PLACE_GONE;
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &dir->identity)) {
+                dir->state = MOUNTED_GONE;
                 return;
         }
         if (fstatfs(fd, &fs) < 0)
                 return;
-        fs_usage_of(&fs, &place->usage);
-        place->state = PLACE_PRESENT;
+        fs_usage_of(&fs, &dir->usage);
+        dir->state = MOUNTED_PRESENT;
 }
 
 /* What else is on the filesystem of one that did not answer is not asked. */
 static void lose(struct ask *ask, size_t index, const struct error *error)
 {
-        struct places *places = ask->argument;
+        struct mounted_dirs *dirs = ask->argument;
 
         (void)error;
-        if (places->lost_count < LOST_MAX)
-                places->lost[places->lost_count++] = places->items[index].identity.device;
+        if (dirs->lost_count < LOST_MAX)
+                dirs->lost[dirs->lost_count++] = dirs->items[index].identity.device;
 }
 
-static void ask_places(struct places *places)
+static void ask_dirs(struct mounted_dirs *dirs)
 {
-        struct ask ask = { .count = places->count,
-                           .argument = places,
-                           .one = ask_place,
+        struct ask ask = { .count = dirs->count,
+                           .argument = dirs,
+                           .one = ask_dir,
                            .give_up = lose,
                            .share_ms = SHARE_MS,
                            .deadline_ms = clock_now_ms() + TIME_MS };
@@ -186,50 +186,49 @@ static void put_volumes(struct metrics_text *text, const json_t *volumes)
 
 static void label_volume(struct metrics_text *text, const void *things, size_t i)
 {
-        const struct place *place = (const struct place *)things + i;
+        const struct mounted_dir *dir = (const struct mounted_dir *)things + i;
 
-        metrics_label(text, "volume", place->volume);
-        metrics_label(text, "driver", place->driver);
+        metrics_label(text, "volume", dir->volume);
+        metrics_label(text, "driver", dir->driver);
 }
 
-static void put_place(struct metrics_text *text, const char *metric, const struct place *place)
+static void put_dir(struct metrics_text *text, const char *metric, const struct mounted_dir *dir)
 {
         metrics_sample(text, metric);
-        label_volume(text, place, 0);
-        metrics_label(text, "directory", place->dir);
+        label_volume(text, dir, 0);
+        metrics_label(text, "directory", dir->dir);
 }
 
 static const struct fs_usage *find_usage(const void *things, size_t i)
 {
         static const struct fs_usage none;
-        const struct place *place = (const struct place *)things + i;
+        const struct mounted_dir *dir = (const struct mounted_dir *)things + i;
 
-        return place->first ? &place->usage : &none;
+        return dir->first ? &dir->usage : &none;
 }
 
 /* The volumes of the driver, whatever their kind, where they are mounted. */
-static void put_places(struct metrics_text *text, const struct places *places)
+static void put_dirs(struct metrics_text *text, const struct mounted_dirs *dirs)
 {
-        metrics_gauge(text, NAME("driver_volumes"), "Volumes that the driver has attached or mounted.",
-                      places->volumes);
+        metrics_gauge(text, NAME("driver_volumes"), "Volumes that the driver has attached or mounted.", dirs->volumes);
         metrics_gauge(text, NAME("driver_records_broken"), "Records of the driver's volumes that cannot be read.",
-                      places->broken);
+                      dirs->broken);
         metrics_gauge(text, NAME("driver_mounts_omitted"),
-                      "Mounts of the driver of which there are no metrics, since there are too many.", places->omitted);
+                      "Mounts of the driver of which there are no metrics, since there are too many.", dirs->omitted);
         metrics_family(text, NAME("driver_mount_state"), "gauge",
                        "1 for the state of a mount of the driver: present, gone or unknown.");
-        for (size_t i = 0; i < places->count; i++) {
-                put_place(text, NAME("driver_mount_state"), &places->items[i]);
-                metrics_label(text, "state", state_words[places->items[i].state]);
+        for (size_t i = 0; i < dirs->count; i++) {
+                put_dir(text, NAME("driver_mount_state"), &dirs->items[i]);
+                metrics_label(text, "state", state_words[dirs->items[i].state]);
                 metrics_value(text, 1);
         }
         metrics_family(text, NAME("driver_mount_problem"), "gauge",
                        "Whether a mount of the driver is gone, or its filesystem does not answer.");
-        for (size_t i = 0; i < places->count; i++) {
-                put_place(text, NAME("driver_mount_problem"), &places->items[i]);
-                metrics_value(text, places->items[i].state != PLACE_PRESENT);
+        for (size_t i = 0; i < dirs->count; i++) {
+                put_dir(text, NAME("driver_mount_problem"), &dirs->items[i]);
+                metrics_value(text, dirs->items[i].state != MOUNTED_PRESENT);
         }
-        fs_usage_put(text, NAME("driver_volume"), places->items, places->count, find_usage, label_volume);
+        fs_usage_put(text, NAME("driver_volume"), dirs->items, dirs->count, find_usage, label_volume);
 }
 
 /* ---- calls */
@@ -314,29 +313,29 @@ static void put_calls(struct metrics_text *text, const char *state_dir)
 
 int volume_metrics_say(const json_t *reply, struct error *error)
 {
-        static struct places places; /* static, for its size; one call of a program */
+        static struct mounted_dirs dirs; /* static, for its size; one call of a program */
         static struct config config;
         cleanup_state struct state state = STATE_NONE;
         struct metrics_text text = {};
         int r;
 
-        if ((r = proc_boot_id(places.boot_id)) < 0)
+        if ((r = proc_boot_id(dirs.boot_id)) < 0)
                 return fail(error, -r, "read", "boot_id");
         if ((r = config_load(&config, error)) < 0)
                 return r;
         r = state_open(config.state_dir, "volumes", /* create= */ false, &state, error);
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &places, error)) < 0)
+        if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &dirs, error)) < 0)
                 return r;
-        ask_places(&places);
+        ask_dirs(&dirs);
         put_volumes(&text, json_object_get(reply, "volumes"));
-        put_places(&text, &places);
+        put_dirs(&text, &dirs);
         put_calls(&text, config.state_dir);
-        for (size_t i = 0; i < places.count; i++) {
-                free(places.items[i].volume);
-                free(places.items[i].driver);
-                free(places.items[i].dir);
+        for (size_t i = 0; i < dirs.count; i++) {
+                free(dirs.items[i].volume);
+                free(dirs.items[i].driver);
+                free(dirs.items[i].dir);
         }
         return metrics_say(&text);
 }

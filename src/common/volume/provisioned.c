@@ -203,13 +203,15 @@ struct disk {
 };
 
 /* Two pools may have one place. */
-static bool is_one_place(const struct config *config, const struct pool *one, const struct pool *other)
+static bool is_one_location(const struct config *config, const struct pool *one, const struct pool *other)
 {
-        char places[2][POOL_PLACE_SIZE];
+        char locations[2][POOL_LOCATION_SIZE];
         struct error ignored;
 
-        return one->kind != NULL && other->kind != NULL && one->kind->place(config, one, places[0], &ignored) == 0 &&
-               other->kind->place(config, other, places[1], &ignored) == 0 && strcmp(places[0], places[1]) == 0;
+        return one->kind != NULL && other->kind != NULL &&
+               one->kind->locate(config, one, locations[0], &ignored) == 0 &&
+               other->kind->locate(config, other, locations[1], &ignored) == 0 &&
+               strcmp(locations[0], locations[1]) == 0;
 }
 
 static bool is_on_disk(const struct provision_record *record, const struct disk *disk)
@@ -220,7 +222,7 @@ static bool is_on_disk(const struct provision_record *record, const struct disk 
         if (pool_find(&disk->call->config, record->pool, &pool, &ignored) < 0)
                 return false;
         return disk->group != NULL ? strcmp(pool.volume_group, disk->group) == 0
-                                   : is_one_place(&disk->call->config, &pool, disk->pool);
+                                   : is_one_location(&disk->call->config, &pool, disk->pool);
 }
 
 /* Whether the call means the volume of the record by its name, and not its disk. */

@@ -49,7 +49,7 @@ static const char *const ids[] = { "auto", "idmapped", "remap", "host", NULL };
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
-        { "source", 1, 1, KEY_PATH, .placed = 1, REQUEST_FIELD(source),
+        { "source", 1, 1, KEY_PATH, .positional = 1, REQUEST_FIELD(source),
           .help = "absolute path on the node, of a file or a directory" },
         { REQUEST_KEY_TARGET },
         { REQUEST_KEY_READ_ONLY },

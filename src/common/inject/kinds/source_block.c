@@ -55,7 +55,7 @@ static int check(struct request *request, struct error *error)
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
-        { "source", 1, 1, KEY_STRING, .pattern = "^/|=", .placed = 1, REQUEST_FIELD(source),
+        { "source", 1, 1, KEY_STRING, .pattern = "^/|=", .positional = 1, REQUEST_FIELD(source),
           .help = "path of a block device, or UUID=, LABEL=, PARTUUID= or PARTLABEL= and its value" },
         { REQUEST_KEY_TARGET },
         { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),

@@ -92,11 +92,11 @@ static json_t *schema_of_to(const struct key_table *table, unsigned programs)
 static const char *const ids[] = { "auto", "host", NULL };
 
 static const struct key keys[] = {
-        { "from", 1, 1, KEY_OWN, .take = take_from, .schema = schema_of_from, .members = &side_members, .placed = 1,
+        { "from", 1, 1, KEY_OWN, .take = take_from, .schema = schema_of_from, .members = &side_members, .positional = 1,
           .spelling = SPELLED_SIDE,
           .help = "{\"container\": C, \"path\": \"/path\"}: the source, as that container sees it; C is a process id, "
                   "container id or name, or an object: " REQUEST_CONTAINER_OBJECTS },
-        { "to", 1, 1, KEY_OWN, .take = take_to, .schema = schema_of_to, .members = &side_members, .placed = 1,
+        { "to", 1, 1, KEY_OWN, .take = take_to, .schema = schema_of_to, .members = &side_members, .positional = 1,
           .spelling = SPELLED_SIDE,
           .help = "{\"container\": C, \"path\": \"/path\"}: the target; it is made if missing" },
         { "mkdirSource", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir_source),

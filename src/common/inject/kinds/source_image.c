@@ -248,7 +248,7 @@ static json_t *schema_of_partition(const struct key_table *table, unsigned progr
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
-        { "source", 1, 1, KEY_PATH, .placed = 1, REQUEST_FIELD(source),
+        { "source", 1, 1, KEY_PATH, .positional = 1, REQUEST_FIELD(source),
           .help = "absolute path on the node, of an image file" },
         { REQUEST_KEY_TARGET },
         { "partition", 1, 0, KEY_OWN, .take = take_partition, .schema = schema_of_partition,

@@ -128,7 +128,7 @@ static int check(struct request *request, struct error *error)
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
-        { "source", 1, 0, KEY_STRING, .pattern = ":/", .placed = 1, REQUEST_FIELD(source),
+        { "source", 1, 0, KEY_STRING, .pattern = ":/", .positional = 1, REQUEST_FIELD(source),
           .help = "\"host:/path\" or \"[IPv6 address]:/path\"; or give server and share" },
         { "server", 1, 0, KEY_STRING, .maximum = (int64_t)JSON_VALUE_ID_MAX * 2, REQUEST_FIELD(server),
           .help = "host name or address of the server" },

@@ -100,7 +100,7 @@ REQUEST_KEY_TABLE(request_batch_keys, batch_rows);
 
 static const struct key remove_rows[] = {
         { REQUEST_KEY_CONTAINER(0) },
-        { "target", 1, 0, KEY_PATH, .take = request_take_target, .placed = 1,
+        { "target", 1, 0, KEY_PATH, .take = request_take_target, .positional = 1,
           .help = "absolute path as the container sees it, together with container" },
         { "id", 1, 0, KEY_NAME, REQUEST_FIELD(id),
           .help = "id of the mount, from mount-list or the reply that made it; or give container and target" },

@@ -73,11 +73,11 @@ extern const char *const request_ids_words[];
 #define REQUEST_KEY_CONTAINER(required)                                                                                \
         "container", 1, (required), KEY_OWN,                                                                           \
                 .take = request_take_container, .schema = request_schema_container,                                    \
-                .members = &container_reference_members, .placed = 1, .spelling = SPELLED_MEMBERS,                     \
+                .members = &container_reference_members, .positional = 1, .spelling = SPELLED_MEMBERS,                 \
                 .help = "process id, container id or name, or an object: " REQUEST_CONTAINER_OBJECTS
 
 #define REQUEST_KEY_TARGET                                                                                             \
-        "target", 1, 1, KEY_PATH, .take = request_take_target, .placed = 1,                                            \
+        "target", 1, 1, KEY_PATH, .take = request_take_target, .positional = 1,                                        \
                                   .help = "absolute path as the container sees it; it is made if missing"
 
 #define REQUEST_KEY_FS_TYPE                                                                                            \
