@@ -8,7 +8,7 @@
 #include "pool/pool.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
-#include "provision/job.h"
+#include "provision/call.h"
 
 /* Whose content it is an image may know alone; of the copy its record tells. Needs CAP_SYS_ADMIN to see it. */
 static int note_namespace(int from_fd, struct provision_record *record, struct error *error)
@@ -27,11 +27,11 @@ static int note_namespace(int from_fd, struct provision_record *record, struct e
         return 0;
 }
 
-static int fill(const struct job *job, const struct pool_content *from, struct provision_record *record,
+static int fill(const struct provision_call *call, const struct pool_content *from, struct provision_record *record,
                 struct error *error)
 {
         struct pool_content to;
-        int r = job->kind->open_content(&job->config, &job->pool, record->id, /* write= */ true, &to, error);
+        int r = call->kind->open_content(&call->config, &call->pool, record->id, /* write= */ true, &to, error);
 
         if (r < 0)
                 return r;
@@ -41,19 +41,19 @@ static int fill(const struct job *job, const struct pool_content *from, struct p
                                  (unsigned long long)to.size_bytes);
         else if ((r = note_namespace(from->fd, record, error)) == 0)
                 r = block_content_copy(from->fd, from->size_bytes, to.fd, to.blank, record->copy_of, error);
-        job->kind->close_content(&job->pool, &to);
+        call->kind->close_content(&call->pool, &to);
         return r;
 }
 
-int copy_across(const struct job *job, const struct pool *pool, const char *id, struct provision_record *record,
-                struct error *error)
+int copy_across(const struct provision_call *call, const struct pool *pool, const char *id,
+                struct provision_record *record, struct error *error)
 {
         struct pool_content from;
-        int r = pool->kind->open_content(&job->config, pool, id, /* write= */ false, &from, error);
+        int r = pool->kind->open_content(&call->config, pool, id, /* write= */ false, &from, error);
 
         if (r < 0)
                 return r;
-        r = fill(job, &from, record, error);
+        r = fill(call, &from, record, error);
         pool->kind->close_content(pool, &from);
         return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/job.h"
+#include "provision/call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,17 +26,17 @@
  * A directory on a share has no key in the index of uses: its volume's own record has the pods of this node, and the
  * index the containers, by the volume's name. Those of other nodes cannot be asked.
  */
-static int check_unpublished(const struct job *job, const char *name, struct error *error)
+static int check_unpublished(const struct provision_call *call, const char *name, struct error *error)
 {
         cleanup_volume_record struct volume_record volume = {};
         char keys[USE_KEYS_SIZE] = "";
         int r;
 
         use_keys_add_named(keys, name);
-        r = uses_check_none(job->config.state_dir, keys, /* except= */ NULL, "look for users", name, error);
+        r = uses_check_none(call->config.state_dir, keys, /* except= */ NULL, "look for users", name, error);
         if (r < 0)
                 return r;
-        r = volume_record_peek(job->config.state_dir, name, /* driver= */ "", &volume, error);
+        r = volume_record_peek(call->config.state_dir, name, /* driver= */ "", &volume, error);
 
         for (size_t i = 0; r == 0 && i < volume.published_count; i++) {
                 const struct mount_dir *place = &volume.published[i];
@@ -53,25 +53,25 @@ static int check_unpublished(const struct job *job, const char *name, struct err
  * In a directory only its name marks a disk. One that volume-create did not finish is blank, if it is no copy: what is
  * not was made by another program since.
  */
-static int is_of_another(const struct job *job, const struct provision_record *record, struct error *error)
+static int is_of_another(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         int r;
 
-        if (job->pool.path[0] == '\0' || record->lifecycle != PROVISION_CREATING || record->adopted ||
+        if (call->pool.path[0] == '\0' || record->lifecycle != PROVISION_CREATING || record->adopted ||
             record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0')
                 return 0;
-        r = job->kind->is_blank(&job->config, &job->pool, record->id, error);
+        r = call->kind->is_blank(&call->config, &call->pool, record->id, error);
         return r < 0 ? r : r == 0;
 }
 
 /* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else has its id. */
-static int find_unused(const struct job *job, const struct provision_record *record, struct error *error)
+static int find_unused(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         struct pool_item item;
         int other = 0;
-        int r = job->kind->look(&job->config, &job->pool, record->id, &item, error);
+        int r = call->kind->look(&call->config, &call->pool, record->id, &item, error);
 
-        if (r == 0 && (other = job_is_volume(record, &item) ? is_of_another(job, record, error) : 1) < 0)
+        if (r == 0 && (other = provision_call_is_volume(record, &item) ? is_of_another(call, record, error) : 1) < 0)
                 return other;
         if (other > 0) {
                 log_say("%s of pool %s is kept: it is not volume %s any more", record->id, record->pool, record->name);
@@ -79,20 +79,22 @@ static int find_unused(const struct job *job, const struct provision_record *rec
         }
         if (r < 0 && r != -ENOENT)
                 return r;
-        if ((r = owners_check_unused(job, &job->pool, record->id, error)) < 0 ||
-            (job->kind->check_removable != NULL &&
-             (r = job->kind->check_removable(&job->config, &job->pool, record->id, error)) < 0) ||
-            (job->kind->no_device && (r = check_unpublished(job, record->name, error)) < 0))
+        if ((r = owners_check_unused(call, &call->pool, record->id, error)) < 0 ||
+            (call->kind->check_removable != NULL &&
+             (r = call->kind->check_removable(&call->config, &call->pool, record->id, error)) < 0) ||
+            (call->kind->no_device && (r = check_unpublished(call, record->name, error)) < 0))
                 return r;
         return 1;
 }
 
 /* A volume whose restore was killed has no other content than that of its snapshot. */
-static int check_not_needed(const struct job *job, const struct provision_record *record, struct error *error)
+static int check_not_needed(const struct provision_call *call, const struct provision_record *record,
+                            struct error *error)
 {
         cleanup_provision_record struct provision_record volume = {};
-        int r = record->snapshot_of[0] != '\0' ? provision_record_read(&job->state, record->snapshot_of, &volume, error)
-                                               : -ENOENT;
+        int r = record->snapshot_of[0] != '\0'
+                        ? provision_record_read(&call->state, record->snapshot_of, &volume, error)
+                        : -ENOENT;
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
@@ -104,124 +106,125 @@ static int check_not_needed(const struct job *job, const struct provision_record
 }
 
 /* What waits since a call was killed that shared the content of another with this one. */
-static int resume_source(const struct job *job, const struct provision_record *record, struct error *error)
+static int resume_source(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         const char *name = record->snapshot_of[0] != '\0' ? record->snapshot_of : record->copy_of;
         cleanup_provision_record struct provision_record source = {};
-        int r = record->lifecycle == PROVISION_CREATING && name[0] != '\0' && job->kind->resume != NULL
-                        ? provision_record_read(&job->state, name, &source, error)
+        int r = record->lifecycle == PROVISION_CREATING && name[0] != '\0' && call->kind->resume != NULL
+                        ? provision_record_read(&call->state, name, &source, error)
                         : -ENOENT;
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (strcmp(source.pool, record->pool) != 0) /* copy_across() lets nothing wait */
                 return 0;
-        return job->kind->resume(&job->config, &job->pool, source.id, record->id, error);
+        return call->kind->resume(&call->config, &call->pool, source.id, record->id, error);
 }
 
 /* Only what is unmarked is asked for. */
-static int keep_released(struct job *job, const struct provision_record *record, struct error *error)
+static int keep_released(struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        return job->kind->no_device ? 0 : released_disks_add(&job->state, record->identity, error);
+        return call->kind->no_device ? 0 : released_disks_add(&call->state, record->identity, error);
 }
 
 /* When the record is gone, what is kept still tells whose it is. */
-static int keep_namespace(const struct job *job, const struct provision_record *record, struct error *error)
+static int keep_namespace(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        return record->namespace[0] == '\0' || job->kind->keep_namespace == NULL
+        return record->namespace[0] == '\0' || call->kind->keep_namespace == NULL
                        ? 0
-                       : job->kind->keep_namespace(&job->config, &job->pool, record->id, record->namespace, error);
+                       : call->kind->keep_namespace(&call->config, &call->pool, record->id, record->namespace, error);
 }
 
 /*
  * With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours.
  * ret_changed: its content is not what it was.
  */
-static int give_back(struct job *job, const struct provision_record *record, bool erase, bool begun, bool *ret_changed,
-                     struct error *error)
+static int give_back(struct provision_call *call, const struct provision_record *record, bool erase, bool begun,
+                     bool *ret_changed, struct error *error)
 {
         int r;
 
         if (strcmp(record->reclaim_policy, "retain") == 0)
-                return keep_released(job, record, error);
+                return keep_released(call, record, error);
         if (strcmp(record->reclaim_policy, "recycle") == 0) {
-                job_unlock_pool(job);
-                r = job->kind->wipe(&job->config, &job->pool, record->id, error);
-                return r < 0 ? r : keep_released(job, record, error);
+                provision_call_unlock_pool(call);
+                r = call->kind->wipe(&call->config, &call->pool, record->id, error);
+                return r < 0 ? r : keep_released(call, record, error);
         }
-        if (erase && job->kind->erase != NULL) {
-                job_unlock_pool(job);
-                if ((r = job->kind->erase(&job->config, &job->pool, record->id, begun, error)) < 0)
+        if (erase && call->kind->erase != NULL) {
+                provision_call_unlock_pool(call);
+                if ((r = call->kind->erase(&call->config, &call->pool, record->id, begun, error)) < 0)
                         return r;
                 *ret_changed = true;
-                if ((r = job_lock_pool(job, error)) < 0 || (r = find_unused(job, record, error)) <= 0)
+                if ((r = provision_call_lock_pool(call, error)) < 0 || (r = find_unused(call, record, error)) <= 0)
                         return r;
         }
-        if (record->restoring[0] != '\0' && job->kind->unrestore != NULL &&
-            (r = job->kind->unrestore(&job->config, &job->pool, record->id, error)) < 0)
+        if (record->restoring[0] != '\0' && call->kind->unrestore != NULL &&
+            (r = call->kind->unrestore(&call->config, &call->pool, record->id, error)) < 0)
                 return r;
-        return job->kind->remove(&job->config, &job->pool, record->id, error);
+        return call->kind->remove(&call->config, &call->pool, record->id, error);
 }
 
 /* Delete, or end what an earlier call started. With the locks of name and pool. asked: a policy instead of the
  * volume's, or NULL. */
-int delete_finish(struct job *job, struct provision_record *record, const char *asked, struct error *error)
+int delete_finish(struct provision_call *call, struct provision_record *record, const char *asked, struct error *error)
 {
         const enum provision_lifecycle was = record->lifecycle;
         char policy[sizeof record->reclaim_policy];
         bool changed = false;
         int r;
 
-        if ((r = resume_source(job, record, error)) < 0 || (r = check_not_needed(job, record, error)) < 0 ||
-            (r = find_unused(job, record, error)) < 0)
+        if ((r = resume_source(call, record, error)) < 0 || (r = check_not_needed(call, record, error)) < 0 ||
+            (r = find_unused(call, record, error)) < 0)
                 return r;
-        cdi_begin_change(&job->config, &job->state, record->name);
+        cdi_begin_change(&call->config, &call->state, record->name);
         if (r == 0)
-                return provision_record_remove(&job->state, record->name, record->id, error);
+                return provision_record_remove(&call->state, record->name, record->id, error);
         (void)text_copy(policy, sizeof policy, record->reclaim_policy);
         if (was == PROVISION_CREATING && !record->adopted)
                 asked = "delete"; /* a volume that was never finished is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
-        if (strcmp(record->reclaim_policy, "retain") == 0 && (r = keep_namespace(job, record, error)) < 0)
+        if (strcmp(record->reclaim_policy, "retain") == 0 && (r = keep_namespace(call, record, error)) < 0)
                 return r; /* before anything is changed */
         record->lifecycle = PROVISION_DELETING;
-        r = provision_record_write(&job->state, record, FILE_DURABLE, error);
+        r = provision_record_write(&call->state, record, FILE_DURABLE, error);
         /* on a full disk deleting makes room; killed now, the record would outlive its disk, and be deleted next
          * time */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        r = give_back(job, record, was != PROVISION_CREATING && (!record->keeps_content || job->kind->no_device),
+        r = give_back(call, record, was != PROVISION_CREATING && (!record->keeps_content || call->kind->no_device),
                       was == PROVISION_DELETING, &changed, error);
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED && !changed) {
                 struct error ignored; /* the first failure is the one to report */
 
                 record->lifecycle = was; /* nothing was changed, and it stays usable */
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
-                (void)provision_record_write(&job->state, record, FILE_DURABLE, &ignored);
+                (void)provision_record_write(&call->state, record, FILE_DURABLE, &ignored);
         }
         if (r < 0 && r != -ENOENT)
                 return r;
         log_say("deleted volume %s of pool %s (%s)", record->name, record->pool, record->reclaim_policy);
-        return provision_record_remove(&job->state, record->name, record->id, error);
+        return provision_record_remove(&call->state, record->name, record->id, error);
 }
 
 /*
  * A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. Others may
  * use the pool meanwhile.
  */
-static int finish_soon(struct job *job, struct provision_record *record, const char *asked, struct error *error)
+static int finish_soon(struct provision_call *call, struct provision_record *record, const char *asked,
+                       struct error *error)
 {
-        int r = delete_finish(job, record, asked, error);
+        int r = delete_finish(call, record, asked, error);
 
-        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES && job->kind->is_looked_at != NULL &&
-                            job->kind->is_looked_at(&job->config, &job->pool, record->id);
+        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES && call->kind->is_looked_at != NULL &&
+                            call->kind->is_looked_at(&call->config, &call->pool, record->id);
              tries++) {
-                job_unlock_pool(job);
+                provision_call_unlock_pool(call);
                 clock_pause_ms(BUSY_WAIT_MS);
-                r = job_lock_pool(job, error);
+                r = provision_call_lock_pool(call, error);
                 if (r == 0)
-                        r = delete_finish(job, record, asked, error);
+                        r = delete_finish(call, record, asked, error);
         }
         return r;
 }
@@ -230,9 +233,9 @@ static int finish_soon(struct job *job, struct provision_record *record, const c
  * A call was killed, with all its processes, while it took this snapshot: the record is what tells that the volume's
  * filesystem may be frozen.
  */
-int delete_check_thawed(const struct job *job, const struct provision_record *record, struct error *error)
+int delete_check_thawed(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        if (job->kind->share != NULL || record->lifecycle != PROVISION_CREATING || record->snapshot_of[0] == '\0')
+        if (call->kind->share != NULL || record->lifecycle != PROVISION_CREATING || record->snapshot_of[0] == '\0')
                 return 0;
         return fail_because(error, EBUSY, "delete volume", record->name,
                             "taking this snapshot of \"%.200s\" was interrupted, which may be frozen: repeat "
@@ -240,10 +243,10 @@ int delete_check_thawed(const struct job *job, const struct provision_record *re
                             record->snapshot_of);
 }
 
-int delete_check_soon(const struct job *job, const struct provision_record *record, struct error *error)
+int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        if (record->lifecycle == PROVISION_CREATING || record->keeps_content || job->kind->erase == NULL ||
-            job->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
+        if (record->lifecycle == PROVISION_CREATING || record->keeps_content || call->kind->erase == NULL ||
+            call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
             record->size_bytes <= DELETE_SOON_MAX_BYTES)
                 return 0;
         return fail_because(error, EBUSY, "delete volume", record->name,
@@ -251,35 +254,36 @@ int delete_check_soon(const struct job *job, const struct provision_record *reco
                             (unsigned long long)record->size_bytes);
 }
 
-static int answer_absent(struct job *job)
+static int answer_absent(struct provision_call *call)
 {
-        job->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(job->request->name),
-                               "existed", false);
+        call->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(call->request->name),
+                                "existed", false);
         return 0;
 }
 
-int delete_volume(struct job *job, struct error *error)
+int delete_volume(struct provision_call *call, struct error *error)
 {
-        const struct provision_request *request = job->request;
+        const struct provision_request *request = call->request;
         cleanup_provision_record struct provision_record record = {};
-        int r = provision_record_read(&job->state, request->name, &record, error);
+        int r = provision_record_read(&call->state, request->name, &record, error);
 
         if (r == 0 && request->only != NULL &&
             (strcmp(request->only, "snapshot") == 0) != (record.snapshot_of[0] != '\0'))
-                return answer_absent(job);
+                return answer_absent(call);
         if (r == -ENOENT) {
-                if ((r = provision_record_remove(&job->state, request->name, /* id= */ NULL, error)) <
+                if ((r = provision_record_remove(&call->state, request->name, /* id= */ NULL, error)) <
                     0) /* a temporary file may be there */
                         return r;
-                return answer_absent(job);
+                return answer_absent(call);
         }
-        if (r < 0 || (r = job_use_pool(job, record.pool, error)) < 0 ||
-            (request->soon && (r = delete_check_soon(job, &record, error)) < 0) ||
-            (r = delete_check_thawed(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
+        if (r < 0 || (r = provision_call_use_pool(call, record.pool, error)) < 0 ||
+            (request->soon && (r = delete_check_soon(call, &record, error)) < 0) ||
+            (r = delete_check_thawed(call, &record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
-        if ((r = finish_soon(job, &record, request->reclaim_policy, error)) < 0)
+        if ((r = finish_soon(call, &record, request->reclaim_policy, error)) < 0)
                 return r;
-        job->reply = json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
-                               "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);
+        call->reply =
+                json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
+                          "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);
         return 0;
 }

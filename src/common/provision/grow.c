@@ -5,10 +5,10 @@
 
 #include "pool/pool_kind.h"
 #include "pool/record.h"
-#include "provision/job.h"
+#include "provision/call.h"
 
 /* With the lock of its name. Returns 1: there is room for it; what the driver makes is sparse and may be more. */
-static int check_growth(struct job *job, struct provision_record *record, uint64_t size_bytes, bool asked,
+static int check_growth(struct provision_call *call, struct provision_record *record, uint64_t size_bytes, bool asked,
                         struct error *error)
 {
         struct pool_measure measure = {};
@@ -25,11 +25,12 @@ static int check_growth(struct job *job, struct provision_record *record, uint64
                 return fail_because(error, EINVAL, "grow volume", record->name,
                                     "it has %llu bytes, and the request is for %llu: a volume never shrinks",
                                     (unsigned long long)record->size_bytes, (unsigned long long)size_bytes);
-        if ((r = job_use_pool(job, record->pool, error)) < 0 || (r = job_lock_pool(job, error)) < 0 ||
-            (r = job_look_again(job, record, &item, error)) < 0 ||
-            (r = job->kind->measure(&job->config, &job->pool, record->parameters, &measure, error)) < 0)
+        if ((r = provision_call_use_pool(call, record->pool, error)) < 0 ||
+            (r = provision_call_lock_pool(call, error)) < 0 ||
+            (r = provision_call_look_again(call, record, &item, error)) < 0 ||
+            (r = call->kind->measure(&call->config, &call->pool, record->parameters, &measure, error)) < 0)
                 return r;
-        if (job->kind->no_device && !item.limited) /* only the record knows */
+        if (call->kind->no_device && !item.limited) /* only the record knows */
                 item.size_bytes = record->size_bytes;
         if (record->driver[0] == '\0' && size_bytes > item.size_bytes &&
             size_bytes - item.size_bytes > measure.available_bytes)
@@ -40,17 +41,17 @@ static int check_growth(struct job *job, struct provision_record *record, uint64
         return 1;
 }
 
-static int grow(struct job *job, const char *name, uint64_t size_bytes, bool asked, provision_grow_function *function,
-                void *argument, struct error *error)
+static int grow(struct provision_call *call, const char *name, uint64_t size_bytes, bool asked,
+                provision_grow_function *function, void *argument, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         uint64_t got_bytes;
-        int r = provision_record_open(job->config.state_dir, /* create= */ false, &job->state, error);
+        int r = provision_record_open(call->config.state_dir, /* create= */ false, &call->state, error);
 
-        if (r == 0 && (r = provision_record_lock(&job->state, name, error)) == 0)
-                r = provision_record_read(&job->state, name, &record, error);
+        if (r == 0 && (r = provision_record_lock(&call->state, name, error)) == 0)
+                r = provision_record_read(&call->state, name, &record, error);
         if (r == 0)
-                r = check_growth(job, &record, size_bytes, asked, error);
+                r = check_growth(call, &record, size_bytes, asked, error);
         if (r == -ENOENT)
                 return function(argument, &got_bytes, error);
         if (r < 0 || (r = function(argument, &got_bytes, error)) < 0)
@@ -61,18 +62,18 @@ static int grow(struct job *job, const char *name, uint64_t size_bytes, bool ask
                 record.size_bytes = got_bytes;
         if (asked)
                 record.asked_bytes = size_bytes;
-        return provision_record_write(&job->state, &record, FILE_DURABLE, error);
+        return provision_record_write(&call->state, &record, FILE_DURABLE, error);
 }
 
 int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
                    provision_grow_function *function, void *argument, struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         int r;
 
-        job = (struct job){ .config = *config, .state = STATE_NONE };
-        r = grow(&job, name, size_bytes, asked, function, argument, error);
-        job_release(&job);
+        call = (struct provision_call){ .config = *config, .state = STATE_NONE };
+        r = grow(&call, name, size_bytes, asked, function, argument, error);
+        provision_call_release(&call);
         return r;
 }
 
@@ -83,16 +84,17 @@ int provision_fail_absent(const char *operation, const char *name, struct error 
 
 int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         cleanup_provision_record struct provision_record record = {};
         struct pool_item item;
         int r;
 
-        job = (struct job){ .config = *config, .state = STATE_NONE };
-        if ((r = provision_record_open(config->state_dir, /* create= */ false, &job.state, error)) == 0 &&
-            (r = provision_record_read(&job.state, name, &record, error)) == 0 &&
-            (r = job_use_pool(&job, record.pool, error)) == 0 && (r = job_look_again(&job, &record, &item, error)) == 0)
-                *ret_volume = job_item_object(&job, &record, &item);
-        job_release(&job);
+        call = (struct provision_call){ .config = *config, .state = STATE_NONE };
+        if ((r = provision_record_open(config->state_dir, /* create= */ false, &call.state, error)) == 0 &&
+            (r = provision_record_read(&call.state, name, &record, error)) == 0 &&
+            (r = provision_call_use_pool(&call, record.pool, error)) == 0 &&
+            (r = provision_call_look_again(&call, &record, &item, error)) == 0)
+                *ret_volume = provision_call_item_object(&call, &record, &item);
+        provision_call_release(&call);
         return r == -ENOENT ? provision_fail_absent("find volume", name, error) : r;
 }

@@ -8,28 +8,28 @@
 #include "base/text.h"
 #include "block/filesystem.h"
 #include "process/log.h"
-#include "provision/job.h"
+#include "provision/call.h"
 
-/* A job on the image's pool with the caller's records, which end_job() leaves to it. */
-static void begin_job(struct job *job, const struct provision_request *request, const struct config *config,
+/* A call on the image's pool with the caller's records, which end_call() leaves to it. */
+static void begin_call(struct provision_call *call, const struct provision_request *request, const struct config *config,
                       const struct state *state, const struct provision_image *image)
 {
-        *job = (struct job){
+        *call = (struct provision_call){
                 .request = request, .config = *config, .state = *state, .pool = *image->pool, .kind = image->pool->kind
         };
 }
 
-static void end_job(struct job *job)
+static void end_call(struct provision_call *call)
 {
-        job_unlock_pool(job);
-        job->state = (struct state)STATE_NONE;
-        job_release(job);
+        provision_call_unlock_pool(call);
+        call->state = (struct state)STATE_NONE;
+        provision_call_release(call);
 }
 
-static int check_owner(struct job *job, const struct provision_image *image, struct error *error)
+static int check_owner(struct provision_call *call, const struct provision_image *image, struct error *error)
 {
         char owner[PROVISION_NAME_MAX];
-        int r = owners_look(job, image->pool->name, image->id, owner, error);
+        int r = owners_look(call, image->pool->name, image->id, owner, error);
 
         if (r <= 0 || strcmp(owner, image->name) == 0)
                 return r < 0 ? r : 0;
@@ -39,70 +39,71 @@ static int check_owner(struct job *job, const struct provision_image *image, str
 }
 
 /* The image's content is written to the pool's filesystem, after the record. */
-static int write_record(const struct job *job, const struct provision_record *record, struct error *error)
+static int write_record(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        return provision_record_write(&job->state, record, state_durability_before(&job->state, job->pool.path), error);
+        return provision_record_write(&call->state, record, state_durability_before(&call->state, call->pool.path),
+                                      error);
 }
 
 /* A sparse image may be larger than the room that is left, unless the pool has a share, which all volumes keep to. */
-static int check_room(const struct job *job, const struct provision_image *image, struct error *error)
+static int check_room(const struct provision_call *call, const struct provision_image *image, struct error *error)
 {
         const struct provision_record none = {};
         struct pool_measure measure = {};
 
-        return job->pool.max_percent < 100 || image->preallocate
-                       ? job_check_room(job, &none, image->size_bytes, &measure, error)
+        return call->pool.max_percent < 100 || image->preallocate
+                       ? provision_call_check_room(call, &none, image->size_bytes, &measure, error)
                        : 0;
 }
 
 /* With the pool's lock. ret_made: the image is there, and this call made it. What fails to be made leaves nothing. */
-static int make(struct job *job, struct provision_record *record, bool *ret_made, struct error *error)
+static int make(struct provision_call *call, struct provision_record *record, bool *ret_made, struct error *error)
 {
         struct error ignored; /* the failure before is the one to report */
         struct pool_item item;
         int r = filesystem_check_size(record->fs_type, record->size_bytes, record->name, error);
 
         record->lifecycle = PROVISION_CREATING;
-        if (r < 0 || (r = write_record(job, record, error)) < 0)
+        if (r < 0 || (r = write_record(call, record, error)) < 0)
                 return r;
-        if ((r = job->kind->create(&job->config, &job->pool, record, &item, error)) < 0) {
-                (void)provision_record_remove(&job->state, record->name, record->id, &ignored);
+        if ((r = call->kind->create(&call->config, &call->pool, record, &item, error)) < 0) {
+                (void)provision_record_remove(&call->state, record->name, record->id, &ignored);
                 return r;
         }
         *ret_made = true;
-        log_say("made the image %s/%s of %llu bytes", job->pool.path, record->id,
+        log_say("made the image %s/%s of %llu bytes", call->pool.path, record->id,
                 (unsigned long long)record->size_bytes);
         record->lifecycle = PROVISION_CREATED;
-        return write_record(job, record, error);
+        return write_record(call, record, error);
 }
 
 /* A record for an image that has none: it is made, or one that an earlier version of the driver made is taken. */
-static int begin(struct job *job, const struct provision_image *image, bool *ret_made, struct error *error)
+static int begin(struct provision_call *call, const struct provision_image *image, bool *ret_made, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         struct pool_item item;
         int r;
 
         /* until the record is written: of two volumes that name one image, each would find no other */
-        if ((r = job_lock_pool(job, error)) < 0 || (r = check_owner(job, image, error)) < 0)
+        if ((r = provision_call_lock_pool(call, error)) < 0 || (r = check_owner(call, image, error)) < 0)
                 return r;
-        job_init_record(job, &record);
+        provision_call_init_record(call, &record);
         (void)text_copy(record.id, sizeof record.id, image->id); /* fits: NAME_MAX */
         (void)text_copy(record.driver, sizeof record.driver, image->driver);
         (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, image->exists ? "retain" : "delete");
         record.size_bytes = image->size_bytes;
         if (!image->exists) /* what a killed call began to make has room already, and is not asked again */
-                return (r = check_room(job, image, error)) < 0 ? r : make(job, &record, ret_made, error);
-        if ((r = job->kind->look(&job->config, &job->pool, image->id, &item, error)) < 0)
+                return (r = check_room(call, image, error)) < 0 ? r : make(call, &record, ret_made, error);
+        if ((r = call->kind->look(&call->config, &call->pool, image->id, &item, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, image->id) : r;
         record.size_bytes = item.size_bytes;
         record.adopted = true;
         record.lifecycle = PROVISION_CREATED;
-        return write_record(job, &record, error);
+        return write_record(call, &record, error);
 }
 
-static int go_on(struct job *job, const struct provision_image *image, struct provision_record *record, bool *ret_made,
-                 struct error *error)
+static int go_on(struct provision_call *call, const struct provision_image *image, struct provision_record *record,
+                 bool *ret_made, struct error *error)
 {
         int r;
 
@@ -122,21 +123,21 @@ static int go_on(struct job *job, const struct provision_image *image, struct pr
                 return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half made; run the same volume-create again to finish it");
         /* an earlier call was killed: what is there has all of its size, and nothing in it */
-        if ((r = job_lock_pool(job, error)) < 0)
+        if ((r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         if (!image->exists) {
                 record->size_bytes = image->size_bytes;
-                record->asked_bytes = job->request->size_bytes;
-                return make(job, record, ret_made, error);
+                record->asked_bytes = call->request->size_bytes;
+                return make(call, record, ret_made, error);
         }
         record->lifecycle = PROVISION_CREATED;
-        return write_record(job, record, error);
+        return write_record(call, record, error);
 }
 
 int provision_image_ensure(const struct config *config, const struct state *state, const struct provision_image *image,
                            bool *ret_made, struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         cleanup_provision_record struct provision_record record = {};
         cleanup_json json_t *parameters = json_pack("{s:s}", "preallocate", image->preallocate ? "true" : "false");
         const struct provision_request request = { .verb = PROVISION_CREATE,
@@ -150,23 +151,23 @@ int provision_image_ensure(const struct config *config, const struct state *stat
         if (strlen(image->name) >= PROVISION_NAME_MAX)
                 return fail_because(error, ENAMETOOLONG, "make image", image->id,
                                     "the volume's name is longer than %d bytes", PROVISION_NAME_MAX - 1);
-        begin_job(&job, &request, config, state, image);
+        begin_call(&call, &request, config, state, image);
         r = provision_record_read(state, image->name, &record, error);
         if (r == 0)
-                r = go_on(&job, image, &record, ret_made, error);
+                r = go_on(&call, image, &record, ret_made, error);
         else if (r == -ENOENT)
-                r = begin(&job, image, ret_made, error);
+                r = begin(&call, image, ret_made, error);
         if (r < 0 && *ret_made)
                 provision_image_undo(config, state, image);
         *ret_made = *ret_made && r == 0;
-        end_job(&job);
+        end_call(&call);
         return r;
 }
 
 int provision_image_check(const struct config *config, const struct state *state, const struct provision_image *image,
                           struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_read(state, image->name, &record, error);
 
@@ -177,9 +178,9 @@ int provision_image_check(const struct config *config, const struct state *state
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
-        begin_job(&job, /* request= */ NULL, config, state, image);
-        r = check_owner(&job, image, error);
-        end_job(&job);
+        begin_call(&call, /* request= */ NULL, config, state, image);
+        r = check_owner(&call, image, error);
+        end_call(&call);
         return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/job.h"
+#include "provision/call.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +68,8 @@ static void put_node(const struct config *config, char *ret_node)
 }
 
 /* Who has it on this node; nothing is said where that cannot be found out. */
-static void add_uses(const struct job *job, const struct provision_record *record, const char *path, json_t *volume)
+static void add_uses(const struct provision_call *call, const struct provision_record *record, const char *path,
+                     json_t *volume)
 {
         cleanup_volume_record struct volume_record attached = {};
         char keys[USE_KEYS_SIZE] = "";
@@ -77,21 +78,21 @@ static void add_uses(const struct job *job, const struct provision_record *recor
         struct users users = { .node = node, .uses = uses };
         struct error ignored;
         struct stat st;
-        int r = volume_record_peek(job->config.state_dir, record->name, /* driver= */ "", &attached, &ignored);
+        int r = volume_record_peek(call->config.state_dir, record->name, /* driver= */ "", &attached, &ignored);
 
-        put_node(&job->config, node);
+        put_node(&call->config, node);
         if (path != NULL && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
                 use_keys_add_file(keys, st.st_dev, st.st_ino);
-                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
+                r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         } else if (path != NULL && path[0] != '/') { /* on a share */
                 use_keys_add_named(keys, record->name);
-                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
+                r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         }
 
         if (r == 0 && attached.device_number != 0 &&
             (r = disk_uses_add_device(keys, attached.device_number, 0, &ignored)) == 0) {
                 use_keys_add_device(keys, attached.filesystem);
-                r = uses_each(job->config.state_dir, keys, add_use, &users, &ignored);
+                r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         }
         if (r == 0 || r == -ENOENT)
                 (void)json_object_set(volume, "uses", uses);
@@ -118,8 +119,8 @@ static size_t index_of(const json_t *volumes, const char *name)
 /* After all the disks. */
 static int add_volume(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
-        struct job *job = argument;
-        json_t *volumes = json_object_get(job->reply, "volumes");
+        struct provision_call *call = argument;
+        json_t *volumes = json_object_get(call->reply, "volumes");
         char name[OWNER_KEY_SIZE];
         json_t *found;
         const char *path;
@@ -127,16 +128,16 @@ static int add_volume(const struct provision_record *record, const char *stem, v
 
         (void)stem;
         (void)error;
-        if (record == NULL || (job->request->pool != NULL && strcmp(job->request->pool, record->pool) != 0))
+        if (record == NULL || (call->request->pool != NULL && strcmp(call->request->pool, record->pool) != 0))
                 return 0;
         put_name(record->pool, record->id, name);
-        found = json_object_get(job->paths, name);
+        found = json_object_get(call->paths, name);
         path = json_string_value(json_object_get(found, "path"));
-        volume = job_volume_object(record, path != NULL ? path : "");
+        volume = provision_call_volume_object(record, path != NULL ? path : "");
         if (volume != NULL && path == NULL && record->lifecycle == PROVISION_CREATED)
                 (void)json_object_set_new(volume, "missing", json_true());
         if (volume != NULL)
-                add_uses(job, record, path, volume);
+                add_uses(call, record, path, volume);
         (void)json_object_del(found, "path");
         (void)json_object_update(volume, found);
         (void)json_array_insert_new(volumes, index_of(volumes, record->name), volume);
@@ -144,7 +145,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
 }
 
 struct disks {
-        const struct job *job;
+        const struct provision_call *call;
         const struct pool *pool;
         json_t *list;
 };
@@ -173,8 +174,8 @@ static int add_disk(const struct pool_item *item, void *argument, struct error *
 
         (void)error;
         put_name(disks->pool->name, item->id, name);
-        (void)json_object_set_new(disks->job->paths, name, found_object(disks->pool, item));
-        if (owners_find(disks->job, disks->pool->name, item->id) != NULL)
+        (void)json_object_set_new(disks->call->paths, name, found_object(disks->pool, item));
+        if (owners_find(disks->call, disks->pool->name, item->id) != NULL)
                 return 0;
         (void)json_array_append_new(disks->list,
                                     json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id", reply_printable(item->id), "pool",
@@ -194,25 +195,25 @@ static json_t *measure_object(const struct pool_measure *measure)
                          "alignment", (json_int_t)measure->alignment_bytes, "problem", measure->problem);
 }
 
-static int add_profiles(struct job *job, const struct pool *pool, json_t *list, struct error *error)
+static int add_profiles(struct provision_call *call, const struct pool *pool, json_t *list, struct error *error)
 {
         const char *name;
         const json_t *profile;
 
-        json_object_foreach (job->profiles.active, name, profile) {
+        json_object_foreach (call->profiles.active, name, profile) {
                 struct pool_measure measure = {};
                 json_t *object;
                 int r;
 
                 if (!profile_selects(profile, pool) ||
-                    (job->request->profile != NULL && strcmp(job->request->profile, name) != 0))
+                    (call->request->profile != NULL && strcmp(call->request->profile, name) != 0))
                         continue;
                 if (pool_kind_check_parameters(pool->kind, profile_parameters(profile), error) < 0) {
                         (void)json_array_append_new(list, json_pack("{s:o, s:o}", "profile", reply_printable(name),
                                                                     "problem", reply_printable(error_why(error))));
                         continue;
                 }
-                r = pool->kind->measure(&job->config, pool, profile_parameters(profile), &measure, error);
+                r = pool->kind->measure(&call->config, pool, profile_parameters(profile), &measure, error);
                 if (r < 0)
                         return r;
                 object = measure_object(&measure);
@@ -225,21 +226,21 @@ static int add_profiles(struct job *job, const struct pool *pool, json_t *list, 
 
 static int add_pool(const struct pool *pool, void *argument, struct error *error)
 {
-        struct job *job = argument;
+        struct provision_call *call = argument;
         struct pool_measure measure = {};
         json_t *object;
         int r;
 
-        r = pool->kind == NULL                                  ? error_negative(error->errnum)
-            : pool_check_answers(&job->config, pool, error) < 0 ? error_negative(error->errnum)
-            : job->request->parameters != NULL &&
-                            pool_kind_check_parameters(pool->kind, job->request->parameters, error) < 0
+        r = pool->kind == NULL                                   ? error_negative(error->errnum)
+            : pool_check_answers(&call->config, pool, error) < 0 ? error_negative(error->errnum)
+            : call->request->parameters != NULL &&
+                            pool_kind_check_parameters(pool->kind, call->request->parameters, error) < 0
                     ? error_negative(error->errnum)
-                    : pool->kind->measure(&job->config, pool, job->request->parameters, &measure, error);
-        if (r < 0 && job->request->pool != NULL)
+                    : pool->kind->measure(&call->config, pool, call->request->parameters, &measure, error);
+        if (r < 0 && call->request->pool != NULL)
                 return r;
         if (r < 0 || pool->kind == NULL) { /* the other pools are listed */
-                (void)json_array_append_new(json_object_get(job->reply, "pools"),
+                (void)json_array_append_new(json_object_get(call->reply, "pools"),
                                             json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type",
                                                       pool->kind != NULL ? pool->kind->type : NULL, "problem",
                                                       reply_printable(error_why(error))));
@@ -248,22 +249,22 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
         object = measure_object(&measure);
         (void)json_object_set_new(object, "name", json_string(pool->name));
         (void)json_object_set_new(object, "type", json_string(pool->kind->type));
-        (void)json_array_append_new(json_object_get(job->reply, "pools"), object);
-        if (job->request->verb == PROVISION_LIST) {
-                struct disks disks = { .job = job, .pool = pool, .list = json_object_get(job->reply, "disks") };
+        (void)json_array_append_new(json_object_get(call->reply, "pools"), object);
+        if (call->request->verb == PROVISION_LIST) {
+                struct disks disks = { .call = call, .pool = pool, .list = json_object_get(call->reply, "disks") };
 
                 (void)json_object_set_new(object, "targetType", json_string("raw"));
-                r = pool->kind->each(&job->config, pool, add_disk, &disks, error);
-                if (r < 0 && job->request->pool == NULL)
+                r = pool->kind->each(&call->config, pool, add_disk, &disks, error);
+                if (r < 0 && call->request->pool == NULL)
                         (void)json_object_set_new(object, "problem", reply_printable(error_why(error)));
-                return r < 0 && job->request->pool == NULL ? 0 : r;
+                return r < 0 && call->request->pool == NULL ? 0 : r;
         }
         if (measure.inodes > 0) {
                 (void)json_object_set_new(object, "inodes", json_integer((json_int_t)measure.inodes));
                 (void)json_object_set_new(object, "inodesFree", json_integer((json_int_t)measure.inodes_free));
         }
         (void)json_object_set_new(object, "profiles", json_array());
-        return add_profiles(job, pool, json_object_get(object, "profiles"), error);
+        return add_profiles(call, pool, json_object_get(object, "profiles"), error);
 }
 
 struct wanted {
@@ -283,69 +284,71 @@ static int take_wanted(const struct pool_item *item, void *argument, struct erro
 }
 
 /* A server is not asked: what the records say is what there is. */
-static int look_at(const struct job *job, const char *id, struct pool_item *ret_item, struct error *error)
+static int look_at(const struct provision_call *call, const char *id, struct pool_item *ret_item, struct error *error)
 {
         struct wanted wanted = { .id = id, .ret_item = ret_item };
         int r;
 
-        if (!job->kind->remote)
-                return job->kind->look(&job->config, &job->pool, id, ret_item, error);
-        r = job->kind->each(&job->config, &job->pool, take_wanted, &wanted, error);
+        if (!call->kind->remote)
+                return call->kind->look(&call->config, &call->pool, id, ret_item, error);
+        r = call->kind->each(&call->config, &call->pool, take_wanted, &wanted, error);
         return r < 0 ? r : r == 0 ? -ENOENT : 0;
 }
 
 /* One volume, whatever else its pool has. */
-static int list_named(struct job *job, struct error *error)
+static int list_named(struct provision_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         char name[OWNER_KEY_SIZE];
         struct pool_item item = {};
-        int r = job->state.dir_fd < 0 ? -ENOENT
-                                      : provision_record_read(&job->state, job->request->name, &record, error);
+        int r = call->state.dir_fd < 0 ? -ENOENT
+                                       : provision_record_read(&call->state, call->request->name, &record, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         put_name(record.pool, record.id, name);
-        if ((r = job_use_pool(job, record.pool, error)) == 0 && (r = look_at(job, record.id, &item, error)) == 0)
-                (void)json_object_set_new(job->paths, name, found_object(&job->pool, &item));
+        if ((r = provision_call_use_pool(call, record.pool, error)) == 0 &&
+            (r = look_at(call, record.id, &item, error)) == 0)
+                (void)json_object_set_new(call->paths, name, found_object(&call->pool, &item));
         else if (r != -ENOENT)
                 log_say("cannot look at volume %s: %s", record.name, error_why(error));
-        return add_volume(&record, /* stem= */ "", job, error);
+        return add_volume(&record, /* stem= */ "", call, error);
 }
 
-int list_pools(struct job *job, struct error *error)
+int list_pools(struct provision_call *call, struct error *error)
 {
         struct pool asked = {};
         int r;
 
-        if (job->request->pool != NULL && (r = pool_find(&job->config, job->request->pool, &asked, error)) < 0)
+        if (call->request->pool != NULL && (r = pool_find(&call->config, call->request->pool, &asked, error)) < 0)
                 return r;
-        if (job->request->verb == PROVISION_LIST && job->request->name == NULL && (r = owners_read(job, error)) < 0)
+        if (call->request->verb == PROVISION_LIST && call->request->name == NULL && (r = owners_read(call, error)) < 0)
                 return r;
-        job->paths = json_object();
-        if (job->request->verb == PROVISION_LIST)
-                job->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
+        call->paths = json_object();
+        if (call->request->verb == PROVISION_LIST)
+                call->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
         else {
                 const json_t *ignored;
                 const char *name;
                 json_t *inactive = json_array();
 
-                json_object_foreach (job->profiles.inactive, name, ignored)
+                json_object_foreach (call->profiles.inactive, name, ignored)
                         (void)json_array_append_new(inactive, reply_printable(name));
-                job->reply = json_pack("{s:s, s:[], s:o}", "status", "Success", "pools", "inactiveProfiles", inactive);
-                if (job->profiles.problem[0] != '\0')
-                        (void)json_object_set_new(job->reply, "profilesProblem",
-                                                  reply_printable(job->profiles.problem));
-                if (job->request->profile != NULL &&
-                    (r = profiles_find(&job->profiles, job->request->profile, &ignored, error)) < 0)
+                call->reply = json_pack("{s:s, s:[], s:o}", "status", "Success", "pools", "inactiveProfiles", inactive);
+                if (call->profiles.problem[0] != '\0')
+                        (void)json_object_set_new(call->reply, "profilesProblem",
+                                                  reply_printable(call->profiles.problem));
+                if (call->request->profile != NULL &&
+                    (r = profiles_find(&call->profiles, call->request->profile, &ignored, error)) < 0)
                         return r;
         }
-        if (job->request->name != NULL)
-                return list_named(job, error);
-        r = job->request->pool != NULL ? add_pool(&asked, job, error) : pool_each(&job->config, add_pool, job, error);
-        if (r == 0 && job->request->pool == NULL && job->request->verb == PROVISION_LIST)
-                r = pool_each_implied(&job->config, add_pool, job, error);
-        if (r < 0 || job->request->verb != PROVISION_LIST || job->state.dir_fd < 0)
+        if (call->request->name != NULL)
+                return list_named(call, error);
+        r = call->request->pool != NULL ? add_pool(&asked, call, error)
+                                        : pool_each(&call->config, add_pool, call, error);
+        if (r == 0 && call->request->pool == NULL && call->request->verb == PROVISION_LIST)
+                r = pool_each_implied(&call->config, add_pool, call, error);
+        if (r < 0 || call->request->verb != PROVISION_LIST || call->state.dir_fd < 0)
                 return r;
-        return provision_record_each(&job->state, add_volume, job, error);
+        return provision_record_each(&call->state, add_volume, call, error);
 }

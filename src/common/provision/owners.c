@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/job.h"
+#include "provision/call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,54 +18,54 @@
 #include "state/uses.h"
 #include "state/uses_ended.h"
 
-static int find_location(const struct job *job, const char *pool_name, char *ret_location)
+static int find_location(const struct provision_call *call, const char *pool_name, char *ret_location)
 {
         struct error ignored;
         struct pool pool;
-        int r = pool_find(&job->config, pool_name, &pool, &ignored);
+        int r = pool_find(&call->config, pool_name, &pool, &ignored);
 
         if (r < 0)
                 return r;
-        return pool.kind->locate_disks != NULL ? pool.kind->locate_disks(&job->config, &pool, ret_location, &ignored)
-                                               : pool.kind->locate(&job->config, &pool, ret_location, &ignored);
+        return pool.kind->locate_disks != NULL ? pool.kind->locate_disks(&call->config, &pool, ret_location, &ignored)
+                                               : pool.kind->locate(&call->config, &pool, ret_location, &ignored);
 }
 
 /* The key of a disk, the same in all pools that have it. A pool that cannot be read counts by its name. */
-static void put_key(const struct job *job, const char *pool_name, const char *id, char *ret_key)
+static void put_key(const struct provision_call *call, const char *pool_name, const char *id, char *ret_key)
 {
-        const char *known = json_string_value(json_object_get(job->locations, pool_name));
+        const char *known = json_string_value(json_object_get(call->locations, pool_name));
         char location[POOL_LOCATION_SIZE];
 
-        if (known == NULL && find_location(job, pool_name, location) < 0)
+        if (known == NULL && find_location(call, pool_name, location) < 0)
                 (void)snprintf(location, sizeof location, "pool:%s", pool_name);
         if (known == NULL)
-                (void)json_object_set_new(job->locations, pool_name,
+                (void)json_object_set_new(call->locations, pool_name,
                                           json_string(location)); /* else it is looked up again next time */
         (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : location, id);
 }
 
 static int note_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
-        struct job *job = argument;
+        struct provision_call *call = argument;
         char key[OWNER_KEY_SIZE];
 
         (void)error;
         if (record != NULL)
-                put_key(job, record->pool, record->id, key);
+                put_key(call, record->pool, record->id, key);
         else /* of another version: see stem_length() */
                 (void)snprintf(key, sizeof key, "stem:%.255s", stem);
-        (void)json_object_set_new(job->owners, key, reply_printable(record != NULL ? record->name : stem));
+        (void)json_object_set_new(call->owners, key, reply_printable(record != NULL ? record->name : stem));
         return 0;
 }
 
 /* Collect every disk that is a volume. */
-int owners_read(struct job *job, struct error *error)
+int owners_read(struct provision_call *call, struct error *error)
 {
-        json_decref(job->owners);
-        json_decref(job->locations);
-        job->owners = json_object();
-        job->locations = json_object();
-        return job->state.dir_fd < 0 ? 0 : provision_record_each(&job->state, note_owner, job, error);
+        json_decref(call->owners);
+        json_decref(call->locations);
+        call->owners = json_object();
+        call->locations = json_object();
+        return call->state.dir_fd < 0 ? 0 : provision_record_each(&call->state, note_owner, call, error);
 }
 
 /* Of a disk's id, what a record of another version most likely has as its file's name: the part before the suffix. */
@@ -77,23 +77,23 @@ static int stem_length(const char *id)
 }
 
 /* The volume that a disk is; NULL: none. After owners_read(). */
-const char *owners_find(const struct job *job, const char *pool, const char *id)
+const char *owners_find(const struct provision_call *call, const char *pool, const char *id)
 {
         char key[OWNER_KEY_SIZE];
         const char *name;
 
-        put_key(job, pool, id, key);
-        name = json_string_value(json_object_get(job->owners, key));
+        put_key(call, pool, id, key);
+        name = json_string_value(json_object_get(call->owners, key));
         if (name != NULL)
                 return name;
         (void)snprintf(key, sizeof key, "stem:%.*s", stem_length(id), id);
-        return json_string_value(json_object_get(job->owners, key));
+        return json_string_value(json_object_get(call->owners, key));
 }
 
 /* ---- one disk, without reading all records */
 
 struct look {
-        struct job *job;
+        struct provision_call *call;
         char key[OWNER_KEY_SIZE];
         const char *id;
         char *ret_owner;
@@ -106,7 +106,7 @@ static int match(const struct provision_record *record, const char *stem, void *
 
         (void)error;
         if (record != NULL)
-                put_key(look->job, record->pool, record->id, key);
+                put_key(look->call, record->pool, record->id, key);
         if (record != NULL && strcmp(key, look->key) != 0)
                 return 0;
         (void)text_copy(look->ret_owner, PROVISION_NAME_MAX, record != NULL ? record->name : stem);
@@ -122,24 +122,24 @@ static int match_unreadable(const struct look *look)
         struct error ignored;
 
         (void)snprintf(file, sizeof file, "%.*s" RECORD_SUFFIX, length, look->id);
-        if (record_read(&look->job->state, &provision_record_table, file, &record, &ignored) != -EPROTONOSUPPORT)
+        if (record_read(&look->call->state, &provision_record_table, file, &record, &ignored) != -EPROTONOSUPPORT)
                 return 0;
         (void)snprintf(look->ret_owner, PROVISION_NAME_MAX, "%.*s", length, look->id);
         return 1;
 }
 
-int owners_look(struct job *job, const char *pool, const char *id, char *ret_owner, struct error *error)
+int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error)
 {
-        struct look look = { .job = job, .id = id, .ret_owner = ret_owner };
+        struct look look = { .call = call, .id = id, .ret_owner = ret_owner };
         int r;
 
         ret_owner[0] = '\0';
-        if (job->state.dir_fd < 0)
+        if (call->state.dir_fd < 0)
                 return 0;
-        if (job->locations == NULL)
-                job->locations = json_object();
-        put_key(job, pool, id, look.key);
-        r = record_find_each(&job->state, id, match, &look, error);
+        if (call->locations == NULL)
+                call->locations = json_object();
+        put_key(call, pool, id, look.key);
+        r = record_find_each(&call->state, id, match, &look, error);
         return r != 0 ? r : match_unreadable(&look);
 }
 
@@ -167,18 +167,18 @@ static int put_uses(const struct pool_item *item, char *ret_keys, struct error *
 }
 
 /* That no pod and no container uses a disk, and nothing else does. */
-int owners_check_unused(const struct job *job, const struct pool *pool, const char *id, struct error *error)
+int owners_check_unused(const struct provision_call *call, const struct pool *pool, const char *id, struct error *error)
 {
         struct pool_item item;
         char keys[USE_KEYS_SIZE];
-        int r = pool->kind->look(&job->config, pool, id, &item, error);
+        int r = pool->kind->look(&call->config, pool, id, &item, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if ((r = put_uses(&item, keys, error)) < 0 ||
-            (r = uses_release_ended(job->config.state_dir, keys, /* locked_id= */ NULL, error)) < 0 ||
-            (r = uses_check_none(job->config.state_dir, keys, /* except= */ NULL, "look for users", item.path, error)) <
-                    0)
+            (r = uses_release_ended(call->config.state_dir, keys, /* locked_id= */ NULL, error)) < 0 ||
+            (r = uses_check_none(call->config.state_dir, keys, /* except= */ NULL, "look for users", item.path,
+                                 error)) < 0)
                 return r;
-        return pool->kind->check_unused != NULL ? pool->kind->check_unused(&job->config, pool, id, error) : 0;
+        return pool->kind->check_unused != NULL ? pool->kind->check_unused(&call->config, pool, id, error) : 0;
 }

@@ -13,9 +13,9 @@
 #include "pool/record.h"
 #include "process/log.h"
 #include "process/worker.h"
+#include "provision/call.h"
 #include "provision/cdi.h"
 #include "provision/idempotency.h"
-#include "provision/job.h"
 #include "provision/profile.h"
 #include "state/config.h"
 #include "state/state_dir.h"
@@ -24,48 +24,48 @@
 #define ERASE_SECONDS (24 * 3600U)
 
 /* One call at a time per operation id, whichever volume it is for. */
-static int lock_operation(struct job *job, const char *id, struct error *error)
+static int lock_operation(struct provision_call *call, const char *id, struct error *error)
 {
         uint64_t key = hash_bytes(HASH_SEED, "operation/", strlen("operation/"));
 
-        return state_lock(&job->state, hash_bytes(key, id, strlen(id)), error);
+        return state_lock(&call->state, hash_bytes(key, id, strlen(id)), error);
 }
 
-static int change(struct job *job, struct error *error)
+static int change(struct provision_call *call, struct error *error)
 {
-        const struct provision_request *request = job->request;
-        int r = request->operation != NULL ? lock_operation(job, request->operation, error) : 0;
+        const struct provision_request *request = call->request;
+        int r = request->operation != NULL ? lock_operation(call, request->operation, error) : 0;
 
         if (r == 0 && request->operation != NULL)
-                r = idempotency_recall(job->config.state_dir, request->operation, request->json, &job->reply, error);
-        if (r < 0 || job->reply != NULL)
+                r = idempotency_recall(call->config.state_dir, request->operation, request->json, &call->reply, error);
+        if (r < 0 || call->reply != NULL)
                 return r;
-        if ((r = request->from != NULL ? copy_lock(job, request->name, request->from, error)
-                                       : provision_record_lock(&job->state, request->name, error)) < 0)
+        if ((r = request->from != NULL ? copy_lock(call, request->name, request->from, error)
+                                       : provision_record_lock(&call->state, request->name, error)) < 0)
                 return r;
-        r = request->verb == PROVISION_CREATE ? create_volume(job, error) : delete_volume(job, error);
-        cdi_settle(&job->config, &job->state, request->name);
-        if (r == 0 && request->profile != NULL && job->profiles.problem[0] != '\0')
-                (void)json_object_set_new(job->reply, "profilesProblem", reply_printable(job->profiles.problem));
+        r = request->verb == PROVISION_CREATE ? create_volume(call, error) : delete_volume(call, error);
+        cdi_settle(&call->config, &call->state, request->name);
+        if (r == 0 && request->profile != NULL && call->profiles.problem[0] != '\0')
+                (void)json_object_set_new(call->reply, "profilesProblem", reply_printable(call->profiles.problem));
         if (r == 0 && request->operation != NULL)
-                r = idempotency_remember(job->config.state_dir, request->operation, request->json, job->reply, error);
+                r = idempotency_remember(call->config.state_dir, request->operation, request->json, call->reply, error);
         return r;
 }
 
 static int run(void *argument, struct error *error)
 {
-        struct job *job = argument;
-        bool changes = job->request->verb == PROVISION_CREATE || job->request->verb == PROVISION_DELETE;
-        int r = provision_record_open(job->config.state_dir, changes, &job->state, error);
+        struct provision_call *call = argument;
+        bool changes = call->request->verb == PROVISION_CREATE || call->request->verb == PROVISION_DELETE;
+        int r = provision_record_open(call->config.state_dir, changes, &call->state, error);
 
         if (r < 0 && (changes || r != -ENOENT))
                 return r;
-        if ((job->request->verb == PROVISION_CREATE || job->request->verb == PROVISION_CAPACITY) &&
-            (r = profiles_load(job->config.state_dir, &job->profiles, error)) < 0)
+        if ((call->request->verb == PROVISION_CREATE || call->request->verb == PROVISION_CAPACITY) &&
+            (r = profiles_load(call->config.state_dir, &call->profiles, error)) < 0)
                 return r;
-        r = changes ? change(job, error) : list_pools(job, error);
-        if (r < 0 && job->request->profile != NULL)
-                profiles_explain(&job->profiles, error);
+        r = changes ? change(call, error) : list_pools(call, error);
+        if (r < 0 && call->request->profile != NULL)
+                profiles_explain(&call->profiles, error);
         return r;
 }
 
@@ -80,16 +80,16 @@ void provision_end(void)
 static int run_here(const struct config *config, const struct provision_request *request, char *ret_problem,
                     struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         int r;
 
-        job = (struct job){ .request = request, .config = *config, .state = STATE_NONE };
-        r = run(&job, error);
+        call = (struct provision_call){ .request = request, .config = *config, .state = STATE_NONE };
+        r = run(&call, error);
         if (ret_problem != NULL)
                 (void)text_copy(ret_problem, PROFILES_PROBLEM_SIZE,
-                                request->profile != NULL ? job.profiles.problem : "");
-        job_release(&job);
-        json_decref(job.reply);
+                                request->profile != NULL ? call.profiles.problem : "");
+        provision_call_release(&call);
+        json_decref(call.reply);
         return r;
 }
 
@@ -119,23 +119,23 @@ int provision_begin(int argc, char **argv, struct error *error)
 int provision_run(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
         static const char *const subjects[] = { "volume-create", "volume-delete", "volume-list", "volume-capacity" };
-        static struct job job; /* static, for its size */
+        static struct provision_call call; /* static, for its size */
         unsigned seconds;
         int r;
 
-        job.request = request;
-        job.state = (struct state)STATE_NONE;
-        r = config_load(&job.config, error);
-        log_begin(subjects[request->verb], r == 0 ? job.config.log : "syslog");
+        call.request = request;
+        call.state = (struct state)STATE_NONE;
+        r = config_load(&call.config, error);
+        log_begin(subjects[request->verb], r == 0 ? call.config.log : "syslog");
         if (r < 0)
                 return r;
         /* overwriting a large volume takes long, and so does copying one */
         seconds = request->verb == PROVISION_DELETE || request->from != NULL
                           ? ERASE_SECONDS
-                          : job.config.call_seconds + job.config.command_seconds;
-        r = worker_run(run, &job, clock_now_ms() + (int64_t)seconds * 1000, error);
+                          : call.config.call_seconds + call.config.command_seconds;
+        r = worker_run(run, &call, clock_now_ms() + (int64_t)seconds * 1000, error);
         provision_end();
-        job_release(&job);
-        *ret_reply = job.reply;
+        provision_call_release(&call);
+        *ret_reply = call.reply;
         return r;
 }

@@ -7,32 +7,32 @@
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
-#include "provision/job.h"
+#include "provision/call.h"
 
 /* With its own blocks, the content needs room beside that which it replaces. */
-int restore_check_room(const struct job *job, const struct provision_record *volume,
+int restore_check_room(const struct provision_call *call, const struct provision_record *volume,
                        const struct provision_record *snapshot, bool shares, struct error *error)
 {
         struct pool_measure measure = {};
         uint64_t needed = snapshot->size_bytes;
         int r;
 
-        if (job->kind->unrestore == NULL)
+        if (call->kind->unrestore == NULL)
                 return 0;
-        r = job->kind->measure(&job->config, &job->pool, volume->parameters, &measure, error);
+        r = call->kind->measure(&call->config, &call->pool, volume->parameters, &measure, error);
 
         if (shares)
                 needed -= volume->size_bytes < needed ? volume->size_bytes : needed;
         if (r < 0 || needed <= measure.available_bytes)
                 return r;
-        return fail_because(error, ENOSPC, "restore snapshot", job->pool.name,
-                            "pool \"%.128s\" has room for %llu bytes, and the content needs %llu", job->pool.name,
+        return fail_because(error, ENOSPC, "restore snapshot", call->pool.name,
+                            "pool \"%.128s\" has room for %llu bytes, and the content needs %llu", call->pool.name,
                             (unsigned long long)measure.available_bytes, (unsigned long long)needed);
 }
 
 /* The record names the snapshot first: what a killed call left is found by it. */
-int restore_put_back(struct job *job, struct provision_record *volume, const struct provision_record *snapshot,
-                     bool shares, struct error *error)
+int restore_put_back(struct provision_call *call, struct provision_record *volume,
+                     const struct provision_record *snapshot, bool shares, struct error *error)
 {
         struct pool_item item = {};
         struct error ignored;
@@ -42,17 +42,17 @@ int restore_put_back(struct job *job, struct provision_record *volume, const str
 
         (void)text_copy(volume->restoring, sizeof volume->restoring, snapshot->name); /* as long */
         volume->formatted = was_formatted && snapshot->formatted; /* killed, it has the content of either */
-        if ((r = provision_record_write(&job->state, volume, FILE_DURABLE, error)) < 0)
+        if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
-        r = job->kind->restore(&job->config, &job->pool, volume->id, snapshot->id, shares, &torn, error);
+        r = call->kind->restore(&call->config, &call->pool, volume->id, snapshot->id, shares, &torn, error);
         if (r == 0)
-                r = job_look_again(job, volume, &item, error);
+                r = provision_call_look_again(call, volume, &item, error);
         if (r < 0 && torn)
                 return r; /* the next call ends it */
         volume->restoring[0] = '\0';
         if (r < 0) {
                 volume->formatted = was_formatted;
-                (void)provision_record_write(&job->state, volume, FILE_DURABLE, &ignored);
+                (void)provision_record_write(&call->state, volume, FILE_DURABLE, &ignored);
                 return r;
         }
         (void)text_copy(volume->identity, sizeof volume->identity, item.identity); /* it may be another disk now */
@@ -60,34 +60,35 @@ int restore_put_back(struct job *job, struct provision_record *volume, const str
         volume->has_kata_image = snapshot->has_kata_image;
         if (volume->size_bytes < snapshot->size_bytes)
                 volume->size_bytes = snapshot->size_bytes;
-        if ((r = provision_record_write(&job->state, volume, FILE_DURABLE, error)) < 0)
+        if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
         log_say("volume %s has the content of %s", volume->name, snapshot->name);
         return 0;
 }
 
 /* Nothing has the volume's id where only its name was missing; what others made of that name since then is theirs. */
-static int check_still_torn(const struct job *job, const struct provision_record *volume, struct error *error)
+static int check_still_torn(const struct provision_call *call, const struct provision_record *volume,
+                            struct error *error)
 {
         struct pool_item item;
-        int r = job->kind->look(&job->config, &job->pool, volume->id, &item, error);
+        int r = call->kind->look(&call->config, &call->pool, volume->id, &item, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (!job_is_volume(volume, &item))
+        if (!provision_call_is_volume(volume, &item))
                 return fail_because(error, EEXIST, "restore snapshot", volume->id,
                                     "something else has the name %s since the restore was interrupted; rename or "
                                     "remove that, and repeat the restore",
                                     volume->id);
-        return owners_check_unused(job, &job->pool, volume->id, error);
+        return owners_check_unused(call, &call->pool, volume->id, error);
 }
 
 /* What could not be undone is ended. */
-static int end_restore(struct job *job, struct provision_record *volume, struct error *error)
+static int end_restore(struct provision_call *call, struct provision_record *volume, struct error *error)
 {
         cleanup_provision_record struct provision_record snapshot = {};
         struct pool_item item;
-        int r = provision_record_read(&job->state, volume->restoring, &snapshot, error);
+        int r = provision_record_read(&call->state, volume->restoring, &snapshot, error);
 
         if (r < 0)
                 return r == -ENOENT ? fail_because(error, ENOENT, "find volume", volume->restoring,
@@ -95,21 +96,23 @@ static int end_restore(struct job *job, struct provision_record *volume, struct 
                                                    "being restored to",
                                                    volume->restoring)
                                     : r;
-        if ((r = job_look_again(job, &snapshot, &item, error)) < 0 || (r = check_still_torn(job, volume, error)) < 0)
+        if ((r = provision_call_look_again(call, &snapshot, &item, error)) < 0 ||
+            (r = check_still_torn(call, volume, error)) < 0)
                 return r;
-        return restore_put_back(job, volume, &snapshot, /* shares= */ true, error);
+        return restore_put_back(call, volume, &snapshot, /* shares= */ true, error);
 }
 
-int restore_unrestore(struct job *job, struct provision_record *record, struct error *error)
+int restore_unrestore(struct provision_call *call, struct provision_record *record, struct error *error)
 {
         int r;
 
-        if ((r = job_use_pool(job, record->pool, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
+        if ((r = provision_call_use_pool(call, record->pool, error)) < 0 ||
+            (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         if (pool_kind_is_torn(record))
-                return end_restore(job, record, error);
-        if ((r = job->kind->unrestore(&job->config, &job->pool, record->id, error)) < 0)
+                return end_restore(call, record, error);
+        if ((r = call->kind->unrestore(&call->config, &call->pool, record->id, error)) < 0)
                 return r;
         record->restoring[0] = '\0';
-        return provision_record_write(&job->state, record, FILE_DURABLE, error);
+        return provision_record_write(&call->state, record, FILE_DURABLE, error);
 }

@@ -12,14 +12,14 @@
 #include "pool/record.h"
 #include "pool/record_find.h"
 #include "process/log.h"
+#include "provision/call.h"
 #include "provision/cdi.h"
-#include "provision/job.h"
 #include "state/volume_record.h"
 
 #define TIDY_REMOVE_MS 20000 /* of trees; volume-delete, and the next call, go on */
 
 struct tidying {
-        struct job *job;
+        struct provision_call *call;
         bool dry_run;
         provision_tell *tell;
         void *argument;
@@ -29,11 +29,11 @@ struct tidying {
 static int tidy(const struct tidying *tidying, const char *name, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
-        struct job *job = tidying->job;
+        struct provision_call *call = tidying->call;
         int r;
 
         provision_record_forget_read(); /* it was read without the lock */
-        r = provision_record_read(&job->state, name, &record, error);
+        r = provision_record_read(&call->state, name, &record, error);
 
         if (r < 0 || (record.lifecycle == PROVISION_CREATED && record.restoring[0] == '\0'))
                 return r == -ENOENT ? 0 : r;
@@ -43,23 +43,23 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                                     "%llu bytes are still to be compared, which volume-snapshot has the time for",
                                     (unsigned long long)record.size_bytes);
         if (record.lifecycle == PROVISION_CREATED)
-                return tidying->dry_run ? 0 : restore_unrestore(job, &record, error);
+                return tidying->dry_run ? 0 : restore_unrestore(call, &record, error);
         if (tidying->dry_run)
                 return 1;
-        if ((r = job_use_pool(job, record.pool, error)) < 0 ||
-            (r = pool_check_answers(&job->config, &job->pool, error)) < 0)
+        if ((r = provision_call_use_pool(call, record.pool, error)) < 0 ||
+            (r = pool_check_answers(&call->config, &call->pool, error)) < 0)
                 return r;
-        if ((r = delete_check_soon(job, &record, error)) < 0 || (r = job_lock_pool(job, error)) < 0)
+        if ((r = delete_check_soon(call, &record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
-        r = delete_finish(job, &record, /* asked= */ NULL, error);
-        cdi_settle(&job->config, &job->state, name);
+        r = delete_finish(call, &record, /* asked= */ NULL, error);
+        cdi_settle(&call->config, &call->state, name);
         return r < 0 ? r : 1;
 }
 
 static int tidy_one(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         const struct tidying *tidying = argument;
-        struct state *state = &tidying->job->state;
+        struct state *state = &tidying->call->state;
         struct error failure = {};
         int r;
 
@@ -117,24 +117,24 @@ static void count_anew(const struct config *config)
 
 int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
 {
-        static struct job job; /* static, for its size */
-        const struct tidying tidying = { .job = &job, .dry_run = dry_run, .tell = tell, .argument = argument };
+        static struct provision_call call; /* static, for its size */
+        const struct tidying tidying = { .call = &call, .dry_run = dry_run, .tell = tell, .argument = argument };
         struct error ignored; /* of pools that cannot be listed, others tell */
         int r;
 
         tree_remove_until(clock_now_ms() + TIDY_REMOVE_MS);
-        job = (struct job){ .config = *config, .state = STATE_NONE };
-        r = provision_record_open(config->state_dir, /* create= */ false, &job.state, error);
+        call = (struct provision_call){ .config = *config, .state = STATE_NONE };
+        r = provision_record_open(config->state_dir, /* create= */ false, &call.state, error);
         if (r == 0)
-                r = provision_record_each(&job.state, tidy_one, (void *)&tidying, error);
+                r = provision_record_each(&call.state, tidy_one, (void *)&tidying, error);
         if (r >= 0 && !dry_run) {
-                provision_record_tidy(&job.state);
-                r = record_find_repair(&job.state, error);
+                provision_record_tidy(&call.state);
+                r = record_find_repair(&call.state, error);
         }
         if ((r >= 0 || r == -ENOENT) && !dry_run)
                 count_anew(config);
         if ((r >= 0 || r == -ENOENT) && !dry_run)
                 (void)pool_each(config, tidy_pool, (void *)config, &ignored);
-        job_release(&job);
+        provision_call_release(&call);
         return r == -ENOENT ? 0 : r;
 }

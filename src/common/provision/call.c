@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/job.h"
+#include "provision/call.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,57 +11,57 @@
 #include "base/text.h"
 #include "pool/pool_kind.h"
 
-void job_unlock_pool(struct job *job)
+void provision_call_unlock_pool(struct provision_call *call)
 {
-        if (!job->pool_locked)
+        if (!call->pool_locked)
                 return;
-        if (job->locked_kind->release != NULL)
-                job->locked_kind->release();
-        state_unlock(&job->state, job->pool_key);
-        job->pool_locked = false;
+        if (call->locked_kind->release != NULL)
+                call->locked_kind->release();
+        state_unlock(&call->state, call->pool_key);
+        call->pool_locked = false;
 }
 
 /* One pool at a time: two calls with two pools could wait for each other for ever. */
-int job_lock_pool(struct job *job, struct error *error)
+int provision_call_lock_pool(struct provision_call *call, struct error *error)
 {
         char location[POOL_LOCATION_SIZE];
-        int r = job->kind->locate(&job->config, &job->pool, location, error);
+        int r = call->kind->locate(&call->config, &call->pool, location, error);
         uint64_t key;
 
         if (r < 0)
                 return r;
         key = hash_bytes(HASH_SEED, location, strlen(location));
-        if (job->pool_locked && job->pool_key == key)
+        if (call->pool_locked && call->pool_key == key)
                 return 0;
-        job_unlock_pool(job);
-        if ((r = state_lock(&job->state, key, error)) < 0)
+        provision_call_unlock_pool(call);
+        if ((r = state_lock(&call->state, key, error)) < 0)
                 return r;
-        job->pool_key = key;
-        job->pool_locked = true;
-        job->locked_kind = job->kind;
-        if (job->kind->hold != NULL)
-                job->kind->hold();
+        call->pool_key = key;
+        call->pool_locked = true;
+        call->locked_kind = call->kind;
+        if (call->kind->hold != NULL)
+                call->kind->hold();
         return 0;
 }
 
-int job_use_pool(struct job *job, const char *name, struct error *error)
+int provision_call_use_pool(struct provision_call *call, const char *name, struct error *error)
 {
-        int r = pool_find(&job->config, name, &job->pool, error);
+        int r = pool_find(&call->config, name, &call->pool, error);
 
         if (r == 0)
-                job->kind = job->pool.kind;
+                call->kind = call->pool.kind;
         return r;
 }
 
 /* What has the volume's id may be something else, made after the volume was removed by hand. */
-bool job_is_volume(const struct provision_record *record, const struct pool_item *item)
+bool provision_call_is_volume(const struct provision_record *record, const struct pool_item *item)
 {
         if (record->identity[0] != '\0' && item->identity[0] != '\0' && !(pool_kind_is_torn(record) && item->ours))
                 return strcmp(record->identity, item->identity) == 0;
         return record->adopted || item->ours;
 }
 
-json_t *job_volume_object(const struct provision_record *record, const char *path)
+json_t *provision_call_volume_object(const struct provision_record *record, const char *path)
 {
         json_t *volume =
                 json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name", reply_printable(record->name),
@@ -90,46 +90,49 @@ json_t *job_volume_object(const struct provision_record *record, const char *pat
         return volume;
 }
 
-json_t *job_item_object(const struct job *job, const struct provision_record *record, const struct pool_item *item)
+json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,
+                                   const struct pool_item *item)
 {
-        json_t *volume = job_volume_object(record, item->path);
+        json_t *volume = provision_call_volume_object(record, item->path);
 
-        if (volume != NULL && job->kind->no_device)
+        if (volume != NULL && call->kind->no_device)
                 (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
         return volume;
 }
 
-int job_check_target(const struct job *job, const struct provision_record *record, struct error *error)
+int provision_call_check_target(const struct provision_call *call, const struct provision_record *record,
+                                struct error *error)
 {
-        if (!job->kind->no_device)
+        if (!call->kind->no_device)
                 return 0;
         if (strcmp(record->target_type, "block") == 0)
-                return fail_because(error, EINVAL, "find pool", job->pool.name,
-                                    "volumes of pool \"%.128s\" are directories, and no block devices", job->pool.name);
+                return fail_because(error, EINVAL, "find pool", call->pool.name,
+                                    "volumes of pool \"%.128s\" are directories, and no block devices",
+                                    call->pool.name);
         if (record->fs_type[0] != '\0')
-                return fail_because(error, EINVAL, "find pool", job->pool.name,
+                return fail_because(error, EINVAL, "find pool", call->pool.name,
                                     "volumes of pool \"%.128s\" are directories, without a filesystem of their own: "
                                     "leave out \"fsType\"",
-                                    job->pool.name);
+                                    call->pool.name);
         return 0;
 }
 
-int job_look_again(const struct job *job, const struct provision_record *record, struct pool_item *ret_item,
-                   struct error *error)
+int provision_call_look_again(const struct provision_call *call, const struct provision_record *record,
+                              struct pool_item *ret_item, struct error *error)
 {
-        int r = job->kind->look(&job->config, &job->pool, record->id, ret_item, error);
+        int r = call->kind->look(&call->config, &call->pool, record->id, ret_item, error);
 
-        if (r == -ENOENT || (r == 0 && !job_is_volume(record, ret_item)))
+        if (r == -ENOENT || (r == 0 && !provision_call_is_volume(record, ret_item)))
                 return fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,
                                     "the volume is not in pool \"%.128s\" any more; volume-delete removes its record",
                                     record->pool);
         return r;
 }
 
-void job_init_record(const struct job *job, struct provision_record *ret_record)
+void provision_call_init_record(const struct provision_call *call, struct provision_record *ret_record)
 {
-        const struct provision_request *request = job->request;
-        const json_t *profile = job->profile;
+        const struct provision_request *request = call->request;
+        const json_t *profile = call->profile;
         bool block = profile != NULL ? profile_is_block(profile)
                                      : request->target_type != NULL && strcmp(request->target_type, "block") == 0;
         const json_t *parameters = profile != NULL ? profile_parameters(profile) : request->parameters;
@@ -147,8 +150,8 @@ void job_init_record(const struct job *job, struct provision_record *ret_record)
                                                                                     strcmp(erase, "false") == 0) };
         /* each fits: the request's, or the profile's, length was checked */
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
-        (void)text_copy(ret_record->pool, sizeof ret_record->pool, job->pool.name);
-        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, job->pool.kind->type);
+        (void)text_copy(ret_record->pool, sizeof ret_record->pool, call->pool.name);
+        (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, call->pool.kind->type);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
         (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, request->namespace ?: "");
@@ -160,34 +163,34 @@ void job_init_record(const struct job *job, struct provision_record *ret_record)
         ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
 }
 
-void job_release(struct job *job)
+void provision_call_release(struct provision_call *call)
 {
-        job_unlock_pool(job);
-        profiles_release(&job->profiles);
-        json_decref(job->owners);
-        json_decref(job->locations);
-        json_decref(job->paths);
-        state_release(&job->state); /* a worker that hangs shares the descriptors */
+        provision_call_unlock_pool(call);
+        profiles_release(&call->profiles);
+        json_decref(call->owners);
+        json_decref(call->locations);
+        json_decref(call->paths);
+        state_release(&call->state); /* a worker that hangs shares the descriptors */
 }
 
-int job_check_room(const struct job *job, const struct provision_record *record, uint64_t size_bytes,
-                   struct pool_measure *ret_measure, struct error *error)
+int provision_call_check_room(const struct provision_call *call, const struct provision_record *record,
+                              uint64_t size_bytes, struct pool_measure *ret_measure, struct error *error)
 {
-        const struct pool_kind *kind = job->kind;
+        const struct pool_kind *kind = call->kind;
         int r = (record->snapshot_of[0] != '\0' && kind->measure_snapshot != NULL
                          ? kind->measure_snapshot
-                         : kind->measure)(&job->config, &job->pool, record->parameters, ret_measure, error);
+                         : kind->measure)(&call->config, &call->pool, record->parameters, ret_measure, error);
 
         if (r < 0)
                 return r;
         if (ret_measure->problem != NULL)
-                return fail_because(error, ret_measure->problem_errnum, OPERATION_FIND_ROOM, job->pool.name, "%s",
+                return fail_because(error, ret_measure->problem_errnum, OPERATION_FIND_ROOM, call->pool.name, "%s",
                                     ret_measure->problem);
         return size_bytes <= ret_measure->largest_bytes
                        ? 0
-                       : fail_because(error, ENOSPC, "create volume", job->pool.name,
+                       : fail_because(error, ENOSPC, "create volume", call->pool.name,
                                       "pool \"%.128s\" has room for a volume of %llu bytes at most, and the request is "
                                       "for %llu",
-                                      job->pool.name, (unsigned long long)ret_measure->largest_bytes,
+                                      call->pool.name, (unsigned long long)ret_measure->largest_bytes,
                                       (unsigned long long)size_bytes);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.h - one call of a volume tool while it runs, and the steps that its verbs consist of. For this folder alone.
+ */
+#ifndef FLEXGRAFT_PROVISION_CALL_H
+#define FLEXGRAFT_PROVISION_CALL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "pool/pool.h"
+#include "pool/pool_kind.h"
+#include "pool/record.h"
+#include "provision/profile.h"
+#include "provision/request.h"
+#include "state/config.h"
+#include "state/state_dir.h"
+
+struct provision_call {
+        const struct provision_request *request;
+        struct config config;
+        struct state state;
+        struct profiles profiles;
+        const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
+        struct pool pool;
+        const struct pool_kind *kind; /* the pool's */
+        uint64_t pool_key;            /* its lock, once it is */
+        bool pool_locked;
+        const struct pool_kind *locked_kind; /* of the pool whose lock it is */
+        json_t *owners;                      /* of disks, by what put_key() makes; owned */
+        json_t *locations;                   /* of pools, by name; owned */
+        json_t *paths;                       /* of disks, what found_object() makes, by put_name(); owned; of a list */
+        json_t *reply;
+};
+
+/* provision_call_use_pool() - make a pool the call's. Errors: those of pool_find(). */
+int provision_call_use_pool(struct provision_call *call, const char *name, struct error *error);
+
+/* provision_call_lock_pool() - lock the call's pool, instead of the one it had locked. */
+int provision_call_lock_pool(struct provision_call *call, struct error *error);
+void provision_call_unlock_pool(struct provision_call *call);
+
+/* provision_call_init_record() - what the request and its profile say of a volume in the call's pool. */
+void provision_call_init_record(const struct provision_call *call, struct provision_record *ret_record);
+
+/* provision_call_is_volume() - whether what has the volume's id is the volume. */
+bool provision_call_is_volume(const struct provision_record *record, const struct pool_item *item);
+
+/* provision_call_look_again() - find a volume in the call's pool. Errors: ENOENT it is not there any more. */
+int provision_call_look_again(const struct provision_call *call, const struct provision_record *record,
+                              struct pool_item *ret_item, struct error *error);
+
+/* provision_call_volume_object() - a volume in a reply. provision_call_item_object() - likewise, with what its pool says of it. */
+json_t *provision_call_volume_object(const struct provision_record *record, const char *path);
+json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,
+                                   const struct pool_item *item);
+
+/* provision_call_check_target() - that the call's pool can have such a volume. Errors: EINVAL. */
+int provision_call_check_target(const struct provision_call *call, const struct provision_record *record,
+                                struct error *error);
+
+/*
+ * provision_call_check_room() - that the pool has room for a new volume. With the pool's lock. Takes: record, of which it reads the
+ * parameters, and whether it is a snapshot. Errors: ENOSPC, and those of a pool that cannot be used.
+ */
+int provision_call_check_room(const struct provision_call *call, const struct provision_record *record,
+                              uint64_t size_bytes, struct pool_measure *ret_measure, struct error *error);
+
+void provision_call_release(struct provision_call *call);
+
+/* owners.c: which disks are volumes. */
+#define OWNER_KEY_SIZE (POOL_LOCATION_SIZE + PROVISION_ID_MAX)
+int owners_read(struct provision_call *call, struct error *error);
+const char *owners_find(const struct provision_call *call, const char *pool, const char *id);
+/* owners_look() - the same for one disk, without owners_read(). PROVISION_NAME_MAX bytes. Returns 1: it is a volume; 0. */
+int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error);
+int owners_check_unused(const struct provision_call *call, const struct pool *pool, const char *id,
+                        struct error *error);
+
+/*
+ * create.c: what copy.c needs of it. create_undo() - after a failure, which is the one to report. create_forget() - after
+ * EEXIST of the kind: what is there came since create_claim() looked, perhaps from another node, and stays. Returns
+ * failure.
+ */
+int create_claim(struct provision_call *call, uint64_t size_bytes, struct provision_record *ret_record,
+                 struct error *error);
+void create_undo(struct provision_call *call, const struct provision_record *record);
+int create_forget(struct provision_call *call, const struct provision_record *record, int failure);
+
+/* create.c, adopt.c, copy.c, delete.c, list.c: the verbs, with the lock of the volume's name. */
+int create_volume(struct provision_call *call, struct error *error);
+int adopt_disk(struct provision_call *call, const char *id, struct provision_record *ret_record, struct error *error);
+int adopt_match(struct provision_call *call, struct provision_record *ret_record, struct error *error);
+/* copy_lock() - the locks of two names. */
+int copy_lock(struct provision_call *call, const char *one, const char *other, struct error *error);
+int copy_volume(struct provision_call *call, struct provision_record *ret_record, struct error *error);
+/* copy_across.c: what has the id in the pool becomes the content of a new volume of the call's pool. Gives: its namespace. */
+int copy_across(const struct provision_call *call, const struct pool *pool, const char *id,
+                struct provision_record *record, struct error *error);
+/*
+ * restore.c: restore_check_room() - for the content of the snapshot; restore_put_back() - it is the volume's; both with
+ * the pool's lock. restore_unrestore() - remove what a restore left that was killed, or end that.
+ */
+int restore_check_room(const struct provision_call *call, const struct provision_record *volume,
+                       const struct provision_record *snapshot, bool shares, struct error *error);
+int restore_put_back(struct provision_call *call, struct provision_record *volume,
+                     const struct provision_record *snapshot, bool shares, struct error *error);
+int restore_unrestore(struct provision_call *call, struct provision_record *record, struct error *error);
+int delete_volume(struct provision_call *call, struct error *error);
+/* What takes long to overwrite is not deleted while a node boots: EBUSY. */
+#define DELETE_SOON_MAX_BYTES ((uint64_t)16 << 30)
+int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error);
+int delete_check_thawed(const struct provision_call *call, const struct provision_record *record, struct error *error);
+int delete_finish(struct provision_call *call, struct provision_record *record, const char *asked, struct error *error);
+int list_pools(struct provision_call *call, struct error *error);
+
+#endif
