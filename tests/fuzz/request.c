@@ -2,6 +2,7 @@
 /* A request of any mount helper: the first byte chooses which. What is taken is planned, too. */
 #include "fuzz.h"
 
+#include "base/json.h"
 #include "inject/plan.h"
 #include "inject/request/request_parse.h"
 #include "inject/request/source.h"
@@ -23,11 +24,29 @@ static const struct {
         { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_image, NULL } },
 };
 
+/* What json_text_may_have() says, without a parser, of each string that the parser finds. */
+static void compare_strings(const char *text, const json_t *value)
+{
+        const char *key;
+        const json_t *member;
+        size_t i;
+
+        if (json_string_length(value) > 0)
+                fuzz_check(json_text_may_have(text, json_string_value(value)));
+        json_array_foreach (value, i, member)
+                compare_strings(text, member);
+        json_object_foreach ((json_t *)value, key, member) {
+                fuzz_check(key[0] == '\0' || json_text_may_have(text, key));
+                compare_strings(text, member);
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static struct plan plans[REQUEST_ENTRIES_MAX];
         struct request request = {};
         struct error error = {};
+        cleanup_json json_t *json = NULL;
         char *argv[] = { (char *)"program", NULL, NULL };
         size_t which;
         char *text;
@@ -37,6 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         which = data[0] % (sizeof kinds / sizeof kinds[0]);
         text = fuzz_text(data + 1, size - 1);
         argv[1] = text;
+        if (json_text_parse(text, strlen(text), &json, &error) == 0)
+                compare_strings(text, json);
+        error = (struct error){};
         if (strcmp(text, "-") != 0) {
                 if (request_parse(&request, kinds[which].kind, kinds[which].sources, 2, argv, &error) < 0) {
                         fuzz_printable(&error);

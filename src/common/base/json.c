@@ -179,6 +179,18 @@ static ssize_t read_stdin(size_t maximum, char **ret_text)
         return more < 0 ? more : (ssize_t)size + more;
 }
 
+bool json_text_may_have(const char *text, const char *word)
+{
+        const size_t length = strlen(word);
+
+        if (strchr(text, '\\') != NULL)
+                return true;
+        for (const char *found = text; (found = strstr(found, word)) != NULL; found++)
+                if (found > text && found[-1] == '"' && found[length] == '"')
+                        return true;
+        return false;
+}
+
 int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error)
 {
         static const char source[] = "standard input";

@@ -9,6 +9,7 @@
 #define FLEXGRAFT_BASE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -24,6 +25,14 @@
  * twice. The subject is the key, or "the request".
  */
 int json_text_parse(const char *text, size_t length, json_t **ret_value, struct error *error);
+
+/*
+ * json_text_may_have() - whether a text that json_text_parse() takes may have this string, as a key or a value; it is
+ * looked for between quotation marks, without a parser. false is certain: only with a backslash can a string be written
+ * otherwise, and where there is one the answer is true. word: not empty. For programs that must know before they drop
+ * their privileges; tests/fuzz/request.c compares it with the parser.
+ */
+bool json_text_may_have(const char *text, const char *word);
 
 /* json_text_parse_stdin() - the same for standard input, which may have at most maximum bytes (whole MiB). */
 int json_text_parse_stdin(size_t maximum, json_t **ret_value, struct error *error);

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/fd_pass.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
@@ -168,15 +169,11 @@ int remap_begin_mappable(int argc, char **argv, struct error *error)
         return remap_begin(argc, argv, error);
 }
 
-/* A backslash may write a letter in another way. */
-static bool may_ask(const char *request)
-{
-        return strcmp(request, "-") == 0 || strstr(request, "remap") != NULL || strchr(request, '\\') != NULL;
-}
-
 int remap_begin_for(int argc, char **argv, struct error *error)
 {
-        return argc == 2 && may_ask(argv[1]) ? remap_begin(argc, argv, error) : 0;
+        return argc == 2 && (strcmp(argv[1], "-") == 0 || json_text_may_have(argv[1], "remap"))
+                       ? remap_begin(argc, argv, error)
+                       : 0;
 }
 
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)

@@ -127,35 +127,23 @@ static struct needed needed_for(const struct asked *asked)
         return needed;
 }
 
-/* Whether the request has this string. Where it has a backslash, strings can be written in other ways, too. */
-static bool has_string(const char *request, const char *word)
-{
-        const size_t length = strlen(word);
-
-        for (; (request = strstr(request, word)) != NULL; request++)
-                if (request[-1] == '"' && request[length] == '"')
-                        return true;
-        return false;
-}
-
 static bool may_fall_back(const char *request, const struct source_kind *kind)
 {
-        bool may = has_string(request, kind->word);
+        bool may = json_text_may_have(request, kind->word);
 
         for (const char *const *type = kind->oci_types; !may && type != NULL && *type != NULL; type++)
-                may = has_string(request, *type);
+                may = json_text_may_have(request, *type);
         return may && kind->remap == REMAP_FALLBACK;
 }
 
 /* Whether the strings of a batch show, without a parser, that it has no volume by name; then they show the rest, too. */
 static bool clearly_without_volumes(const char *request, struct needed *ret_needed)
 {
-        if (request[0] == '\0' || strchr(request, '\\') != NULL || has_string(request + 1, source_volume.word) ||
-            has_string(request + 1, "wanted"))
+        if (request[0] == '\0' || json_text_may_have(request, source_volume.word) || json_text_may_have(request, "wanted"))
                 return false;
-        *ret_needed = (struct needed){ .remap = has_string(request + 1, "remap") };
+        *ret_needed = (struct needed){ .remap = json_text_may_have(request, "remap") };
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
-                ret_needed->remap = ret_needed->remap || may_fall_back(request + 1, *kind);
+                ret_needed->remap = ret_needed->remap || may_fall_back(request, *kind);
         return true;
 }
 
