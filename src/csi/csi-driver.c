@@ -58,7 +58,7 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-        static struct error error; /* static, for its size */
+        static struct error error;
         static char line[sizeof error];
 
         if (program_begin(&program, argc, argv, &error) == 0 && server_run(&error) == 0)

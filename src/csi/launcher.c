@@ -117,7 +117,7 @@ static bool read_order(struct received *order, char *ret_path)
 static int take_lock(uint64_t alone, struct state *ret_lock)
 {
         static char state_dir[PATH_MAX];
-        static struct error ignored; /* static, for their size */
+        static struct error ignored;
 
         if (alone == 0 || config_state_dir(state_dir, &ignored) < 0 ||
             state_open(state_dir, LOCKS, /* create= */ true, ret_lock, &ignored) < 0)
@@ -210,7 +210,7 @@ static void reap(struct child *child)
 
 static _Noreturn void serve(void)
 {
-        static struct received order; /* static, for its size */
+        static struct received order;
         struct pollfd wait[LAUNCHER_PROGRAMS + 1];
 
         for (;;) {

@@ -124,7 +124,7 @@ static int check(const struct options *options, struct error *error)
 
 int options_read(int argc, char **argv, struct options *ret_options, struct error *error)
 {
-        static struct config config; /* static, for its size */
+        static struct config config;
         static struct utsname host;
         static char default_endpoint[PATH_MAX + NAME_MAX_BYTES + 32];
         uint64_t idle_seconds = IDLE_DEFAULT;

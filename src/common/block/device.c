@@ -184,7 +184,7 @@ int block_device_is_unfinished(const struct block_device *device, struct error *
 
 static int read_blank(int fd, bool *ret_blank)
 {
-        static char bytes[65536]; /* static, for its size */
+        static char bytes[65536];
 
         *ret_blank = true;
         for (off_t at = 0; *ret_blank && at < BLANK_BYTES; at += (off_t)sizeof bytes) {

@@ -52,7 +52,6 @@ static int write_changes(int fd, const char *new, const char *old, size_t size, 
         return r;
 }
 
-/* Static, for their size. */
 static char wanted[STEP_BYTES];
 static char found[STEP_BYTES];
 

@@ -124,7 +124,7 @@ static int compare(const char *name, const char *path, void *argument, struct er
 
 static int check_btrfs(const char *device, struct error *error)
 {
-        static struct btrfs btrfs; /* static, for its size */
+        static struct btrfs btrfs;
         uint64_t devices;
 
         btrfs = (struct btrfs){ .device = device };

@@ -83,7 +83,7 @@ static void carry_out(const struct order *order, int call_off_fd, struct exec_en
 
 static void run_orders(int fd)
 {
-        static struct order order; /* static, for their size */
+        static struct order order;
         static struct exec_end answer;
 
         ssize_t n;
@@ -188,7 +188,7 @@ static int attend(const char *path)
 int fs_tool_run(enum fs_tool tool, const char *argument, bool keep_blocks, unsigned timeout_seconds, char *ret_output,
                 struct error *error)
 {
-        static struct order order; /* static, for their size */
+        static struct order order;
         static struct exec_end answer;
         const char *name = tools[tool].name;
         int r;

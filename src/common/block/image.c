@@ -192,7 +192,7 @@ static int check_partition(const struct find_job *job, const struct content_tabl
 
 static int find(struct find_job *job, struct error *error)
 {
-        static struct content_table table; /* static, for its size */
+        static struct content_table table;
         const struct image_choice *choice = job->choice;
         const struct content_partition *found = NULL;
         int r;

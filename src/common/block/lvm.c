@@ -115,7 +115,7 @@ void lvm_release(void)
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
-        static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES; /* static, for its size */
+        static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES;
         const char *all[WORDS_MAX + 1];
         size_t count = 0;
 

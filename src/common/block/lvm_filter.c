@@ -188,7 +188,7 @@ char *lvm_filter_value(char *text)
 /* What cannot be read is left to lvm, which cannot read it either. */
 static bool add_own_of(struct filter *filter, const char *path)
 {
-        static char text[CONFIGURATION_SIZE]; /* static, for its size */
+        static char text[CONFIGURATION_SIZE];
         const char *value = file_read(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : lvm_filter_value(text);
 
         if (value != NULL)
@@ -198,7 +198,7 @@ static bool add_own_of(struct filter *filter, const char *path)
 
 static struct filter *begin(const char *volumes)
 {
-        static struct filter filter; /* static, for its size */
+        static struct filter filter;
 
         filter.length = 0;
         add(&filter, KEY "=[");

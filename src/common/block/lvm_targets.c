@@ -45,7 +45,7 @@ static void load(int control_fd, const char *target)
         static union {
                 struct dm_ioctl question;
                 char room[TARGET_MAX_BYTES];
-        } asked; /* static, for its size */
+        } asked;
 
         (void)memset(&asked, 0, sizeof asked);
         asked.question.version[0] = DM_VERSION_MAJOR;

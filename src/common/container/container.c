@@ -174,7 +174,7 @@ static bool names_container(const char *groups)
  */
 static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
 {
-        static char groups[16384]; /* static, for its size */
+        static char groups[16384];
         ssize_t n = file_read(container->proc_fd, "cgroup", groups, sizeof groups);
         struct timespec now;
         struct timespec up;

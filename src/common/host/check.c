@@ -185,7 +185,7 @@ static json_t *reply_of(const struct wanted *wanted, const struct host_finding *
 int host_check(const struct host_request *request, const struct privileges *privileges, json_t **ret_reply,
                struct error *error)
 {
-        static struct wanted wanted; /* static, for their size */
+        static struct wanted wanted;
         static struct host_finding findings[NEEDS];
         const int64_t end_ms = clock_now_ms() + (int64_t)request->timeout_seconds * 1000;
         struct read_job read = { .kinds = request->kinds, .wanted = &wanted };

@@ -32,7 +32,7 @@ static const struct {
 
 static void run_orders(int fd)
 {
-        static struct exec_end answer; /* static, for its size */
+        static struct exec_end answer;
         unsigned order;
 
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
@@ -122,7 +122,7 @@ static bool runtime_maps_mounts(const char *name, const char *version)
 /* "1.1.5+ds1" of "runc version 1.1.5+ds1 commit: ..."; "" where there is none. */
 static void ask_version(unsigned runtime, char *ret_version, size_t size)
 {
-        static struct exec_end answer; /* static, for its size */
+        static struct exec_end answer;
         const char *version;
 
         ret_version[0] = '\0';

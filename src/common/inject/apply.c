@@ -63,7 +63,11 @@ struct run {
         /* what is large comes last: the rest lies together */
         struct session session;
         struct removal removal;
+        struct former former; /* of a removal; mount-list tells of those that stay */
+        size_t order[REQUEST_ENTRIES_MAX];
 };
+
+static struct run the_run; /* a process carries out one plan, or one batch */
 
 /*
  * Targets are sorted as they are written, but the container's symbolic links may lead elsewhere. EBUSY if this mount
@@ -155,7 +159,7 @@ static int compare_sources(const void *one, const void *other, const void *conte
 /* Sorted by their sources: calls that hold several things wait for each other in one order. */
 static int hold_sources(struct run *run, struct error *error)
 {
-        static size_t order[REQUEST_ENTRIES_MAX];
+        size_t *order = run->order;
         size_t count = 0;
         int r = 0;
 
@@ -336,13 +340,12 @@ static bool was_of_volume(const struct run *run)
 /* Volumes that were on the target before, if no process has files of them open any more. */
 static void settle_removed(struct run *run, int64_t deadline_ms)
 {
-        static struct former former; /* mount-list tells of those that stay */
         struct error ignored;
         int64_t least_ms = clock_now_ms() + FORMER_MS;
 
         if (config_state_dir(run->session.state_dir, &ignored) == 0)
                 former_settle(run->session.state_dir, &run->removal.record, run->keeper,
-                              deadline_ms > least_ms ? deadline_ms : least_ms, &former);
+                              deadline_ms > least_ms ? deadline_ms : least_ms, &run->former);
 }
 
 static int apply_removal(struct run *run, struct outcome *ret_outcome, struct error *error)
@@ -370,45 +373,44 @@ static int apply_removal(struct run *run, struct outcome *ret_outcome, struct er
 
 int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct error *error)
 {
-        /* static: large, and a process applies one plan */
-        static struct run run;
         static struct injection injection;
+        struct run *run = &the_run;
 
-        run.plans = plan;
-        run.keeper = plan->request->keeper;
-        run.doing = step_text(plan->steps[0], /* kind= */ NULL); /* the worker may hang before that */
+        run->plans = plan;
+        run->keeper = plan->request->keeper;
+        run->doing = step_text(plan->steps[0], /* kind= */ NULL); /* the worker may hang before that */
         if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
-                removal_init(&run.removal, plan->request);
-                return apply_removal(&run, ret_outcome, error);
+                removal_init(&run->removal, plan->request);
+                return apply_removal(run, ret_outcome, error);
         }
-        session_init(&run.session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
-        injection_init(&injection, &run.session, plan->request);
-        run.injections = &injection;
-        run.count = 1;
-        return apply_injections(&run, ret_outcome, error);
+        session_init(&run->session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
+        injection_init(&injection, &run->session, plan->request);
+        run->injections = &injection;
+        run->count = 1;
+        return apply_injections(run, ret_outcome, error);
 }
 
 int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct outcome *ret_outcomes,
                      const struct outcome **ret_failed, struct error *error)
 {
-        static struct run run;
+        struct run *run = &the_run;
         int r;
 
         *ret_failed = NULL;
-        run.injections = calloc(batch->request->entry_count,
-                                sizeof *run.injections); /* never freed: the outcomes point to its records */
-        if (run.injections == NULL)
+        run->injections = calloc(batch->request->entry_count,
+                                 sizeof *run->injections); /* never freed: the outcomes point to its records */
+        if (run->injections == NULL)
                 return fail(error, ENOMEM, "calloc", "mounts");
-        run.plans = plans;
-        run.keeper = batch->request->keeper;
-        run.doing = step_text(STEP_PIN_CONTAINER, /* kind= */ NULL);
-        run.count = batch->request->entry_count;
-        run.batched = true;
-        session_init(&run.session, batch->request->dry_run, batch->policy, batch->created_root);
-        for (size_t i = 0; i < run.count; i++)
-                injection_init(&run.injections[i], &run.session, plans[i].request);
-        r = apply_injections(&run, ret_outcomes, error);
+        run->plans = plans;
+        run->keeper = batch->request->keeper;
+        run->doing = step_text(STEP_PIN_CONTAINER, /* kind= */ NULL);
+        run->count = batch->request->entry_count;
+        run->batched = true;
+        session_init(&run->session, batch->request->dry_run, batch->policy, batch->created_root);
+        for (size_t i = 0; i < run->count; i++)
+                injection_init(&run->injections[i], &run->session, plans[i].request);
+        r = apply_injections(run, ret_outcomes, error);
         if (r < 0)
-                *ret_failed = &ret_outcomes[run.current];
+                *ret_failed = &ret_outcomes[run->current];
         return r;
 }

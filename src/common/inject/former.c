@@ -59,7 +59,7 @@ static void add_processes(struct former *former, const struct mount_record *reco
 /* Its volume's lock is held, and that of the record. More than 0: something still uses the volume. */
 static int let_go(struct settling *settling, struct state *state, const char *id, struct error *error)
 {
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         static struct open_files files;
         struct former *former = settling->former;
         int r = mount_record_read(state, id, &record, error);
@@ -79,7 +79,7 @@ static int let_go(struct settling *settling, struct state *state, const char *id
 
 static int settle_one(struct settling *settling, struct state *state, const char *id, struct error *error)
 {
-        static struct mount_record record; /* static, for their size */
+        static struct mount_record record;
         static struct open_files files;
         struct former *former = settling->former;
         int r = mount_record_read(state, id, &record, error);
@@ -124,7 +124,7 @@ static int settle_all(void *argument, struct error *error)
 void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_keeper *keeper,
                    int64_t deadline_ms, struct former *ret_former)
 {
-        static struct settling settling; /* static, for its size */
+        static struct settling settling;
         struct error error = {};
         int r;
 

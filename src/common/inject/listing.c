@@ -67,7 +67,7 @@ static void put_problem(struct listing_entry *entry, const struct error *error)
 /* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
 static void ask_entry(struct ask *ask, size_t index)
 {
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         struct questions *questions = ask->argument;
         struct listing_entry *entry = &questions->listing->entries[index];
         struct error error;
@@ -95,7 +95,7 @@ static void ask_entry(struct ask *ask, size_t index)
 
 static bool are_of_same(const struct listing_entry *one, const struct listing_entry *other)
 {
-        static struct mount_record records[2]; /* static, for their size */
+        static struct mount_record records[2];
 
         unpack(one, &records[0]);
         unpack(other, &records[1]);
@@ -124,7 +124,7 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
 
 static void ask_kernel(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
 {
-        static struct questions questions; /* static, for its size */
+        static struct questions questions;
         struct ask ask = { .count = listing->count,
                            .argument = &questions,
                            .one = ask_entry,
@@ -175,7 +175,7 @@ static bool make_room(struct listing *listing)
 
 static char *pack(const struct mount_record *record)
 {
-        static char packed[sizeof *record]; /* static, for its size */
+        static char packed[sizeof *record];
         size_t size = record_flat_pack(&mount_record_table, record, packed);
         char *copy = malloc(size);
 
@@ -218,7 +218,7 @@ static int add_record(const struct mount_record *record, const char *id, void *a
 static int add_wish(struct collection *collection, const struct wish_record *wished, const json_t *wish,
                     const char *key, struct error *error)
 {
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         const json_t *request = json_object_get(wish, "request");
         const char *source = json_string_value(json_object_get(request, "volume"))
                                      ?: json_string_value(json_object_get(request, "source"))
@@ -352,8 +352,8 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
 
 const struct mount_record *listing_record(const struct listing_entry *entry)
 {
-        static struct mount_record record; /* static, for its size */
-        static const char *unpacked;       /* which it is of: a table asks for each of its cells */
+        static struct mount_record record;
+        static const char *unpacked; /* which it is of: a table asks for each of its cells */
 
         if (unpacked == entry->packed)
                 return &record;

@@ -191,7 +191,7 @@ static int look_once(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
-        static struct mount_record earlier; /* static, for its size: on the stack it would spread the frames */
+        static struct mount_record earlier;
         bool known;
         int r;
 

@@ -51,8 +51,8 @@ static int inherit(const struct mount_record *record, const char *id, void *argu
 int made_unmake(struct state *state, const struct container *container, const struct mount_record *record,
                 bool *ret_busy, struct error *error)
 {
-        static struct inheritance inheritance; /* static, for its size */
-        struct error ignored;                  /* then the directories stay */
+        static struct inheritance inheritance;
+        struct error ignored; /* then the directories stay */
         unsigned left;
         int r = target_unmake(container, record->mount_point, 0, record->made, &left, error);
 

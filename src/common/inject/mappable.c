@@ -229,7 +229,7 @@ static int run(struct job *job, const struct mappable_request *request, struct e
         return r;
 }
 
-static struct job job; /* static, for its size */
+static struct job job;
 
 int mappable_mount(const struct mappable_request *request, json_t **ret_reply, struct error *error)
 {

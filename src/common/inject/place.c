@@ -71,7 +71,7 @@ static int keep_device(const struct injection *injection, const struct mount_rec
  */
 static int keep_stranded(const struct injection *injection, struct error *error)
 {
-        static struct mount_record earlier; /* static, for its size */
+        static struct mount_record earlier;
         const struct state *state = &injection->session->state;
         char id[MOUNT_RECORD_ID_MAX];
         struct error ignored; /* then there is nothing to keep */

@@ -126,7 +126,7 @@ int raw_grant_find_guard(const char *state_dir, const struct mount_record *recor
 /* The raw device that the record's mount replaces, as if it were the record's own. */
 static const struct mount_record *of_replaced(const struct mount_record *record)
 {
-        static struct mount_record replaced; /* static, for its size */
+        static struct mount_record replaced;
 
         replaced = *record;
         replaced.raw_device = record->replaces_raw;

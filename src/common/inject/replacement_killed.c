@@ -33,8 +33,8 @@ static int forget_intent(struct injection *injection, struct mount_record *inten
 static int keep_former(const struct injection *injection, const char *id, const struct mount_identity *placed,
                        struct error *error)
 {
-        static struct mount_record former; /* static, for its size */
-        struct error ignored;              /* then there is nothing to keep */
+        static struct mount_record former;
+        struct error ignored; /* then there is nothing to keep */
 
         if (mount_record_read(&injection->session->state, id, &former, &ignored) < 0 ||
             !mount_record_is_of(&former, injection->container, injection->record.boot_id) ||

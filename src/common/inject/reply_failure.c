@@ -63,7 +63,7 @@ static void intention(const struct request *request, char *ret_text, size_t size
 /* The error in words: one sentence. */
 static void put_message(const struct request *request, const struct error *error, char *ret_message, size_t size)
 {
-        static char tried[3 * PATH_MAX]; /* static, for its size */
+        static char tried[3 * PATH_MAX];
         bool understood = failure_understood(error);
         bool told; /* the subject is in the message already */
 

@@ -367,7 +367,7 @@ static bool note_version(struct nfs_mount *mount, bool *ret_only_4)
 
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
 {
-        static struct error missing; /* static, for its size */
+        static struct error missing;
         size_t last = sizeof versions / sizeof versions[0] - 1;
         bool is_missing = false;
         bool only_4;

@@ -44,7 +44,7 @@ const struct people_form hook_devices_people[] = {
 
 int hook_devices_write(json_t **ret_reply, struct error *error)
 {
-        static struct config config; /* static, for its size */
+        static struct config config;
         int r = config_load(&config, error);
 
         return r < 0 ? r : cdi_write(&config, ret_reply, error);

@@ -5,7 +5,7 @@
 #include "volume/exec_helpers.h"
 #include "volume/named_stage.h"
 
-static struct volume_by_name held = VOLUME_BY_NAME_NONE; /* static, for its size */
+static struct volume_by_name held = VOLUME_BY_NAME_NONE;
 
 static int hold(const char *volume, struct error *error)
 {

@@ -26,7 +26,7 @@
 #define UNDO_UNMOUNT_S 10 /* what it may take to unmount a volume that nobody uses */
 #define UNDO_MS 20000     /* that, what is detached lazily, and to detach the device */
 
-static struct volume_by_name volume = VOLUME_BY_NAME_NONE; /* static, for its size */
+static struct volume_by_name volume = VOLUME_BY_NAME_NONE;
 
 struct job {
         const struct node_mount *mount;

@@ -18,7 +18,7 @@
 
 #define STATE_SORT "volumes"
 
-static struct volume_by_name volume = VOLUME_BY_NAME_NONE; /* static, for its size */
+static struct volume_by_name volume = VOLUME_BY_NAME_NONE;
 
 struct job {
         const char *target;
@@ -130,7 +130,7 @@ static int work(void *argument, struct error *error)
 
 int node_unmount(const struct node_unmount *request, struct error *ret_left, struct error *error)
 {
-        static struct job job; /* static, for its size */
+        static struct job job;
         struct config config;
         int r = config_load(&config, error);
 

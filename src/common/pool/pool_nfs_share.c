@@ -43,7 +43,7 @@ static int fail_missing(const struct pool *pool, struct error *error)
 static int mount_share(const struct config *config, const struct pool *pool, const struct mount_options *options,
                        struct error *error)
 {
-        static struct nfs_export export; /* static, for its size */
+        static struct nfs_export export;
         int64_t time_ms = (int64_t)config->call_seconds * 1000;
         struct nfs_mount mount = { .export = &export,
                                    .options = options,
@@ -180,7 +180,7 @@ static int add_options(struct mount_options *options, const struct pool *pool, c
 int pool_nfs_mount_volume(const struct config *config, const struct provision_record *record, uint64_t *ret_attributes,
                           struct error *error)
 {
-        static struct pool pool; /* static, for its size */
+        static struct pool pool;
         struct mount_options options = {};
         cleanup_close int mount_fd = -EBADF;
         cleanup_close int fd = -EBADF;

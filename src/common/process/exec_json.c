@@ -57,7 +57,7 @@ static void carry_out(const struct exec_json *program, const struct order *order
 
 void exec_json_serve(int fd, const struct exec_json *program)
 {
-        static struct order order; /* static, for their size */
+        static struct order order;
         static struct exec_end answer;
 
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
@@ -93,7 +93,7 @@ static int put_words(const char *const *words, struct order *order, struct error
 int exec_json_run(struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error)
 {
-        static struct order order; /* static, for their size */
+        static struct order order;
         static struct exec_end answer;
         cleanup_close int report_fd = -EBADF;
         ssize_t n;

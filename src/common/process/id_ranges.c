@@ -27,7 +27,7 @@ int id_ranges_parse(char *text, struct id_range *ret_ranges)
 
 int id_ranges_read(int proc_fd, const char *map, struct id_range *ret_ranges)
 {
-        static char text[ID_RANGES_TEXT_SIZE]; /* static, for its size */
+        static char text[ID_RANGES_TEXT_SIZE];
         ssize_t n = file_read(proc_fd, map, text, sizeof text);
 
         if (n < 0)

@@ -173,7 +173,7 @@ static void add_options(struct page *page, const struct usage_option *options, s
 
 int usage_say(const struct usage *usage)
 {
-        static struct page page; /* static, for its size */
+        static struct page page;
         const char *arguments = usage->arguments != NULL ? usage->arguments : "| REQUEST | -";
         size_t width = width_of_names(usage);
         char line[WORDS_USAGE_MAX];

@@ -220,7 +220,7 @@ static int leave_pool(struct provision_call *call, struct pool *ret_from, struct
 
 int copy_volume(struct provision_call *call, struct provision_record *ret_record, struct error *error)
 {
-        static struct pool from; /* static, for its size */
+        static struct pool from;
         const struct provision_request *request = call->request;
         cleanup_provision_record struct provision_record source = {};
         uint64_t size_bytes = request->size_bytes;
@@ -351,7 +351,7 @@ static int restore(struct provision_call *call, struct error *error)
 int provision_snapshot(const struct config *config, const struct provision_request *request,
                        const struct provision_still *still, json_t **ret_reply, struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         const char *other = request->snapshot ?: request->restore;
         int r;
 

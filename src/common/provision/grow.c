@@ -68,7 +68,7 @@ static int grow(struct provision_call *call, const char *name, uint64_t size_byt
 int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
                    provision_grow_function *function, void *argument, struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         int r;
 
         call = (struct provision_call){ .config = *config, .state = STATE_NONE };
@@ -84,7 +84,7 @@ int provision_fail_absent(const char *operation, const char *name, struct error 
 
 int provision_describe(const struct config *config, const char *name, json_t **ret_volume, struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         cleanup_provision_record struct provision_record record = {};
         struct pool_item item;
         int r;

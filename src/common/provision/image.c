@@ -11,8 +11,8 @@
 #include "provision/call.h"
 
 /* A call on the image's pool with the caller's records, which end_call() leaves to it. */
-static void begin_call(struct provision_call *call, const struct provision_request *request, const struct config *config,
-                      const struct state *state, const struct provision_image *image)
+static void begin_call(struct provision_call *call, const struct provision_request *request,
+                       const struct config *config, const struct state *state, const struct provision_image *image)
 {
         *call = (struct provision_call){
                 .request = request, .config = *config, .state = *state, .pool = *image->pool, .kind = image->pool->kind
@@ -137,7 +137,7 @@ static int go_on(struct provision_call *call, const struct provision_image *imag
 int provision_image_ensure(const struct config *config, const struct state *state, const struct provision_image *image,
                            bool *ret_made, struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         cleanup_provision_record struct provision_record record = {};
         cleanup_json json_t *parameters = json_pack("{s:s}", "preallocate", image->preallocate ? "true" : "false");
         const struct provision_request request = { .verb = PROVISION_CREATE,
@@ -167,7 +167,7 @@ int provision_image_ensure(const struct config *config, const struct state *stat
 int provision_image_check(const struct config *config, const struct state *state, const struct provision_image *image,
                           struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_read(state, image->name, &record, error);
 

@@ -80,7 +80,7 @@ void provision_end(void)
 static int run_here(const struct config *config, const struct provision_request *request, char *ret_problem,
                     struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         int r;
 
         call = (struct provision_call){ .request = request, .config = *config, .state = STATE_NONE };
@@ -119,7 +119,7 @@ int provision_begin(int argc, char **argv, struct error *error)
 int provision_run(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
         static const char *const subjects[] = { "volume-create", "volume-delete", "volume-list", "volume-capacity" };
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         unsigned seconds;
         int r;
 

@@ -117,7 +117,7 @@ static void count_anew(const struct config *config)
 
 int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
 {
-        static struct provision_call call; /* static, for its size */
+        static struct provision_call call;
         const struct tidying tidying = { .call = &call, .dry_run = dry_run, .tell = tell, .argument = argument };
         struct error ignored; /* of pools that cannot be listed, others tell */
         int r;

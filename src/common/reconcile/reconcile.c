@@ -97,7 +97,7 @@ static int run_round(void *argument, struct error *error)
 
 int reconcile_run(struct reconcile *reconcile, struct error *error)
 {
-        static struct reconcile_round round; /* static, for its size; the log borrows of it */
+        static struct reconcile_round round; /* the log borrows of it */
         int r = config_load(&round.config, error);
 
         round.reconcile = reconcile;

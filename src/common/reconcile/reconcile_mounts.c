@@ -83,7 +83,7 @@ static void free_former(struct reconcile *reconcile, struct state *state, const 
 static int reconcile_locked(const struct injected *injected, const char *id, struct error *error)
 {
         cleanup_container struct container container = CONTAINER_NONE;
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         struct reconcile *reconcile = injected->round->reconcile;
         struct state *state = injected->state;
         int r;

@@ -248,7 +248,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
 
 static void reconcile_name(struct reconcile_round *round, const char *name, const char *driver)
 {
-        static struct volume_request request; /* static, for their size */
+        static struct volume_request request;
         static struct volume_call call;
         struct error error = {};
 

@@ -250,7 +250,7 @@ int mount_record_read(const struct state *state, const char *id, struct mount_re
 /* Of the record on disk; "" where there is none, or a damaged one. */
 static int read_keys(const struct state *state, const char *name, char *ret_keys, struct error *error)
 {
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         int r = record_read(state, &mount_record_table, name, &record, error);
 
         ret_keys[0] = '\0';

@@ -20,7 +20,7 @@ void mount_record_removed_id(const struct mount_record *record, char *ret_id)
 static int write_left(const struct state *state, const struct mount_record *record, const char *id,
                       const struct mount_identity *identity, struct error *error)
 {
-        static struct mount_record left; /* static, for its size */
+        static struct mount_record left;
         char keys[USE_KEYS_SIZE];
         char name[NAME_MAX + 1];
         struct error ignored;
@@ -79,7 +79,7 @@ void mount_record_former_files(const struct mount_record *record, enum open_file
 
 bool mount_record_former_is_used(const struct mount_record *record)
 {
-        static struct open_files files; /* static, for its size */
+        static struct open_files files;
 
         files = (struct open_files){};
         mount_record_former_files(record, OPEN_FILES_OF_NAMESPACE, /* most= */ 1, &files);

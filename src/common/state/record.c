@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "state/record_flat.h"
 
-/* What is read or written at once: most records are shorter. Static, for its size. */
+/* What is read or written at once: most records are shorter. */
 static char flat_text[32768];
 
 /* ---- JSON -> struct */

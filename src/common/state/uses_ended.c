@@ -13,8 +13,8 @@ struct release {
 
 static void release_locked(struct release *release, const struct mount_record *seen, const char *id, bool own)
 {
-        static struct mount_record record; /* static, for its size */
-        struct error ignored;              /* then it stays a use, and says so */
+        static struct mount_record record;
+        struct error ignored; /* then it stays a use, and says so */
 
         if (mount_record_read(&release->mounts, id, &record, &ignored) < 0 || record.raw_device != seen->raw_device ||
             !container_same_namespace(&record.mnt_ns, &seen->mnt_ns) || mount_guard_release(&record, &ignored) != 0 ||

@@ -58,7 +58,7 @@ static unsigned runs_of_any(enum verb verb)
 /* In the process without privileges. A request that is refused here the verb refuses, too, with the reason. */
 static unsigned ask_options(void *argument)
 {
-        static struct volume_request request; /* static, for its size */
+        static struct volume_request request;
         const struct words *words = argument;
         const struct volume_kind *kind;
         struct error ignored;

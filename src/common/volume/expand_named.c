@@ -178,7 +178,7 @@ static int run(struct volume_call *call, struct error *error)
 
 int volume_expand_named(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
-        static struct volume_request wanted; /* static, for their size */
+        static struct volume_request wanted;
         static struct volume_call call;
         int r;
 

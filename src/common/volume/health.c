@@ -220,27 +220,28 @@ static void add(json_t *volume, const struct patient *patient)
         (void)json_object_set_new(volume, "free", json_integer((json_int_t)usage->available_bytes));
 }
 
+static struct patients all; /* of the one call */
+
 int volume_health_add(json_t *reply, struct error *error)
 {
-        static struct patients patients; /* static, for its size */
         json_t *volumes = json_object_get(reply, "volumes");
         size_t i;
-        int r = config_load(&patients.config, error);
+        int r = config_load(&all.config, error);
 
         if (r < 0)
                 return r;
-        if ((r = proc_boot_id(patients.boot_id)) < 0)
+        if ((r = proc_boot_id(all.boot_id)) < 0)
                 return fail(error, -r, "read", "boot_id");
-        patients.count = json_array_size(volumes);
-        patients.items = calloc(patients.count + 1, sizeof *patients.items);
-        if (patients.items == NULL)
+        all.count = json_array_size(volumes);
+        all.items = calloc(all.count + 1, sizeof *all.items);
+        if (all.items == NULL)
                 return fail(error, ENOMEM, "list volumes", "volumes");
-        for (i = 0; i < patients.count; i++)
-                patients.items[i].volume = json_array_get(volumes, i);
-        look_at_all(&patients);
-        for (i = 0; i < patients.count; i++)
-                add(json_array_get(volumes, i), &patients.items[i]);
-        free(patients.items);
+        for (i = 0; i < all.count; i++)
+                all.items[i].volume = json_array_get(volumes, i);
+        look_at_all(&all);
+        for (i = 0; i < all.count; i++)
+                add(json_array_get(volumes, i), &all.items[i]);
+        free(all.items);
         return 0;
 }
 
@@ -273,19 +274,18 @@ static json_t *describe(const struct patient *patient)
 
 int volume_health_mounted(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
-        static struct patients patients; /* static, for their size */
         static struct patient patient;
-        int r = config_load(&patients.config, error);
+        int r = config_load(&all.config, error);
 
         if (r < 0)
                 return r;
-        if ((r = proc_boot_id(patients.boot_id)) < 0)
+        if ((r = proc_boot_id(all.boot_id)) < 0)
                 return fail(error, -r, "read", "boot_id");
         patient.name = request->name;
         patient.path = request->path;
-        patients.items = &patient;
-        patients.count = 1;
-        r = worker_run(look_mounted, &patients, clock_now_ms() + SHARE_MS, error);
+        all.items = &patient;
+        all.count = 1;
+        r = worker_run(look_mounted, &all, clock_now_ms() + SHARE_MS, error);
         if (r == -ETIMEDOUT)
                 find(&patient, HEALTH_UNKNOWN, "it does not answer");
         else if (r < 0)

@@ -45,10 +45,12 @@ static const struct volume_kind *find_kind(const char *word)
 
 /* ---- the volume that is made: an inner call, with a record of its own */
 
-static void init_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir)
+static struct volume_inner current;
+
+static void init_inner(const struct volume_call *call, const char *dir)
 {
-        volume_inner_init(inner, call);
-        put_name(dir, inner->request.name);
+        volume_inner_init(&current, call);
+        put_name(dir, current.request.name);
 }
 
 /* Undo what wraps it. It takes locks in another order than detach_inner(): a call of its own. */
@@ -98,7 +100,7 @@ static int forget_unnamed(const struct volume_call *call, const char *name, stru
  */
 static int name_users(struct error *error)
 {
-        static struct open_files files; /* static, for its size */
+        static struct open_files files;
         char device[64];
         char names[160] = "";
         size_t length = 0;
@@ -125,21 +127,20 @@ static int name_users(struct error *error)
 
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
 {
-        static struct volume_inner inner; /* static, for its size */
         char name[NAME_SIZE];
         int r;
 
         put_name(dir, name);
         if (!provision_record_exists(call->config.state_dir, name))
                 return forget_unnamed(call, name, error); /* its record is removed last */
-        init_inner(&inner, call, dir);
-        r = unwrap(&inner, error);
-        volume_inner_end(&inner);
+        init_inner(call, dir);
+        r = unwrap(&current, error);
+        volume_inner_end(&current);
         if (r < 0)
                 return r;
-        init_inner(&inner, call, dir);
-        r = detach_inner(&inner, error);
-        volume_inner_end(&inner);
+        init_inner(call, dir);
+        r = detach_inner(&current, error);
+        volume_inner_end(&current);
         if (r == 0)
                 r = provision_unmake(&call->config, name, call->soon, error);
         return r == -EBUSY ? name_users(error) : r;
@@ -217,7 +218,6 @@ static int mount_inner(struct volume_inner *inner, struct error *error)
 /* Attach and mount what was provisioned. */
 static int use(struct volume_call *call, const char *name, json_t *parameters, struct error *error)
 {
-        static struct volume_inner inner; /* static, for its size */
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_find(call->config.state_dir, name, &record, error);
 
@@ -230,14 +230,15 @@ static int use(struct volume_call *call, const char *name, json_t *parameters, s
                 (void)json_object_set(parameters, kind_kata.flag,
                                       json_object_get(call->request->options, kind_kata.flag));
         provisioned_keep_parameters(parameters, &record);
-        init_inner(&inner, call, call->request->dir);
-        inner.request.options = json_incref(parameters);
-        inner.request.mount_options = call->request->mount_options;
-        (void)text_copy(inner.request.fs_type, sizeof inner.request.fs_type, record.fs_type);
-        inner.call.kind = find_kind(record.pool_type);
-        r = inner.call.kind != NULL ? mount_inner(&inner, error) : fail(error, EPROTO, "find kind", record.pool_type);
-        (void)text_copy(call->answer.message, sizeof call->answer.message, inner.call.answer.message);
-        volume_inner_end(&inner);
+        init_inner(call, call->request->dir);
+        current.request.options = json_incref(parameters);
+        current.request.mount_options = call->request->mount_options;
+        (void)text_copy(current.request.fs_type, sizeof current.request.fs_type, record.fs_type);
+        current.call.kind = find_kind(record.pool_type);
+        r = current.call.kind != NULL ? mount_inner(&current, error)
+                                      : fail(error, EPROTO, "find kind", record.pool_type);
+        (void)text_copy(call->answer.message, sizeof call->answer.message, current.call.answer.message);
+        volume_inner_end(&current);
         return r;
 }
 

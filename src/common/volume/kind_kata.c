@@ -59,17 +59,19 @@ static int put_dir(const struct volume_call *call, const char *name, char *ret_d
                        : fail(error, ENAMETOOLONG, "mount", name);
 }
 
+static struct volume_inner current; /* on the image, or on the volume that has it: one after the other */
+
 /* dir: where the volume's own filesystem is; target: the directory that the inner call mounts or unmounts. */
-static void init_inner(struct volume_inner *inner, const struct volume_call *call, const char *dir, const char *target)
+static void init_inner(const struct volume_call *call, const char *dir, const char *target)
 {
-        volume_inner_init(inner, call);
-        (void)snprintf(inner->request.name, sizeof inner->request.name, VOLUME_INNER_KATA "%.64s",
+        volume_inner_init(&current, call);
+        (void)snprintf(current.request.name, sizeof current.request.name, VOLUME_INNER_KATA "%.64s",
                        strrchr(dir, '/') + 1);
-        inner->request.read_only = call->request->read_only;
-        inner->request.mount_options = call->request->mount_options;
-        (void)text_copy(inner->request.fs_type, sizeof inner->request.fs_type, call->request->fs_type);
-        (void)text_copy(inner->request.dir, sizeof inner->request.dir, target);
-        inner->call.kind = &kind_kata;
+        current.request.read_only = call->request->read_only;
+        current.request.mount_options = call->request->mount_options;
+        (void)text_copy(current.request.fs_type, sizeof current.request.fs_type, call->request->fs_type);
+        (void)text_copy(current.request.dir, sizeof current.request.dir, target);
+        current.call.kind = &kind_kata;
 }
 
 /* The record of the image's loop device; the one that is begun here names the image. */
@@ -92,7 +94,7 @@ static int open_image(struct volume_inner *inner, const char *dir, struct error 
 /* Mount the volume's own filesystem on dir. */
 static int stage_volume(struct volume_call *call, const char *dir, struct error *error)
 {
-        static struct volume_request request; /* static, for its size */
+        static struct volume_request request;
         struct volume_request *given = call->request;
         int r;
 
@@ -109,20 +111,18 @@ static int stage_volume(struct volume_call *call, const char *dir, struct error 
 /* Detach the loop device and unmount the volume's own filesystem, which is on dir. */
 static int unstage_volume(const struct volume_call *call, const char *dir, struct error *error)
 {
-        static struct volume_inner inner; /* static, for their size */
-        static struct volume_inner own;
         int r;
 
-        init_inner(&inner, call, dir, dir);
-        if ((r = volume_call_open(&inner.call, error)) == 0 &&
-            (!inner.call.recorded || (r = inner.call.kind->detach(&inner.call, error)) == 0))
-                r = volume_call_drop(&inner.call, error);
-        volume_inner_end(&inner);
+        init_inner(call, dir, dir);
+        if ((r = volume_call_open(&current.call, error)) == 0 &&
+            (!current.call.recorded || (r = current.call.kind->detach(&current.call, error)) == 0))
+                r = volume_call_drop(&current.call, error);
+        volume_inner_end(&current);
         if (r < 0)
                 return r;
-        init_inner(&own, call, dir, dir);
-        r = volume_unmount(&own.call, error);
-        volume_inner_end(&own);
+        init_inner(call, dir, dir);
+        r = volume_unmount(&current.call, error);
+        volume_inner_end(&current);
         return r;
 }
 
@@ -153,17 +153,16 @@ static void tell_image(struct volume_call *call, const char *dir)
 
 static int stage(struct volume_call *call, struct error *error)
 {
-        static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
         int r = stage_image(call, dir, error);
 
         if (r < 0)
                 return r;
-        init_inner(&inner, call, dir, call->request->dir);
-        r = open_image(&inner, dir, error);
+        init_inner(call, dir, call->request->dir);
+        r = open_image(&current, dir, error);
         if (r == 0)
-                r = volume_stage_attached(&inner.call, error);
-        volume_inner_end(&inner);
+                r = volume_stage_attached(&current.call, error);
+        volume_inner_end(&current);
         if (r == 0)
                 tell_image(call, dir);
         return r;
@@ -171,17 +170,16 @@ static int stage(struct volume_call *call, struct error *error)
 
 static int wrap(struct volume_call *call, struct error *error)
 {
-        static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
         int r = stage_image(call, dir, error);
 
         if (r < 0)
                 return r;
-        init_inner(&inner, call, dir, /* target= */ "");
-        r = open_image(&inner, dir, error);
+        init_inner(call, dir, /* target= */ "");
+        r = open_image(&current, dir, error);
         if (r == 0)
-                r = device_filesystem_attach(&inner.call, error);
-        volume_inner_end(&inner);
+                r = device_filesystem_attach(&current.call, error);
+        volume_inner_end(&current);
         if (r >= 0)
                 tell_image(call, dir);
         return r;
@@ -189,16 +187,15 @@ static int wrap(struct volume_call *call, struct error *error)
 
 static int publish(struct volume_call *call, struct error *error)
 {
-        static struct volume_inner inner; /* static, for its size */
         char dir[PATH_MAX];
         int r = put_dir(call, call->request->name, dir, error);
 
         if (r < 0)
                 return r;
-        init_inner(&inner, call, dir, call->request->dir);
-        if ((r = volume_call_open(&inner.call, error)) == 0)
-                r = volume_publish_attached(&inner.call, error);
-        volume_inner_end(&inner);
+        init_inner(call, dir, call->request->dir);
+        if ((r = volume_call_open(&current.call, error)) == 0)
+                r = volume_publish_attached(&current.call, error);
+        volume_inner_end(&current);
         return r;
 }
 

@@ -100,7 +100,7 @@ static int names_of(const struct volume_call *call, struct names *ret_names, str
 
 static int names_other(struct volume_call *call, char *ret_named, struct error *error)
 {
-        static struct volume_call anew; /* static, for its size */
+        static struct volume_call anew;
         struct error ignored;
         struct names names;
         int r;

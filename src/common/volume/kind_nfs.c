@@ -44,7 +44,7 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
 
 static int make(struct volume_call *call, struct error *error)
 {
-        static struct nfs_export export; /* static, for its size */
+        static struct nfs_export export;
         int64_t time_ms = (int64_t)call->config.call_seconds * 1000;
         struct nfs_server_rule rule;
         struct nfs_mount mount = { .export = &export,

@@ -282,7 +282,7 @@ static void put_durations(struct metrics_text *text, const char *program, const 
 
 static void put_calls(struct metrics_text *text, const char *state_dir)
 {
-        static struct calls calls; /* static, for its size */
+        static struct calls calls;
 
         call_counts_each(state_dir, add_call, &calls);
         metrics_family(text, NAME("calls_total"), "counter", "Calls of a verb or program that have ended.");
@@ -313,7 +313,7 @@ static void put_calls(struct metrics_text *text, const char *state_dir)
 
 int volume_metrics_say(const json_t *reply, struct error *error)
 {
-        static struct mounted_dirs dirs; /* static, for its size; one call of a program */
+        static struct mounted_dirs dirs; /* one call of a program */
         static struct config config;
         cleanup_state struct state state = STATE_NONE;
         struct metrics_text text = {};

@@ -80,7 +80,7 @@ int volume_reply_success(const struct volume_call *call)
 
 int volume_reply_failure(const struct volume_request *request, const struct error *error)
 {
-        static char message[3 * PATH_MAX]; /* static, for its size */
+        static char message[3 * PATH_MAX];
         const char *hint = volume_kind_hint(request, error);
         const char *volume = request->name[0] != '\0' ? request->name : request->dir;
         bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL

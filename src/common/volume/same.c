@@ -20,7 +20,7 @@
 
 int volume_check_same(struct volume_call *call, struct error *error)
 {
-        static char named[PATH_MAX]; /* static, for its size */
+        static char named[PATH_MAX];
         struct error ignored;
         int r;
 

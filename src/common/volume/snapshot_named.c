@@ -145,23 +145,25 @@ static int thaw(struct still *still, struct error *error)
         return r == -ENOENT ? 0 : r;
 }
 
+/* The one call of a volume-snapshot; volume-reconcile has one after the other. */
+static struct volume_request wanted;
+static struct still current = { .mount_fd = -EBADF, .dir_fd = -EBADF, .freeze = FREEZE_NONE };
+
 int volume_snapshot_thaw(const struct config *config, const char *name, struct error *error)
 {
-        static struct volume_request wanted; /* static, for their size */
-        static struct still still;
         int r;
 
         wanted = (struct volume_request){ .verb = VERB_DETACH, .options = json_object() };
         (void)text_copy(wanted.name, sizeof wanted.name, name); /* shorter */
-        still = (struct still){
+        current = (struct still){
                 .call = { .request = &wanted, .config = *config, .state = STATE_NONE, .provisioned = STATE_NONE },
                 .mount_fd = -EBADF,
                 .dir_fd = -EBADF,
                 .freeze = FREEZE_NONE
         };
-        r = thaw(&still, error);
-        volume_record_release(&still.call.record);
-        state_release(&still.call.state);
+        r = thaw(&current, error);
+        volume_record_release(&current.call.record);
+        state_release(&current.call.state);
         json_decref(wanted.options);
         return r;
 }
@@ -194,13 +196,11 @@ static int run(struct volume_call *call, struct error *error)
 
 int volume_snapshot_named(const struct provision_request *request, json_t **ret_reply, struct error *error)
 {
-        static struct volume_request wanted; /* static, for their size */
-        static struct still still = { .mount_fd = -EBADF, .dir_fd = -EBADF, .freeze = FREEZE_NONE };
-        struct volume_call *call = &still.call;
+        struct volume_call *call = &current.call;
         int r;
 
         *ret_reply = NULL;
-        still.asked = request;
+        current.asked = request;
         wanted.verb = VERB_DETACH;
         (void)text_copy(wanted.name, sizeof wanted.name, request->name); /* shorter */
         call->request = &wanted;
@@ -215,6 +215,6 @@ int volume_snapshot_named(const struct provision_request *request, json_t **ret_
         wanted.options = json_object();
         r = volume_call_run(call, run, error);
         json_decref(wanted.options);
-        *ret_reply = still.reply;
+        *ret_reply = current.reply;
         return r;
 }

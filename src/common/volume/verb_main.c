@@ -5,7 +5,7 @@
 
 int volume_verb_main(const struct program *program, enum verb verb, volume_function *function, int argc, char **argv)
 {
-        static struct volume_request request; /* static, for their size */
+        static struct volume_request request;
         static struct volume_call call;
         static struct error error;
 

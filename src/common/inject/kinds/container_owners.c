@@ -24,7 +24,7 @@ struct maps {
  */
 static int read_maps(const struct injection *injection, const struct maps **ret_maps, struct error *error)
 {
-        static struct maps maps; /* static, for its size */
+        static struct maps maps;
         int r;
 
         *ret_maps = &maps;

@@ -55,7 +55,7 @@ static int find_source(struct injection *injection, struct error *error)
 /* Whoever removes what this mount shows must find the users of a directory in it, too. */
 static void add_uses_of_source(struct injection *injection)
 {
-        static struct mount_record record; /* static, for its size */
+        static struct mount_record record;
         struct error ignored;
 
         if (injection->session->state.dir_fd >= 0 &&

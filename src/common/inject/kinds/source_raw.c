@@ -78,7 +78,7 @@ static int make_in_child(void *argument, struct error *error)
 /* See make_node(): a read-only device is safe only while the node's root is nobody in the container. */
 static int check_no_root(const struct injection *injection, struct error *error)
 {
-        static struct id_maps maps; /* static, for its size */
+        static struct id_maps maps;
         uint32_t id = 0;
         int r = container_read_maps(injection->container, &maps, error);
 
