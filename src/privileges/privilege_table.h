@@ -226,7 +226,7 @@ static const struct privilege_row privilege_table[] = {
         { "remap-mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
-            "kill/kill", "mkdirat" } },
+            "kill/kill", "mkdirat", "getxattr" } },
         { "mount-flexgraft", /* mount.flexgraft, which mount(8) runs */
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_SETFCAP,
             CAP_CHOWN, -1 },
@@ -235,7 +235,7 @@ static const struct privilege_row privilege_table[] = {
         { "mount-flexgraft-remap", /* as remap-mount */
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
-            "kill/kill", "mkdirat" } },
+            "kill/kill", "mkdirat", "getxattr" } },
         { "utab", /* the process in which they call libmount, whose calls differ from version to version */
           { -1 },
           { GROUP_TOOLS, "rename", "renameat", "renameat2", "fchown", "fchmod", "mkdir", "mkdirat", "geteuid",

@@ -22,7 +22,7 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
                 return;
         }
         caches_tell(node, fuse_req_ctx(request)->pid, &st);
-        (void)fuse_reply_attr(request, &st, CACHED_SECONDS);
+        (void)fuse_reply_attr(request, &st, operation_cached_seconds());
 }
 
 void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)

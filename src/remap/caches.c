@@ -59,8 +59,8 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         const struct file_state state = caches_state(st);
         bool same;
 
-        if (shared->network)
-                return;
+        if (shared->network || shared->alone)
+                return; /* nobody asks */
         (void)pthread_mutex_lock(&telling);
         same = caches_same(&node->told, &state);
         if (node->told_to == NOBODY && thread > 0) {
@@ -103,7 +103,7 @@ bool caches_have_attributes(const struct node *node, pid_t thread, const struct 
 
 bool caches_have_pages(const struct node *node)
 {
-        return node->backing == 0;
+        return node->backing == 0 && !shared->alone;
 }
 
 void caches_drop(struct caches_job *job)

@@ -42,7 +42,10 @@ void caches_end_writing(struct node *node);
 /* caches_have_attributes() - whether the kernel has these size and times already, when that thread asks. */
 bool caches_have_attributes(const struct node *node, pid_t thread, const struct stat *st);
 
-/* caches_have_pages() - whether the kernel may have pages of its own: not while it uses the source's (passthrough). */
+/*
+ * caches_have_pages() - whether the kernel may have pages of its own that others would have to see, or that others made
+ * wrong: not while it uses the source's (passthrough).
+ */
 bool caches_have_pages(const struct node *node);
 
 /* What to do when the pages are dropped. The caller allocates it; then() frees it. */

@@ -44,6 +44,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
                 return;
         }
         file->fh = (uint64_t)opened;
+        file->cache_readdir = file->keep_cache = shared->alone;
         descriptor_use(opened, USE_OPEN);
         set_position(opened, 0);
         if (fuse_reply_open(request, file) < 0)

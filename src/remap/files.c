@@ -64,7 +64,7 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         file->noflush = !shared->network && !is_for_writing(file);
         /* a change that a server counts need not show in its times; its filesystem here has a page cache, too. For a
          * file that is passed through the kernel refuses this flag (EIO) */
-        file->keep_cache = !shared->network && backing == 0 && is_as_seen(node, st);
+        file->keep_cache = backing == 0 && (shared->alone || (!shared->network && is_as_seen(node, st)));
         request_pass_through(backing);
 }
 
@@ -72,6 +72,9 @@ static void end_file(struct node *node, const struct fuse_file_info *file)
 {
         if (is_for_writing(file))
                 caches_end_writing(node);
+        /* the kernel did not note what was written to mapped pages of the source */
+        if (shared->alone && is_for_writing(file) && node->backing > 0)
+                caches_drop_attributes(node);
         passthrough_close(node);
 }
 
@@ -121,7 +124,7 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
                 return;
         }
         node->stale = false;
-        if (shared->network || !caches_have_attributes(node, fuse_req_ctx(request)->pid, &st))
+        if (!shared->alone && (shared->network || !caches_have_attributes(node, fuse_req_ctx(request)->pid, &st)))
                 caches_drop_attributes(node);
         adopt_file(node, opened, &st, file);
         if (fuse_reply_open(request, file) < 0)
@@ -202,7 +205,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 operation_reply_error(request, r);
                 return;
         }
-        if (shared->network)
+        if (shared->network && !shared->alone)
                 caches_drop_attributes(node);
         adopt_file(node, opened, &now, file);
         /* of a new file the kernel knows nothing else: no answer about it can be on its way */

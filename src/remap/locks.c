@@ -204,7 +204,8 @@ static void answer_lock(fuse_req_t request, struct node *node, int fd, int opera
         struct waiter *waiter = NULL;
 
         if (r == 0 && !caches_have_pages(node)) {
-                caches_drop_attributes(node);
+                if (!shared->alone)
+                        caches_drop_attributes(node);
                 /* the caller was interrupted, does not know of the lock, and will not release it */
                 if (fuse_reply_err(request, 0) == -ENOENT && lock != NULL && !request_replayed())
                         waiters_unlock(fd, lock);

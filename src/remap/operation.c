@@ -149,13 +149,20 @@ struct link_path operation_path(int fd)
         return path;
 }
 
+double operation_cached_seconds(void)
+{
+        return shared->alone ? CACHED_SECONDS_ALONE : CACHED_SECONDS;
+}
+
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st)
 {
         return (struct fuse_entry_param){ .ino = nodes_number(node),
                                           .generation = node->generation,
                                           .attr = *st,
-                                          .attr_timeout = CACHED_SECONDS,
-                                          .entry_timeout = S_ISDIR(node->mode) ? CACHED_SECONDS : 0 };
+                                          .attr_timeout = operation_cached_seconds(),
+                                          .entry_timeout = shared->alone || S_ISDIR(node->mode)
+                                                                   ? operation_cached_seconds()
+                                                                   : 0 };
 }
 
 void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int directory_fd, const char *name)
@@ -175,6 +182,10 @@ void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int 
                 note_name(request, node, directory, name);
                 if (fuse_reply_entry(request, &entry) < 0)
                         nodes_forget(node, 1); /* the kernel did not take the answer */
+        } else if (r == -ENOENT && shared->alone && request_current()->opcode == FUSE_LOOKUP) {
+                const struct fuse_entry_param none = { .entry_timeout = operation_cached_seconds() };
+
+                (void)fuse_reply_entry(request, &none);
         } else
                 operation_reply_error(request, r);
 }

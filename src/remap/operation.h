@@ -13,7 +13,8 @@
 #include "fuse_library.h"
 #include "nodes.h"
 
-#define CACHED_SECONDS 1.0 /* how long the kernel believes names and attributes */
+#define CACHED_SECONDS 1.0       /* how long the kernel believes names and attributes */
+#define CACHED_SECONDS_ALONE 1e6 /* the same, where it learns of every change */
 #define READ_MAX ((size_t)1024 * 1024)
 
 /*
@@ -84,10 +85,16 @@ struct link_path {
 };
 struct link_path operation_path(int fd);
 
+/* operation_cached_seconds() - how long the kernel believes attributes. */
+double operation_cached_seconds(void);
+
 /* operation_entry() - a node as an answer to a lookup. */
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st);
 
-/* operation_reply_entry() - look a name up and answer with it; if r is negative, answer with that error. */
+/*
+ * operation_reply_entry() - look a name up and answer with it; if r is negative, answer with that error. That there is no
+ * such name is remembered where nobody else can make it.
+ */
 void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int directory_fd, const char *name);
 
 /*

@@ -21,8 +21,11 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
                                         FUSE_CAP_SPLICE_MOVE);
         /* the kernel asks for the name of a file again when it is used: entries with their nodes are work for nothing */
-        if (!shared->network)
+        if (!shared->network && !shared->alone)
                 connection->want &= ~(unsigned)(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+        /* that a time has changed means that this mount has changed it */
+        if (shared->alone)
+                connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
         connection->max_background = 64;
 }
 

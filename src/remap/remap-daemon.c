@@ -246,7 +246,7 @@ static int give_up_looking(void)
 
 static int begin(bool mappable)
 {
-        static struct id_maps maps; /* static, for its size */
+        static struct remap_orders orders; /* static, for its size */
         struct rlimit limit;
         int authority;
         int r;
@@ -264,11 +264,12 @@ static int begin(bool mappable)
                 return r;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
-        if (read(FD_IDS, &maps, sizeof maps) != (ssize_t)sizeof maps)
+        if (read(FD_ORDERS, &orders, sizeof orders) != (ssize_t)sizeof orders)
                 return -EPROTO;
-        (void)close(FD_IDS); /* its one message was read */
-        shared->users = maps.users;
-        shared->groups = maps.groups;
+        (void)close(FD_ORDERS); /* its one message was read */
+        shared->users = orders.maps.users;
+        shared->groups = orders.maps.groups;
+        shared->alone = orders.cache == REMAP_CACHE_ALWAYS;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         limit.rlim_cur = limit.rlim_max;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "process/id_ranges.h"
+#include "mount/remap_orders.h"
 
 /* The descriptors that the program is started with. */
 enum {
@@ -22,7 +22,7 @@ enum {
         FD_ROOT,      /* the detached mount that is the source */
         FD_CONTAINER, /* /proc/PID of the container's first process, or of the node's */
         FD_LOCK,      /* holds the lock that tells others that this daemon runs */
-        FD_IDS,       /* a socket with one message: the struct id_maps of the user namespace that owns FD_FUSE */
+        FD_ORDERS,    /* a socket with one message: struct remap_orders */
         FD_REPORT,    /* a byte is written to it when the mount is served; then it is closed */
         FD_OWN,       /* the first that the daemon may use */
 };
@@ -111,6 +111,7 @@ struct shared {
         bool begun;    /* a daemon has read requests */
         bool served;   /* FUSE_INIT was answered */
         bool network;  /* the source is a network filesystem: others change its files */
+        bool alone;    /* nobody else changes the source's files: REMAP_CACHE_ALWAYS */
         bool mappable; /* a filesystem of the node, with mounts that the kernel id-maps (operation_act_as_creator()) */
         bool mapped;   /* and it can */
         bool checked; /* mappable, and nobody but the kernel, which has done it, checks who may do what at the source */

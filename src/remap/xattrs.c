@@ -66,11 +66,24 @@ static void reply_xattr(fuse_req_t request, ssize_t n, size_t size, const char *
                 (void)fuse_reply_buf(request, value, (size_t)n);
 }
 
+/* What the daemon itself says. */
+static void say_cache(fuse_req_t request, size_t size)
+{
+        const char *word = remap_cache_words[shared->alone ? REMAP_CACHE_ALWAYS : REMAP_CACHE_AUTO];
+
+        reply_xattr(request, (ssize_t)strlen(word), size, word);
+}
+
 void xattrs_get(fuse_req_t request, fuse_ino_t number, const char *name, size_t size)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
-        ssize_t n = begin_xattr(request, number, name, /* changes= */ false, -ENODATA, &fd);
+        ssize_t n;
 
+        if (strcmp(name, REMAP_CACHE_ATTRIBUTE) == 0) {
+                say_cache(request, size);
+                return;
+        }
+        n = begin_xattr(request, number, name, /* changes= */ false, -ENODATA, &fd);
         if (n == 0 && operation_buffer() == NULL)
                 n = -ENOMEM;
         if (n == 0) {

@@ -194,6 +194,31 @@ behind_bindfs() {
         wait_until 10 process_is_gone "$KEEPER"
 }
 
+@test "with cache always what is known is not asked for again, by any of the containers, and another cache is another request" {
+        make_source tmpfs
+        local dir=$BATS_TEST_TMPDIR/tmpfs daemon before
+        echo text >"$dir/file"
+        serve "$dir" '"cache": "always"'
+        remap_container plain 100000
+        remap_mount "$SERVED" /data
+        in_container sh -c 'stat /data/file; ! stat /data/none' >/dev/null
+        stat "$SERVED/file" # also when it was made, which nobody asked for yet
+        daemon=$(pgrep -P "$KEEPER" -x remap-daemon)
+        before=$(awk '$1 == "syscw:" { print $2 }' "/proc/$daemon/io")
+        stat "$SERVED/file"
+        run ! stat "$SERVED/none"
+        in_container sh -c 'stat /data/file; ! stat /data/none' >/dev/null
+        is "$(awk '$1 == "syscw:" { print $2 }' "/proc/$daemon/io")" "$before" "answers"
+        in_container touch /data/none
+        stat "$SERVED/none"
+        helper remap-mount "{\"source\": \"$dir\", \"target\": \"$SERVED\", \"cache\": \"always\"}"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        helper remap-mount "{\"source\": \"$dir\", \"target\": \"$SERVED\"}"
+        assert_failure EBUSY
+        [[ $(json_field .message) == *'it is mounted with "cache": "always"'* ]]
+}
+
 @test "the same request again does nothing, another one for that target is refused, and a dead one is mounted anew" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs before

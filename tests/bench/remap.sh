@@ -3,7 +3,8 @@
 # remap.sh - remap beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
 # work of the id-mapped mount. Then the processor time of the client and the daemon, whose goal is less than bindfs takes,
 # and how often the client waits for an answer. bindfs lets the kernel believe each name for a second, and so shows a file
-# that is not there any more; "bindfs, 0 s" does not, as remap.
+# that is not there any more; "bindfs, 0 s" does not, as remap;
+# "remap, always" is told that nobody else changes anything ("cache": "always").
 #
 #   ROUNDS=5 tests/bench/remap.sh      (scripts/bench calls it)
 #
@@ -60,29 +61,30 @@ exec {fd}< <(exec "$tools/container-init" "$work/rootfs")
 monitor=$!
 read -r container <&"$fd"
 
-# into SOURCE TARGET IDS: a call of mount-bind that must succeed.
+# into SOURCE TARGET IDS [MORE]: a call of mount-bind that must succeed.
 into() {
         local reply
-        reply=$("$bin/mount-bind" "{\"container\": $container, \"source\": \"$1\", \"target\": \"$2\", \"ids\": \"$3\"}") || {
+        reply=$("$bin/mount-bind" "{\"container\": $container, \"source\": \"$1\", \"target\": \"$2\", \"ids\": \"$3\"${4:+, $4}}") || {
                 echo "$reply" >&2
                 exit 1
         }
 }
-mkdir "$work/source"/{direct,remap,bindfs,bindfs0}
+mkdir "$work/source"/{direct,remap,always,bindfs,bindfs0}
 into "$work/source/direct" /direct idmapped
-into "$work/source/remap" /remap remap
-# daemon: the remap-daemon that serves this container.
+# daemon [PID]: the remap-daemon that serves this container, other than PID.
 daemon() {
         local process
         for process in /proc/[0-9]*; do
-                [[ $(<"$process/comm") == remap-daemon && $(readlink "$process/fd/5") == "/proc/$container" ]] &&
-                        echo "${process#/proc/}" && return
+                [[ $(<"$process/comm") == remap-daemon && $(readlink "$process/fd/5") == "/proc/$container" &&
+                        $process != "/proc/${1-}" ]] && echo "${process#/proc/}" && return
         done 2>/dev/null
         echo "no remap-daemon serves container $container" >&2
         return 1
 }
+into "$work/source/remap" /remap remap
 server=$(daemon)
-dirs=(id-mapped=/direct "remap=/remap@$server")
+into "$work/source/always" /always remap '"cache": "always"'
+dirs=(id-mapped=/direct "remap=/remap@$server" "remap, always=/always@$(daemon "$server")")
 # serve_bindfs DIR NAME OPTION...: one more directory, served by bindfs.
 serve_bindfs() {
         # a session of its own, as a daemon has: with automatic groups of the scheduler each costs

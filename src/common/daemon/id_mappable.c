@@ -41,23 +41,24 @@ int id_mappable_try(int mount_fd, const char *source, bool recursive, struct err
         return r == -EINVAL ? 1 : r;
 }
 
-int id_mappable_serve(int mount_fd, const char *source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
+int id_mappable_serve(struct remap_source source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
                       struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
-        int authority = authority_of(mount_fd);
+        int authority = authority_of(source.mount_fd);
         int pid;
         int r;
 
         if (authority < 0)
-                return fail(error, -authority, "statfs", source);
+                return fail(error, -authority, "statfs", source.name);
         if (authority == AUTHORITY_UNKNOWN)
-                return fail_because(error, EOPNOTSUPP, "id-map", source,
+                return fail_because(error, EOPNOTSUPP, "id-map", source.name,
                                     "it is on a filesystem that remap-daemon does not serve: one that is not for files "
                                     "of users, or that it does not know");
         if ((r = state_open(state_dir, "mounts", /* create= */ true, &state, error)) < 0)
                 return r;
-        return remap_mount_mappable(mount_fd, source, (unsigned)attributes, &state, ret_key, &pid, error);
+        source.state = &state;
+        return remap_mount_mappable(&source, (unsigned)attributes, ret_key, &pid, error);
 }
 
 int id_mappable_is_served(const char *state_dir, uint64_t key, struct error *error)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "daemon/remap.h"
 
 /*
  * id_mappable_begin() - before privileges_drop(): the helper process, and a user namespace to try with. Where there can be
@@ -32,12 +33,12 @@ int id_mappable_try(int mount_fd, const char *source, bool recursive, struct err
  * id_mappable_serve() - a mount that can be id-mapped, of one that cannot be: remap_mount_mappable() of it, if it is of a
  * filesystem for files of users.
  *
- * Takes:   mount_fd, borrowed, of a detached mount that has the attributes; state_dir, of the configuration.
+ * Takes:   source, whose mount has the attributes, and whose state is not looked at; state_dir, of the configuration.
  * Gives:   ret_key, for id_mappable_is_served().
  * Returns: the detached mount's descriptor, owned by the caller.
  * Errors:  EOPNOTSUPP a filesystem that remap-daemon does not serve; those of remap_mount_mappable().
  */
-int id_mappable_serve(int mount_fd, const char *source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
+int id_mappable_serve(struct remap_source source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
                       struct error *error);
 
 /*

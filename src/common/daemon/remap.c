@@ -29,7 +29,7 @@
 #define CONTROL_GROUPS "/sys/fs/cgroup"
 #define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
 
-enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_IDS, PASSED };
+enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_ORDERS, PASSED };
 
 struct answer {
         int errnum; /* 0: it runs */
@@ -277,94 +277,114 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
         return fd_take(&own.lock_fd);
 }
 
-static struct id_maps maps; /* static, for its size */
+static struct remap_orders orders; /* static, for its size */
 
-/* A socket from which the daemon reads the maps. */
-static int send_maps(struct error *error)
+/* A socket from which the daemon reads its orders. */
+static int send_orders(struct error *error)
 {
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;
         int sockets[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-                return fail(error, errno, "socketpair", "the maps for remap-daemon");
+                return fail(error, errno, "socketpair", "the orders for remap-daemon");
         ours = sockets[0];
         theirs = sockets[1];
-        if (write(ours, &maps, sizeof maps) != (ssize_t)sizeof maps)
-                return fail(error, EIO, "write", "the maps for remap-daemon");
+        if (write(ours, &orders, sizeof orders) != (ssize_t)sizeof orders)
+                return fail(error, EIO, "write", "the orders for remap-daemon");
         return fd_take(&theirs);
 }
 
-int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
-                uint64_t *ret_key, int *ret_pid, struct error *error)
+/* Of a daemon that is about to be started. */
+struct start {
+        int lock_fd;
+        int orders_fd;
+        mode_t mode; /* of the source */
+};
+
+static void end_start(struct start *start)
 {
-        const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
-        struct mount_job job = { .container = container, .source = source };
-        cleanup_close int fuse_fd = -EBADF;
-        cleanup_close int lock_fd = -EBADF;
-        cleanup_close int ids_fd = -EBADF;
-        cleanup_close int fd = -EBADF;
+        fd_close(&start->lock_fd); /* now only the daemon's */
+        fd_close(&start->orders_fd);
+}
+
+#define cleanup_start __attribute__((cleanup(end_start)))
+
+/* orders.maps: as they are to be. */
+static int begin_start(const struct remap_source *source, uint64_t *ret_key, struct start *ret_start,
+                       struct error *error)
+{
         struct stat st;
-        int r;
 
         if (helper.fd < 0)
                 return fail_because(error, ENOSYS, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "this program did not start the helper process for remap");
-        if (fstat(mount_fd, &st) < 0)
-                return fail(error, errno, "fstat", source);
-        lock_fd = take_lock(state, ret_key, error);
-        if (lock_fd < 0)
-                return lock_fd;
-        if ((r = container_read_maps(container, &maps, error)) < 0)
+        if (fstat(source->mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", source->name);
+        ret_start->mode = st.st_mode;
+        ret_start->lock_fd = take_lock(source->state, ret_key, error);
+        if (ret_start->lock_fd < 0)
+                return ret_start->lock_fd;
+        orders.cache = source->cache;
+        ret_start->orders_fd = send_orders(error);
+        return ret_start->orders_fd < 0 ? ret_start->orders_fd : 0;
+}
+
+#define START_NONE                                                                                                     \
+        {                                                                                                              \
+                .lock_fd = -EBADF, .orders_fd = -EBADF                                                                 \
+        }
+
+int remap_mount(const struct remap_source *source, const struct container *container, uint64_t *ret_key, int *ret_pid,
+                struct error *error)
+{
+        const int keep[] = { container->user_ns_fd, container->mnt_ns_fd };
+        struct mount_job job = { .container = container, .source = source->name };
+        cleanup_start struct start start = START_NONE;
+        cleanup_close int fuse_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        int r = container_read_maps(container, &orders.maps, error);
+
+        if (r < 0 || (r = begin_start(source, ret_key, &start, error)) < 0)
                 return r;
-        ids_fd = send_maps(error);
-        if (ids_fd < 0)
-                return ids_fd;
         fuse_fd = sealed_child_run(open_fuse, (void *)container, keep, 1, error);
         if (fuse_fd < 0)
                 return fuse_fd;
         job.fuse_fd = fuse_fd;
-        job.mode = st.st_mode;
+        job.mode = start.mode;
         fd = sealed_child_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
         if (fd < 0)
                 return fd;
-        r = order((const int[PASSED]){ fuse_fd, mount_fd, container->proc_fd, lock_fd, ids_fd }, ret_pid, error);
+        r = order((const int[PASSED]){ fuse_fd, source->mount_fd, container->proc_fd, start.lock_fd, start.orders_fd },
+                  ret_pid, error);
         return r < 0 ? r : fd_take(&fd);
 }
 
-int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state,
-                         uint64_t *ret_key, int *ret_pid, struct error *error)
+int remap_mount_mappable(const struct remap_source *source, unsigned attributes, uint64_t *ret_key, int *ret_pid,
+                         struct error *error)
 {
-        static const struct id_range all = { .count = UINT32_MAX };
-        struct mount_job job = { .source = source };
+        static const struct id_map all = { .count = 1, .ranges = { { .count = UINT32_MAX } } };
+        struct mount_job job = { .source = source->name };
+        cleanup_start struct start start = START_NONE;
         cleanup_close int init_fd = open("/proc/1", O_PATH | O_DIRECTORY | O_CLOEXEC);
         cleanup_close int fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-        cleanup_close int lock_fd = -EBADF;
-        cleanup_close int ids_fd = -EBADF;
         cleanup_close int fd = -EBADF;
-        struct stat st;
         int r;
 
-        if (helper.fd < 0)
-                return fail_because(error, ENOSYS, OPERATION_START_REMAP_DAEMON, PROGRAM,
-                                    "this program did not start the helper process for remap");
         if (fuse_fd < 0)
                 return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
-        if (init_fd < 0 || fstat(mount_fd, &st) < 0)
-                return fail(error, errno, "fstat", source);
-        maps.users = maps.groups = (struct id_map){ .count = 1, .ranges = { all } };
-        ids_fd = send_maps(error);
-        if (ids_fd < 0)
-                return ids_fd;
-        lock_fd = take_lock(state, ret_key, error);
-        if (lock_fd < 0)
-                return lock_fd;
+        if (init_fd < 0)
+                return fail(error, errno, "open", "/proc/1");
+        orders.maps = (struct id_maps){ .users = all, .groups = all };
+        if ((r = begin_start(source, ret_key, &start, error)) < 0)
+                return r;
         job.fuse_fd = fuse_fd;
-        job.mode = st.st_mode;
+        job.mode = start.mode;
         fd = make_mount(&job, attributes, error);
         if (fd < 0)
                 return fd;
-        r = order((const int[PASSED]){ fuse_fd, mount_fd, init_fd, lock_fd, ids_fd }, ret_pid, error);
+        r = order((const int[PASSED]){ fuse_fd, source->mount_fd, init_fd, start.lock_fd, start.orders_fd }, ret_pid,
+                  error);
         if (r == -EOPNOTSUPP)
                 return fail_because(error, ENOSYS, "id-map", "fuse",
                                     "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");

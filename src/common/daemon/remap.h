@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "container/container.h"
+#include "mount/remap_orders.h"
 #include "state/state_dir.h"
 
 /* remap_begin() - start the helper process, before privileges_drop(). It ends with the program. */
@@ -27,11 +28,18 @@ int remap_begin_for(int argc, char **argv, struct error *error);
 /* remap_begin_mappable() - the same for remap_mount_mappable() alone, whose daemon serves the node. */
 int remap_begin_mappable(int argc, char **argv, struct error *error);
 
+/* What remap-daemon serves. */
+struct remap_source {
+        int mount_fd;     /* a detached mount, borrowed: the daemon keeps a copy */
+        const char *name; /* shown as the mount's source */
+        enum remap_cache cache;
+        const struct state *state; /* the directory of the daemon's lock */
+};
+
 /*
  * remap_mount() - start remap-daemon for a detached mount.
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the helper process.
- * Takes:   mount_fd, borrowed: the daemon keeps a copy; state, the directory of its lock.
  * Gives:   ret_key, the lock that the daemon holds while it runs (mount_record_remap_lives()); ret_pid, its pid.
  * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made
  *          of it are gone.
@@ -39,19 +47,19 @@ int remap_begin_mappable(int argc, char **argv, struct error *error);
  *          kernel.
  * Source:  /dev/fuse has to be opened, and the filesystem made, in the same user namespace (fuse_fill_super()).
  */
-int remap_mount(int mount_fd, const char *source, const struct container *container, const struct state *state,
-                uint64_t *ret_key, int *ret_pid, struct error *error);
+int remap_mount(const struct remap_source *source, const struct container *container, uint64_t *ret_key, int *ret_pid,
+                struct error *error);
 
 /*
  * remap_mount_mappable() - start remap-daemon for a detached mount, and make a FUSE filesystem of the node's own, whose
  * mounts the kernel can id-map, each with a map of its own (docs/KERNEL.md).
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
- * Takes:   mount_fd, borrowed; attributes, MOUNT_ATTR_* of the mount; state, the directory of the daemon's lock.
+ * Takes:   attributes, MOUNT_ATTR_* of the mount.
  * Gives and returns: as remap_mount(). The daemon leaves the control groups of the program that starts it.
  * Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
  */
-int remap_mount_mappable(int mount_fd, const char *source, unsigned attributes, const struct state *state,
-                         uint64_t *ret_key, int *ret_pid, struct error *error);
+int remap_mount_mappable(const struct remap_source *source, unsigned attributes, uint64_t *ret_key, int *ret_pid,
+                         struct error *error);
 
 #endif

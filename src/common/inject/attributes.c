@@ -75,13 +75,16 @@ int attributes_remap(struct injection *injection, struct error *error)
                 .propagation = MS_PRIVATE,
                 .recursive = request->recursive,
         };
+        const struct remap_source source = { .mount_fd = injection->mount_fd,
+                                             .name = request->source,
+                                             .cache = request->cache,
+                                             .state = &injection->session->state };
         int fd;
         int r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
 
         if (r < 0)
                 return r;
-        fd = remap_mount(injection->mount_fd, request->source, injection->container, &injection->session->state,
-                         &record->remap_key, &record->remap_pid, error);
+        fd = remap_mount(&source, injection->container, &record->remap_key, &record->remap_pid, error);
         if (fd < 0)
                 return fd;
         fd_close(&injection->mount_fd); /* the daemon has its own descriptor */

@@ -54,7 +54,7 @@ uint64_t injection_digest(const struct injection *injection)
         const uint64_t numbers[] = { options->attr_set,
                                      options->attr_clear,
                                      (uint64_t)options->propagation,
-                                     (uint64_t)request->ids,
+                                     (uint64_t)request->ids | (uint64_t)request->cache << 8,
                                      (uint64_t)request->recursive << 1 | (uint64_t)request->locked,
                                      (uint64_t)request->uid,
                                      (uint64_t)request->gid,

@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -33,6 +34,17 @@
 
 /* ---- the request and the replies */
 
+static int take_cache(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct mappable_request *request = object;
+        size_t index;
+        int r = key_word(remap_cache_words, name, value, &index, error);
+
+        if (r == 0)
+                request->cache = (enum remap_cache)index;
+        return r;
+}
+
 static const struct key keys[] = {
         { "source", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, source), .positional = 1,
           .help = "a directory of this node" },
@@ -40,6 +52,8 @@ static const struct key keys[] = {
           .help = "a directory of this node, on which it is mounted" },
         { "readOnly", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct mappable_request, read_only),
           .help = "nobody can write through this mount, nor through one that is made of it" },
+        { "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = take_cache, .preset = "auto",
+          .help = "always: the files are changed through this mount alone, so that what is known of them stays right" },
         { "timeoutSeconds", 1, 0, KEY_INTEGER, 1, 3600, .offset = offsetof(struct mappable_request, timeout_seconds),
           .preset = "60", .help = "give up after so many seconds" },
 };
@@ -117,6 +131,17 @@ static int check_source(const struct job *job, int source_fd, struct error *erro
         return S_ISDIR(stx.stx_mode) ? 0 : fail(error, ENOTDIR, "open", job->source);
 }
 
+/* How what is mounted there was asked for. A daemon of an older version does not say. */
+static enum remap_cache cache_of(const char *target)
+{
+        const char *always = remap_cache_words[REMAP_CACHE_ALWAYS];
+        char word[16];
+        ssize_t n = getxattr(target, REMAP_CACHE_ATTRIBUTE, word, sizeof word);
+
+        return n == (ssize_t)strlen(always) && memcmp(word, always, strlen(always)) == 0 ? REMAP_CACHE_ALWAYS
+                                                                                         : REMAP_CACHE_AUTO;
+}
+
 /* What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. */
 static int look(struct job *job, int target_fd, struct error *error)
 {
@@ -147,6 +172,9 @@ static int look(struct job *job, int target_fd, struct error *error)
         if (((fs.f_flag & ST_RDONLY) != 0) != job->request->read_only)
                 return fail_because(error, EBUSY, "look", job->target, "it is mounted %s",
                                     job->request->read_only ? "for writing" : "read-only");
+        if (cache_of(job->target) != job->request->cache)
+                return fail_because(error, EBUSY, "look", job->target, "it is mounted with \"cache\": \"%s\"",
+                                    remap_cache_words[cache_of(job->target)]);
         return 1;
 }
 
@@ -170,7 +198,9 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
         attributes.set |= (fs.f_flag & ST_NOEXEC) != 0 ? MOUNT_ATTR_NOEXEC : 0;
         if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
                 return r;
-        job->mount_fd = id_mappable_serve(source_mount, job->source, attributes.set, job->state_dir, &key, error);
+        job->mount_fd = id_mappable_serve(
+                (struct remap_source){ .mount_fd = source_mount, .name = job->source, .cache = job->request->cache },
+                attributes.set, job->state_dir, &key, error);
         return job->mount_fd < 0 ? job->mount_fd : on_node_place(job->mount_fd, job->target, error);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/schema.h"
+#include "mount/remap_orders.h"
 
 extern const struct schema mappable_schema;
 
@@ -19,6 +20,7 @@ struct mappable_request {
         const char *source;
         const char *target;
         bool read_only;
+        enum remap_cache cache;
         int timeout_seconds;
 };
 

@@ -44,7 +44,8 @@ static int serve(const struct volume_call *call, const struct mount_attributes *
         cleanup_close int fd = -EBADF;
         int r;
 
-        fd = id_mappable_serve(*mount_fd, dir, attributes->set, call->config.state_dir, ret_key, error);
+        fd = id_mappable_serve((struct remap_source){ .mount_fd = *mount_fd, .name = dir }, attributes->set,
+                               call->config.state_dir, ret_key, error);
         if (fd < 0)
                 return fd;
         if ((r = detached_mount_set(fd, dir, &own, /* user_ns_fd= */ -1, error)) < 0)

@@ -15,6 +15,7 @@
 #include "block/image.h"
 #include "container/container.h"
 #include "mount/options.h"
+#include "mount/remap_orders.h"
 
 /* What a request asks for. */
 enum request_kind {
@@ -75,6 +76,7 @@ struct request {
         size_t index; /* of a batch's entry: where in the request it was */
         struct mount_options options;
         enum request_ids ids;
+        enum remap_cache cache;
         bool read_only;
         bool recursive;
         bool mkdir;

@@ -84,6 +84,17 @@ int request_take_ids(void *object, const char *key, const json_t *value, struct 
         return r;
 }
 
+int request_take_cache(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        size_t index;
+        int r = key_word(remap_cache_words, key, value, &index, error);
+
+        if (r == 0)
+                request->cache = (enum remap_cache)index;
+        return r;
+}
+
 static const struct key batch_rows[] = {
         { REQUEST_KEY_CONTAINER(0) },
         { "mounts", 1, 0, KEY_OWN, .spelling = SPELLED_OBJECTS,

@@ -50,6 +50,7 @@ int request_take_target(void *object, const char *key, const json_t *value, stru
 int request_take_options(void *object, const char *key, const json_t *value, struct error *error);
 int request_take_propagation(void *object, const char *key, const json_t *value, struct error *error);
 int request_take_ids(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_cache(void *object, const char *key, const json_t *value, struct error *error);
 
 /* request_set_target() - a target that another key names. Errors: OPERATION_PARSE. */
 int request_set_target(struct request *request, const char *key, const char *path, struct error *error);
@@ -113,6 +114,12 @@ extern const char *const request_ids_words[];
 #define REQUEST_KEY_IDS(can)                                                                                           \
         "ids", 1, 0, KEY_WORD, .words = (can), .take = request_take_ids, .preset = "auto",                             \
                                .help = "how file owners are mapped"
+
+/* Of a kind that remap-daemon may serve. */
+#define REQUEST_KEY_CACHE                                                                                              \
+        "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = request_take_cache, .preset = "auto",             \
+                                 .help = "always: with remap, nobody but this container changes the files, so that "   \
+                                         "what is known of them stays right"
 
 #define REQUEST_KEY_LOCKED                                                                                             \
         "locked", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(locked),                                                            \

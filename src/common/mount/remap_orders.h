@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remap_orders.h - what remap-daemon is told when it is started, as the one message of its socket FD_IDS (src/remap/shared.h).
+ */
+#ifndef FLEXGRAFT_MOUNT_REMAP_ORDERS_H
+#define FLEXGRAFT_MOUNT_REMAP_ORDERS_H
+
+#include "process/id_ranges.h"
+
+/*
+ * What the kernel may remember of the files. Their names and attributes may be wrong for up to a second when others change
+ * them: AUTO. Nobody else does: they stay right until somebody in the mount changes them.
+ */
+enum remap_cache { REMAP_CACHE_AUTO, REMAP_CACHE_ALWAYS };
+
+/* The words for it, in this order. NULL ends it. */
+extern const char *const remap_cache_words[];
+
+/* The extended attribute of every file that remap-daemon serves which says the word. No list has it. */
+#define REMAP_CACHE_ATTRIBUTE "flexgraft.cache"
+
+struct remap_orders {
+        struct id_maps maps; /* of the user namespace that the filesystem is of */
+        enum remap_cache cache;
+};
+
+#endif

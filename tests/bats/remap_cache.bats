@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# "cache": "always": nobody but the mount changes the files, so that the kernel does not ask again for what it knows.
+
+load helpers
+load remap_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        remap_setup
+}
+
+teardown() {
+        remap_teardown
+        umount -l "$BATS_TEST_TMPDIR"/{behind,tmpfs} 2>/dev/null || :
+}
+
+always() {
+        only_remap
+        remap_container
+        make_source ext4
+        DIR=$BATS_TEST_TMPDIR/ext4
+        remap_mount "$DIR" /data '"cache": "always"'
+}
+
+# answers COMMAND...: how many the daemon has sent when that has run in the container.
+answers() {
+        local before after
+        the_remap_process remap-daemon
+        before=$(awk '$1 == "syscw:" { print $2 }' "/proc/$REPLY/io")
+        in_container "$@" >/dev/null
+        after=$(awk '$1 == "syscw:" { print $2 }' "/proc/$REPLY/io")
+        ANSWERS=$((after - before))
+}
+
+# at_most N COMMAND...
+at_most() {
+        answers "${@:2}"
+        ((ANSWERS <= $1)) || { echo "$ANSWERS answers to: ${*:2}"; return 1; }
+}
+
+# bats test_tags=kernel
+@test "what was looked up, and what was found missing, is not asked for again" {
+        always
+        mkdir "$DIR/directory"
+        echo text >"$DIR/directory/file"
+        in_container sh -c 'stat /data/directory/file; ! stat /data/directory/none' >/dev/null
+        at_most 0 sh -c 'for _ in 1 2 3 4 5; do stat /data/directory/file; ! stat /data/directory/none; done'
+}
+
+# bats test_tags=kernel
+@test "a directory is listed from memory, until something is made or removed in it" {
+        always
+        mkdir "$DIR/directory"
+        touch "$DIR/directory"/{1..20}
+        is "$(in_container sh -c 'ls -l /data/directory; ls -l /data/directory' | grep -c root)" 40
+        at_most 2 ls -l /data/directory # opened and closed
+        in_container rm /data/directory/7
+        in_container touch /data/directory/21
+        is "$(in_container ls /data/directory | xargs -n1 | sort -n | xargs)" "1 2 3 4 5 6 8 9 10 11 12 13 14 15 16 17 18 19 20 21"
+}
+
+# bats test_tags=kernel
+@test "what the container itself changes it sees at once" {
+        always
+        in_container sh -c '! [ -e /data/a ] && echo one >/data/a && [ "$(cat /data/a)" = one ] && ! [ -e /data/b ] && mv /data/a /data/b &&
+                ! [ -e /data/a ] && [ "$(cat /data/b)" = one ] && echo longer >>/data/b && [ "$(stat -c %s /data/b)" = 11 ] &&
+                ln /data/b /data/c && [ "$(stat -c %h /data/b)" = 2 ] && chmod 0600 /data/c && [ "$(stat -c %a /data/b)" = 600 ] &&
+                chown 7:8 /data/b && [ "$(stat -c %u:%g /data/c)" = 7:8 ] && rm /data/b && ! [ -e /data/b ] && [ "$(stat -c %h /data/c)" = 1 ] &&
+                mkdir -p /data/d/e && mv /data/c /data/d/e/c && [ "$(find /data | sort | xargs)" = "/data /data/d /data/d/e /data/d/e/c" ] &&
+                rm -r /data/d && ! [ -e /data/d ]'
+}
+
+# bats test_tags=kernel
+@test "a file that was written through a mapping has its new time when it was closed" {
+        always
+        in_container python3 - <<'END'
+import mmap, os
+with open("/data/file", "wb") as file:
+    file.write(b"x" * 4096)
+os.utime("/data/file", (1, 1))
+with open("/data/file", "r+b") as file, mmap.mmap(file.fileno(), 4096) as pages:
+    pages[:3] = b"new"
+    pages.flush()
+assert os.stat("/data/file").st_mtime > 1, os.stat("/data/file")
+assert open("/data/file", "rb").read(3) == b"new"
+END
+        is "$(head -c 3 "$DIR/file")" new
+}
+
+# bats test_tags=kernel
+@test "file operations give what they give without a cache: ext4" {
+        always
+        local name
+        for name in links rename unlink errors xattr fallocate seek readdir mmap append open times truncate rights setid io; do
+                mkdir -m 0755 "$DIR/$name"
+                run in_container /bin/fs-calls "$name" "/data/$name"
+                [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }
+        done
+}
+
+# bats test_tags=kernel
+@test "what was read of a server's file is kept when it is closed, and gone when the container writes it" {
+        only_remap
+        make_source tmpfs
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        chmod 0777 "$BATS_TEST_TMPDIR/tmpfs"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/behind" /data '"cache": "always"'
+        head -c 300000 /dev/zero >"$BATS_TEST_TMPDIR/tmpfs/file"
+        chmod 0666 "$BATS_TEST_TMPDIR/tmpfs/file"
+        in_container cat /data/file >/dev/null
+        at_most 3 cat /data/file # opened, flushed and released
+        in_container sh -c 'printf new | dd of=/data/file conv=notrunc status=none'
+        is "$(in_container head -c 3 /data/file)" new
+        is "$(head -c 3 "$BATS_TEST_TMPDIR/tmpfs/file")" new
+}
+
+# bats test_tags=kernel
+@test "another cache than that of the mount is another request, which may replace it" {
+        always
+        helper mount-bind "$(bind_request /data "\"ids\": \"$IDS\", \"cache\": \"always\"")"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        helper mount-bind "$(bind_request /data "\"ids\": \"$IDS\"")"
+        assert_failure EBUSY
+        [[ $(json_field .error.hint) == *replace* ]]
+        helper mount-bind "$(bind_request /data "\"ids\": \"$IDS\", \"replace\": true")"
+        assert_success
+        remember_remap_processes
+        in_container sh -c '! stat /data/none' 2>/dev/null
+        touch "$DIR/none"
+        in_container stat /data/none
+}
+
+# bats test_tags=kernel
+@test "a cache that is neither auto nor always is refused, and a mount that the kernel maps needs none" {
+        only_remap
+        remap_container
+        make_source ext4
+        SOURCE=$BATS_TEST_TMPDIR/ext4
+        helper mount-bind "$(bind_request /data '"cache": "never"')"
+        assert_not_understood cache
+        helper mount-bind "$(bind_request /data '"cache": "always"')"
+        assert_success
+        assert_field .mount.idMapping idmapped
+        in_container sh -c '! stat /data/none' 2>/dev/null
+        touch "$BATS_TEST_TMPDIR/ext4/none"
+        in_container stat /data/none
+}
