@@ -92,7 +92,7 @@ at_each_call_cover() {
         sweep_containers --run "nsenter --target ${!1} --mount --user --root -- /bin/mount -t tmpfs -o mode=755 cover $2" \
                 --watch mounts "$A" --watch mounts "$B" -- \
                 "${MOUNT_C2C[@]}" "$request" ';' \
-                on-failure sh "[ -z \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.1 -print)\" ]" ';' \
+                on-failure sh "[ -z \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.2 -print)\" ]" ';' \
                 on-failure sh "! grep ' /d/data ' /proc/$B/mountinfo | grep -v ' - tmpfs cover '" ';' \
                 on-success sh "out=\$($remove) || { case \$out in *'\"errno\":\"EBUSY\"'*) $uncover && $remove ;; *) echo \"\$out\"; exit 1 ;; esac; }" ';' \
                 sh "$uncover 2>/dev/null || :" ';' \

@@ -71,7 +71,7 @@ fails_cleanly() {
         sweep_begin
         hook_sweep --fail "$1" --not-undone 'undoing it failed' -- \
                 on-success "${MOUNTED_ONCE[@]:0:5}" on-success "${MOUNTED_ONCE[@]:5}" \
-                on-failure sh "[ ! -e '$SWEEP_ROOTFS/made' ] && [ -z \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.1 -print)\" ]" ';' \
+                on-failure sh "[ ! -e '$SWEEP_ROOTFS/made' ] && [ -z \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.2 -print)\" ]" ';' \
                 on-failure unchanged ';'
 }
 

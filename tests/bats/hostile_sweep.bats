@@ -38,7 +38,7 @@ swap_before_each() {
         sweep --run "$swap" "${AROUND[@]}" --watch tree "$outside" -- "${steps[@]}" \
                 sh "ours=\$(grep -cF ' $SOURCE ' /proc/$CONTAINER_PID/mountinfo); [ \$ours = 0 ] && exit 0
                         [ \$ours = 1 ] || { echo \"\$ours mounts\"; exit 1; }
-                        [ -n \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.1 -print)\" ] || { echo 'a mount is there and no record of it'; exit 1; }" ';' \
+                        [ -n \"\$(find '$STATE_DIR' -name uses -prune -o ! -type d ! -name .lock ! -name .call-counts.2 -print)\" ] || { echo 'a mount is there and no record of it'; exit 1; }" ';' \
                 sh "[ -z \"\$(ls -A '$outside')\" ] || { echo 'something was made on the node'; exit 1; }" ';' \
                 sh "[ \"\$NAME\" = - ] || { $swap; }" ';' \
                 sh "$remove '$(remove_request /p/a/sub)' >'$BATS_TEST_TMPDIR/removed'

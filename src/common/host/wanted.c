@@ -16,6 +16,7 @@
 #include "pool/pool_kind.h"
 #include "provision/profile.h"
 #include "provision/profile_file.h"
+#include "state/call_counts.h"
 #include "state/policy.h"
 #include "volume/kinds.h"
 
@@ -147,6 +148,7 @@ int wanted_read(const json_t *kinds, struct wanted *ret_wanted, struct error *er
         int r;
 
         ret_wanted->needs = json_object();
+        call_counts_never();
         tell(add_file(ret_wanted, "config.json"), config_load(&ret_wanted->config, &broken), &broken);
         read_policy(ret_wanted, &broken);
         read_profiles(ret_wanted, &broken);

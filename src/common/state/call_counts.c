@@ -12,31 +12,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/reply.h"
+#include "base/text.h"
 #include "state/state_dir.h"
 
-#define FILE_NAME ".call-counts.1" /* another meaning of its rows is another file */
-#define LOCK_TRIES 100             /* a millisecond each; a row is locked for some microseconds */
-
-/* By the number of its row: a new program is added at the end. */
-static const char *const programs[] = {
-        "mount-bind",      "mount-block",      "mount-container-to-container",
-        "mount-tmpfs",     "mount-nfs",        "mount-overlay",
-        "mount-batch",     "mount-hook",       "mount-remove",
-        "mount-list",      "getvolumename",    "attach",
-        "waitforattach",   "isattached",       "detach",
-        "mountdevice",     "unmountdevice",    "mount",
-        "unmount",         "expandvolume",     "expandfs",
-        "volume-create",   "volume-delete",    "volume-list",
-        "volume-capacity", "volume-reconcile", "mount-volume",
-        "mount-image",     "volume-expand",    "volume-snapshot",
-        "remap-mount",
-};
-#define PROGRAMS (sizeof programs / sizeof programs[0])
+#define FILE_NAME ".call-counts.2" /* another meaning of its rows is another file */
+#define ROWS_MAX 64
+#define LOCK_TRIES 100 /* a millisecond each; a row is locked for some microseconds */
 
 /* CALL_COUNTS_BOUNDS, in microseconds */
 static const uint64_t bounds_us[CALL_COUNTS_BUCKETS] = { 10000, 100000, 1000000, 10000000, 60000000, 600000000 };
 
 static char *directory; /* NULL: the reply is not counted */
+static bool never;
 
 static bool is_trusted(int dir_fd)
 {
@@ -57,7 +44,15 @@ static int open_file(const char *state_dir, int flags)
         return openat(opened >= 0 ? opened : dir_fd, FILE_NAME, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Read as far as the file goes: what is missing of it is 0. */
+/* All rows, as far as the file goes. Returns how many. */
+static size_t read_rows(int fd, struct call_counts ret_rows[ROWS_MAX])
+{
+        ssize_t n = lseek(fd, 0, SEEK_SET) == 0 ? read(fd, ret_rows, ROWS_MAX * sizeof *ret_rows) : -1;
+
+        return n < 0 ? 0 : (size_t)n / sizeof *ret_rows;
+}
+
+/* What is missing of a row is 0. */
 static bool read_row(int fd, size_t row, struct call_counts *ret_counts)
 {
         *ret_counts = (struct call_counts){};
@@ -101,18 +96,43 @@ static void add(struct call_counts *counts, uint64_t took_us, const json_t *repl
                 counts->problems = json_array_size(problems);
 }
 
+static bool is_of(const struct call_counts *counts, const char *program)
+{
+        return strncmp(counts->program, program, sizeof counts->program) == 0;
+}
+
+/* The row of a program, locked; the first call of a program takes the first one that is free. False: there is none. */
+static bool find_row(int fd, const char *program, size_t *ret_row, struct call_counts *ret_counts)
+{
+        static struct call_counts rows[ROWS_MAX];
+        const size_t count = read_rows(fd, rows);
+        size_t row = 0;
+
+        while (row < count && rows[row].program[0] != '\0' && !is_of(&rows[row], program))
+                row++;
+        for (; row < ROWS_MAX; row++) { /* another program may just have taken it */
+                if (!lock_row(fd, row) || !read_row(fd, row, ret_counts))
+                        return false;
+                if (ret_counts->program[0] == '\0')
+                        (void)text_copy(ret_counts->program, sizeof ret_counts->program, program);
+                *ret_row = row;
+                if (is_of(ret_counts, program))
+                        return true;
+        }
+        return false;
+}
+
 static void count(const char *program, uint64_t took_us, const json_t *reply)
 {
         cleanup_close int fd = -1;
         struct call_counts counts;
-        size_t row = 0;
+        size_t row;
 
-        while (row < PROGRAMS && strcmp(programs[row], program) != 0)
-                row++;
-        if (row == PROGRAMS || directory == NULL || json_is_true(json_object_get(reply, "dryRun")))
+        if (directory == NULL || never || strlen(program) >= sizeof counts.program ||
+            json_is_true(json_object_get(reply, "dryRun")))
                 return;
         fd = open_file(directory, O_RDWR | O_CREAT);
-        if (fd < 0 || !lock_row(fd, row) || !read_row(fd, row, &counts))
+        if (fd < 0 || !find_row(fd, program, &row, &counts))
                 return;
         add(&counts, took_us, reply);
         if (lseek(fd, (off_t)(row * sizeof counts), SEEK_SET) >= 0)
@@ -128,12 +148,20 @@ void call_counts_begin(const char *state_dir)
         reply_observe(count);
 }
 
+void call_counts_never(void)
+{
+        never = true;
+}
+
 void call_counts_each(const char *state_dir, call_counts_function *function, void *argument)
 {
+        static struct call_counts rows[ROWS_MAX];
         cleanup_close int fd = open_file(state_dir, O_RDONLY);
-        struct call_counts counts;
+        const size_t count = fd >= 0 ? read_rows(fd, rows) : 0;
 
-        for (size_t row = 0; fd >= 0 && row < PROGRAMS; row++)
-                if (read_row(fd, row, &counts) && counts.succeeded + counts.failed > 0)
-                        function(programs[row], &counts, argument);
+        for (size_t row = 0; row < count; row++) {
+                rows[row].program[sizeof rows[row].program - 1] = '\0';
+                if (rows[row].program[0] != '\0' && rows[row].succeeded + rows[row].failed > 0)
+                        function(&rows[row], argument);
+        }
 }

@@ -234,21 +234,17 @@ static void put_dirs(struct metrics_text *text, const struct mounted_dirs *dirs)
 /* ---- calls */
 
 struct calls {
-        struct {
-                const char *program;
-                struct call_counts counts;
-        } rows[64];
+        struct call_counts rows[64];
         size_t count;
 };
 
-static void add_call(const char *program, const struct call_counts *counts, void *argument)
+static void add_call(const struct call_counts *counts, void *argument)
 {
         struct calls *calls = argument;
 
         if (calls->count == sizeof calls->rows / sizeof calls->rows[0])
                 return;
-        calls->rows[calls->count].program = program;
-        calls->rows[calls->count++].counts = *counts;
+        calls->rows[calls->count++] = *counts;
 }
 
 static void put_count(struct metrics_text *text, const char *program, const char *result, uint64_t value)
@@ -287,27 +283,26 @@ static void put_calls(struct metrics_text *text, const char *state_dir)
         call_counts_each(state_dir, add_call, &calls);
         metrics_family(text, NAME("calls_total"), "counter", "Calls of a verb or program that have ended.");
         for (size_t i = 0; i < calls.count; i++) {
-                put_count(text, calls.rows[i].program, "success", calls.rows[i].counts.succeeded);
-                put_count(text, calls.rows[i].program, "failure", calls.rows[i].counts.failed);
+                put_count(text, calls.rows[i].program, "success", calls.rows[i].succeeded);
+                put_count(text, calls.rows[i].program, "failure", calls.rows[i].failed);
         }
         metrics_family(text, NAME("call_duration_seconds"), "histogram", "How long calls took.");
         for (size_t i = 0; i < calls.count; i++)
-                put_durations(text, calls.rows[i].program, &calls.rows[i].counts);
+                put_durations(text, calls.rows[i].program, &calls.rows[i]);
         metrics_family(text, NAME("call_last_success_timestamp_seconds"), "gauge",
                        "When a call of a verb or program last succeeded.");
         for (size_t i = 0; i < calls.count; i++)
-                if (calls.rows[i].counts.last_success > 0) {
+                if (calls.rows[i].last_success > 0) {
                         metrics_sample(text, NAME("call_last_success_timestamp_seconds"));
                         metrics_label(text, "verb", calls.rows[i].program);
-                        metrics_value(text, calls.rows[i].counts.last_success);
+                        metrics_value(text, calls.rows[i].last_success);
                 }
         for (size_t i = 0; i < calls.count; i++)
                 if (strcmp(calls.rows[i].program, "volume-reconcile") == 0) {
                         metrics_gauge(text, NAME("reconcile_last_success_timestamp_seconds"),
-                                      "When volume-reconcile last succeeded; 0: never.",
-                                      calls.rows[i].counts.last_success);
+                                      "When volume-reconcile last succeeded; 0: never.", calls.rows[i].last_success);
                         metrics_gauge(text, NAME("reconcile_problems"), "Problems that volume-reconcile last reported.",
-                                      calls.rows[i].counts.problems);
+                                      calls.rows[i].problems);
                 }
 }
 
