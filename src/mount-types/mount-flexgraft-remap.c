@@ -11,7 +11,7 @@
 
 #define NAME "mount.flexgraft-remap"
 
-static struct arguments arguments; /* static, for its size */
+static struct arguments arguments;
 
 static int begin(int argc, char **argv, struct error *error)
 {

@@ -10,7 +10,7 @@
 
 #define NAME "mount.flexgraft"
 
-static struct arguments arguments; /* static, for its size */
+static struct arguments arguments;
 
 static int begin(int argc, char **argv, struct error *error)
 {
@@ -24,12 +24,13 @@ static int begin(int argc, char **argv, struct error *error)
 static const struct program program = {
         .usage = { .name = NAME,
                    .arguments = "VOLUME DIRECTORY [-fnsvrw] [-o OPTIONS]",
-                   .about = "Mount a volume of volume-create, by its name, on a directory of this node: mount(8) runs "
-                            "this program for \"mount -t flexgraft VOLUME DIRECTORY\", and fstab(5) and systemd do by "
-                            "that. The volume is attached, and gets a filesystem if it is blank. umount(8) detaches it "
-                            "after its last use.\n"
-                            "OPTIONS are those of every mount (ro, noatime, nosuid, ...), remount, which changes these, "
-                            "x-*, and:",
+                   .about =
+                           "Mount a volume of volume-create, by its name, on a directory of this node: mount(8) runs "
+                           "this program for \"mount -t flexgraft VOLUME DIRECTORY\", and fstab(5) and systemd do by "
+                           "that. The volume is attached, and gets a filesystem if it is blank. umount(8) detaches it "
+                           "after its last use.\n"
+                           "OPTIONS are those of every mount (ro, noatime, nosuid, ...), remount, which changes these, "
+                           "x-*, and:",
                    .examples = "  subdir=PATH           mount a directory of the volume in place of its root\n"
                                "  create=SIZE           make the volume if there is none\n"
                                "  pool=NAME             where it is made\n"

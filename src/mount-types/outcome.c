@@ -64,7 +64,7 @@ int outcome_mounted_already(const char *program, const struct arguments *argumen
 int outcome_of(const struct program *program, const struct arguments *arguments, int argc, char **argv,
                int (*act)(struct error *error))
 {
-        static struct error error; /* static, for its size */
+        static struct error error;
         int status;
 
         if (program_begin(program, argc, argv, &error) < 0)

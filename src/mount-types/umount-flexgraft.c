@@ -10,7 +10,7 @@
 
 #define NAME "umount.flexgraft"
 
-static struct arguments arguments; /* static, for its size */
+static struct arguments arguments;
 
 static int begin(int argc, char **argv, struct error *error)
 {

@@ -159,7 +159,7 @@ static int carry_out(const struct order *order)
 
 static void serve(int fd)
 {
-        static struct order order; /* static, for its size */
+        static struct order order;
 
         while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
                 int answer = carry_out(&order);
@@ -208,7 +208,7 @@ static int give(const struct order *order, struct error *error)
 static int ask(enum what what, const char *source, const char *target, const char *root, const char *options,
                struct error *error)
 {
-        static struct order order; /* static, for its size */
+        static struct order order;
 
         order = (struct order){ .what = what };
         if (!text_copy(order.source, sizeof order.source, source) ||

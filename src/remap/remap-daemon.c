@@ -246,7 +246,7 @@ static int give_up_looking(void)
 
 static int begin(bool mappable)
 {
-        static struct remap_orders orders; /* static, for its size */
+        static struct remap_orders orders;
         struct rlimit limit;
         int authority;
         int r;

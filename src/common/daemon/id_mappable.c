@@ -18,7 +18,7 @@ static struct error no_ns;       /* why there is none */
 int id_mappable_begin(int argc, char **argv, struct error *error)
 {
         static const struct id_range range = { .outside = TRIED_BASE, .count = TRIED_COUNT };
-        static struct idmap mapping; /* static, for its size */
+        static struct idmap mapping;
 
         mapping.users[0] = mapping.groups[0] = range;
         mapping.user_count = mapping.group_count = 1;

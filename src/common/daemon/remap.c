@@ -277,7 +277,7 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
         return fd_take(&own.lock_fd);
 }
 
-static struct remap_orders orders; /* static, for its size */
+static struct remap_orders orders;
 
 /* A socket from which the daemon reads its orders. */
 static int send_orders(struct error *error)

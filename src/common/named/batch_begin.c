@@ -139,7 +139,8 @@ static bool may_fall_back(const char *request, const struct source_kind *kind)
 /* Whether the strings of a batch show, without a parser, that it has no volume by name; then they show the rest, too. */
 static bool clearly_without_volumes(const char *request, struct needed *ret_needed)
 {
-        if (request[0] == '\0' || json_text_may_have(request, source_volume.word) || json_text_may_have(request, "wanted"))
+        if (request[0] == '\0' || json_text_may_have(request, source_volume.word) ||
+            json_text_may_have(request, "wanted"))
                 return false;
         *ret_needed = (struct needed){ .remap = json_text_may_have(request, "remap") };
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)

@@ -10,7 +10,7 @@
 #include "volume/by_name.h"
 #include "volume/mount_dir.h"
 
-static struct volume_by_name volume = VOLUME_BY_NAME_NONE; /* static, for its size */
+static struct volume_by_name volume = VOLUME_BY_NAME_NONE;
 
 struct job {
         const struct node_mount *mount;
