@@ -102,22 +102,6 @@ looks_twenty_times() {
         ((ANSWERS >= 99)) || { echo "$ANSWERS answers and notices"; return 1; }
 }
 
-# trace_daemon OPTION...: strace follows the daemon's openat calls until trace_ends; its lines are in TRACE.
-trace_daemon() {
-        the_remap_process remap-daemon
-        TRACE=$BATS_TEST_TMPDIR/trace
-        rm -f "$TRACE" "$TRACE.log" # those of an earlier one: what is new is told by being there
-        strace -f -p "$REPLY" -e trace=openat "$@" -o "$TRACE" 2>"$TRACE.log" 3>&- &
-        TRACER=$!
-        bed_pids+=("$TRACER")
-        wait_until 10 grep -qs attached "$TRACE.log"
-}
-
-trace_ends() {
-        kill "$TRACER"
-        wait "$TRACER" || :
-}
-
 # bats test_tags=kernel,kernel_too
 @test "a file that was just looked up is opened by its name, not by a link in /proc that has to be followed" {
         only_remap

@@ -164,6 +164,22 @@ kill_keeper() {
         remap_pids+=("$REPLY")
 }
 
+# trace_daemon OPTION...: strace follows the daemon's openat calls until trace_ends; its lines are in TRACE.
+trace_daemon() {
+        the_remap_process remap-daemon
+        TRACE=$BATS_TEST_TMPDIR/trace
+        rm -f "$TRACE" "$TRACE.log" # those of an earlier one: what is new is told by being there
+        strace -f -p "$REPLY" -e trace=openat "$@" -o "$TRACE" 2>"$TRACE.log" 3>&- &
+        TRACER=$!
+        bed_pids+=("$TRACER")
+        wait_until 10 grep -qs attached "$TRACE.log"
+}
+
+trace_ends() {
+        kill "$TRACER"
+        wait "$TRACER" || :
+}
+
 # descriptors PID: how many it has open.
 descriptors() {
         find "/proc/$1/fd" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l
