@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "caches.h"
+#include "newer.h"
 #include "operation.h"
+#include "request.h"
 
 /* Answer with the attributes of a node's file; if r is negative, with that error. */
 static void reply_attributes(fuse_req_t request, int r, struct node *node, int fd)
@@ -25,6 +27,52 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
         (void)fuse_reply_attr(request, &st, operation_cached_seconds());
 }
 
+static struct newer_time newer_time(const struct statx_timestamp *time)
+{
+        return (struct newer_time){ .seconds = time->tv_sec, .nanoseconds = time->tv_nsec };
+}
+
+static struct timespec plain_time(const struct statx_timestamp *time)
+{
+        return (struct timespec){ .tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec };
+}
+
+/* The same with the time of birth, if the filesystem has that: all that the kernel asks for, and caches. */
+static void reply_more_attributes(fuse_req_t request, int r, struct node *node, int fd)
+{
+        struct newer_statx answer = { .valid = (uint64_t)CACHED_SECONDS };
+        struct stat plain = {};
+        struct statx st;
+
+        if (r == 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+                r = -errno;
+        if (r < 0) {
+                operation_reply_error(request, r);
+                return;
+        }
+        answer.mask = STATX_BASIC_STATS | (st.stx_mask & STATX_BTIME);
+        answer.block_size = st.stx_blksize;
+        answer.links = st.stx_nlink;
+        answer.uid = st.stx_uid;
+        answer.gid = st.stx_gid;
+        answer.mode = st.stx_mode;
+        answer.inode = st.stx_ino;
+        answer.size = st.stx_size;
+        answer.blocks = st.stx_blocks;
+        answer.accessed = newer_time(&st.stx_atime);
+        answer.born = newer_time(&st.stx_btime);
+        answer.changed = newer_time(&st.stx_ctime);
+        answer.modified = newer_time(&st.stx_mtime);
+        answer.special_major = st.stx_rdev_major;
+        answer.special_minor = st.stx_rdev_minor;
+        plain.st_size = (off_t)st.stx_size;
+        plain.st_mtim = plain_time(&st.stx_mtime);
+        plain.st_ctim = plain_time(&st.stx_ctime);
+        caches_tell(node, fuse_req_ctx(request)->pid, &plain);
+        (void)fuse_reply_buf(request, (const char *)&answer, sizeof answer);
+}
+
+/* FUSE_GETATTR and FUSE_STATX. */
 void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
@@ -32,7 +80,10 @@ void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info
         int r = operation_begin(request, number, &node, &fd);
 
         (void)file;
-        reply_attributes(request, r, node, fd.fd);
+        if (request_current()->opcode == NEWER_STATX)
+                reply_more_attributes(request, r, node, fd.fd);
+        else
+                reply_attributes(request, r, node, fd.fd);
 }
 
 static int set_times(int fd, const struct stat *st, int what)

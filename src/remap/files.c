@@ -11,6 +11,7 @@
 #include "caches.h"
 #include "descriptors.h"
 #include "locks.h"
+#include "newer.h"
 #include "operation.h"
 #include "passthrough.h"
 #include "request.h"
@@ -171,8 +172,19 @@ static int create(fuse_req_t request, int directory_fd, const char *name, int fl
                       mode);
 }
 
+/*
+ * A file without a name (O_TMPFILE). It can be given one, whatever the caller asked for: whether that may be, the kernel
+ * knows that asks for it (O_EXCL). What an earlier daemon made for the same request is gone with its descriptor.
+ */
+static int create_unnamed(int directory_fd, int flags, mode_t mode)
+{
+        return openat(directory_fd, ".", open_flags(flags) | O_TMPFILE, mode);
+}
+
+/* FUSE_CREATE and FUSE_TMPFILE. */
 void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *file)
 {
+        const bool unnamed = request_current()->opcode == NEWER_TMPFILE;
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct fuse_entry_param entry;
         struct node *node;
@@ -189,12 +201,13 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 caller_umask(fuse_req_ctx(request)->umask);
                 if ((mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd.fd);
-                opened = ATTEMPT(request, create(request, fd.fd, name, file->flags, mode));
+                opened = ATTEMPT(request, unnamed ? create_unnamed(fd.fd, file->flags, mode)
+                                                  : create(request, fd.fd, name, file->flags, mode));
                 if (opened < 0)
                         r = -errno;
         }
         if (r == 0)
-                r = nodes_open_name(fd.fd, name, &node, &st);
+                r = unnamed ? nodes_open_file(opened, &node, &st) : nodes_open_name(fd.fd, name, &node, &st);
         if (r == 0 && (fstat(opened, &now) < 0 || now.st_ino != st.st_ino || !S_ISREG(st.st_mode))) {
                 nodes_forget(node, 1);
                 r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* a concurrent rename; or it is no regular file */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -252,6 +253,27 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
                         return fd;
                 *ret_node = node_of(&fd, ret_stat);
         }
+        if (fd >= 0)
+                (void)close(fd); /* O_PATH, as above */
+        return *ret_node != NULL ? 0 : -ENFILE;
+}
+
+int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat)
+{
+        char path[32];
+        int fd;
+        int r;
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", opened_fd);
+        fd = open(path, O_PATH | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, ret_stat) < 0) {
+                r = -errno;
+                (void)close(fd); /* O_PATH, as above */
+                return r;
+        }
+        *ret_node = node_of(&fd, ret_stat);
         if (fd >= 0)
                 (void)close(fd); /* O_PATH, as above */
         return *ret_node != NULL ? 0 : -ENFILE;

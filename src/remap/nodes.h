@@ -31,6 +31,9 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
 /* nodes_open_name() - the same, faster for a file that is probably new. */
 int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat);
 
+/* nodes_open_file() - the node of an open file, which may have no name; its lookup count is raised by one. */
+int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat);
+
 /* nodes_forget() - lower the lookup count. At 0 the node is freed, when no request uses it. */
 void nodes_forget(struct node *node, uint64_t count);
 

@@ -19,6 +19,7 @@
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
+#include "newer.h"
 #include "nodes.h"
 #include "operation.h"
 #include "operations.h"
@@ -90,6 +91,7 @@ static void process(struct fuse_in_header *header, size_t size)
 {
         struct fuse_buf buffer = { .mem = header, .size = size };
         uint32_t operation = header->opcode;
+        union newer_copy copy;
 
         request_start(header);
         if (shared->mappable && !shared->checked && !is_nobodys(operation))
@@ -103,6 +105,8 @@ static void process(struct fuse_in_header *header, size_t size)
         /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
+        if (newer_translate(header, size, &copy))
+                buffer.mem = &copy;
         fuse_session_process_buf(threads.session, &buffer);
         if (operation == FUSE_INIT) {
                 shared->served = true;

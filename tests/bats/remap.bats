@@ -249,7 +249,7 @@ teardown() {
         check open
 }
 
-@test "O_TMPFILE works or is refused cleanly" {
+@test "a file without a name (O_TMPFILE) is written, and linked once or never" {
         remap_bed
         check tmpfile
 }

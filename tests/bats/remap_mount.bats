@@ -169,7 +169,7 @@ behind_bindfs() {
         make_source tmpfs
         two_containers "$BATS_TEST_TMPDIR/tmpfs"
         chmod 0755 "$BATS_TEST_TMPDIR/tmpfs"
-        for name in links rename unlink errors xattr fallocate seek readdir mmap append open times truncate rights setid io; do
+        for name in links rename unlink errors xattr fallocate copy seek readdir mmap direct append open tmpfile special inodes times truncate rights setid io; do
                 mkdir -m 0755 "$BATS_TEST_TMPDIR/tmpfs/$name"
                 run in_container /bin/fs-calls "$name" "/data/$name"
                 [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }

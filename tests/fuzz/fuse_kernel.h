@@ -188,6 +188,7 @@ static void note_answer(uint32_t opcode, uint64_t number, uint32_t asked, const 
                 fuzz_check(size == sizeof(struct fuse_entry_out));
                 looked_up((const void *)data);
                 break;
+        case NEWER_TMPFILE:
         case FUSE_CREATE:
                 fuzz_check(size == sizeof(struct fuse_entry_out) + sizeof(struct fuse_open_out));
                 looked_up((const void *)data);
@@ -198,6 +199,16 @@ static void note_answer(uint32_t opcode, uint64_t number, uint32_t asked, const 
         case FUSE_OPENDIR:
                 fuzz_check(size == sizeof(struct fuse_open_out));
                 opened(number, (const void *)data, opcode == FUSE_OPENDIR);
+                break;
+        case FUSE_GETATTR:
+        case FUSE_SETATTR:
+                fuzz_check(size == sizeof(struct fuse_attr_out));
+                break;
+        case NEWER_STATX:
+                fuzz_check(size == sizeof(struct newer_statx));
+                break;
+        case FUSE_IOCTL:
+                fuzz_check(size >= sizeof(struct fuse_ioctl_out) && size - sizeof(struct fuse_ioctl_out) == asked);
                 break;
         case FUSE_READDIRPLUS:
                 fuzz_check(size <= asked);

@@ -12,12 +12,22 @@
  * arguments: structures as the kernel has them, names that end with a NUL, data after a length of 2 bytes. What is
  * missing at the end is 0.
  */
+#include <linux/fs.h>
 #include <linux/limits.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "fuse_kernel.h"
+
+/* Linux 6.6 */
+struct statx_in {
+        uint32_t flags;
+        uint32_t reserved;
+        uint64_t handle;
+        uint32_t statx_flags;
+        uint32_t mask;
+};
 
 #define REQUESTS_MAX 256
 #define OTHERS_MAX 512 /* descriptors of the fuzzer are below */
@@ -78,6 +88,15 @@ static bool by_node(uint32_t opcode, uint32_t *ret_asked)
                     arguments.mode = (arguments.mode & 07777) | S_IFREG);
                 put_name(false);
                 break;
+        case NEWER_TMPFILE:
+                PUT(fuse_create_in, arguments.flags &= O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DIRECT |
+                                                       O_NOATIME | O_LARGEFILE | O_EXCL | O_NOFOLLOW;
+                    arguments.flags |= O_TMPFILE; arguments.mode = (arguments.mode & 07777) | S_IFREG);
+                put("/", 2);
+                break;
+        case NEWER_STATX:
+                PUT(statx_in, arguments.flags = 0);
+                break;
         case FUSE_SETXATTR: {
                 struct fuse_setxattr_in *arguments = (void *)((char *)out + out->len);
 
@@ -103,13 +122,29 @@ static bool by_node(uint32_t opcode, uint32_t *ret_asked)
         return true;
 }
 
+/* An ioctl: one of those that the kernel makes itself for flags, or any, as a process may make. */
+static void put_ioctl(uint64_t handle, bool directory, uint32_t *ret_asked)
+{
+        static const uint32_t commands[] = { FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR };
+        const unsigned way = take_byte();
+        struct fuse_ioctl_in *arguments = (void *)((char *)out + out->len);
+
+        PUT(fuse_ioctl_in, arguments.fh = handle; arguments.flags = directory ? FUSE_IOCTL_DIR : 0;
+            if ((way & 3) != 0) arguments.cmd = commands[way / 4 % 4]; arguments.arg = (way & 16) != 0 ? 4096 : 0);
+        arguments->out_size = *ret_asked = (arguments->cmd & ((uint32_t)_IOC_READ << _IOC_DIRSHIFT)) == 0 ? 0
+                                           : (way & 32) != 0                   ? (uint32_t)_IOC_SIZE(arguments->cmd)
+                                           : arguments->cmd == FS_IOC_GETFLAGS ? 4
+                                                                               : (uint32_t)sizeof(struct fsxattr);
+        arguments->in_size = (arguments->cmd & ((uint32_t)_IOC_WRITE << _IOC_DIRSHIFT)) == 0 ? 0 : put_data();
+}
+
 /* Requests about an open file; false: there is none of this sort. */
 static bool by_file(uint32_t opcode, unsigned which, uint32_t *ret_asked)
 {
         const bool directory = opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS || opcode == FUSE_FSYNCDIR;
         uint64_t handle;
 
-        if (files_count == 0 || files[which %= (unsigned)files_count].directory != directory)
+        if (files_count == 0 || (files[which %= (unsigned)files_count].directory != directory && opcode != FUSE_IOCTL))
                 return false;
         handle = files[which].handle;
         out->nodeid = files[which].number;
@@ -126,6 +161,9 @@ static bool by_file(uint32_t opcode, unsigned which, uint32_t *ret_asked)
                 *ret_asked = arguments->size = put_data();
                 break;
         }
+        case FUSE_IOCTL:
+                put_ioctl(handle, files[which].directory, ret_asked);
+                break;
         case FUSE_SETATTR:
                 PUT(fuse_setattr_in, arguments.fh = handle; arguments.valid |= FATTR_FH);
                 break;
@@ -203,11 +241,12 @@ static void one_request(void)
                 { FUSE_FORGET, OWN },
                 { FUSE_INTERRUPT, OWN },
                 { FUSE_BMAP, NODE },
-                { FUSE_IOCTL, NODE },
+                { FUSE_IOCTL, OPEN_FILE },
                 { FUSE_POLL, NODE },
                 { FUSE_ACCESS, NODE },
-                { 51 /* FUSE_TMPFILE */, NODE },
+                { NEWER_TMPFILE, NODE },
                 { 4711, NODE },
+                { NEWER_STATX, NODE },
         };
         const unsigned which = take_byte() % (sizeof table / sizeof table[0]);
         const uint64_t node = a_node(take_byte());

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * newer.h - requests that libfuse 3.14 does not know. Each begins as one that it knows, and is given to it as that; the
+ * operation finds the request as it is by request_current(), and answers it itself. So what is repeated after a crash is
+ * the request as the kernel sent it.
+ */
+#ifndef FLEXGRAFT_REMAP_NEWER_H
+#define FLEXGRAFT_REMAP_NEWER_H
+
+#include <linux/fuse.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+        NEWER_TMPFILE = FUSE_TMPFILE, /* Linux 6.1: as FUSE_CREATE; the name is "/" */
+        NEWER_STATX = 52,             /* Linux 6.6: as FUSE_GETATTR, and which attributes are wanted */
+};
+
+/* The answer to NEWER_STATX: struct fuse_statx_out of Linux 6.6. */
+struct newer_time {
+        int64_t seconds;
+        uint32_t nanoseconds;
+        int32_t reserved;
+};
+struct newer_statx {
+        uint64_t valid; /* for so many seconds, and nanoseconds */
+        uint32_t valid_nanoseconds;
+        uint32_t flags;
+        uint64_t spare[2];
+        uint32_t mask; /* from here on as struct statx, whose values the masks have */
+        uint32_t block_size;
+        uint64_t attributes;
+        uint32_t links;
+        uint32_t uid;
+        uint32_t gid;
+        uint16_t mode;
+        uint16_t spare2;
+        uint64_t inode;
+        uint64_t size;
+        uint64_t blocks;
+        uint64_t attributes_mask;
+        struct newer_time accessed;
+        struct newer_time born;
+        struct newer_time changed;
+        struct newer_time modified;
+        uint32_t special_major;
+        uint32_t special_minor;
+        uint32_t device_major;
+        uint32_t device_minor;
+        uint64_t spare3[14];
+};
+
+/* A request that is not longer than those above. */
+union newer_copy {
+        struct fuse_in_header header;
+        uint8_t bytes[128];
+};
+
+/* newer_translate() - a request as libfuse knows it. Returns false for one that it knows already. */
+bool newer_translate(const struct fuse_in_header *request, size_t size, union newer_copy *ret_copy);
+
+#endif
