@@ -153,11 +153,11 @@
                 "readlinkat", "readlink", "fchmodat", "fchownat", "utimensat", "truncate", "ftruncate", "fstat",       \
                 "statfs", "fstatfs", "setxattr", "getxattr", "listxattr", "removexattr", "pread64", "pwrite64", "dup", \
                 "fsync", "fdatasync", "fallocate", "copy_file_range", "flock", "setfsuid", "setfsgid", "setgroups",    \
-                "umask", "unshare/fs", "ioctl/backing", "name_to_handle_at", "open_by_handle_at", "futex", "mprotect", \
-                "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity", "rt_sigprocmask",          \
-                "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open", "poll", "sysinfo",      \
-                "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name", "close_range", "getuid", "dup2", \
-                "unshare", "mount_setattr", "move_mount", "umount2"
+                "umask", "unshare/fs", "ioctl/backing", "ioctl/flags", "name_to_handle_at", "open_by_handle_at",       \
+                "futex", "mprotect", "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity",       \
+                "rt_sigprocmask", "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open",       \
+                "poll", "sysinfo", "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name",               \
+                "close_range", "getuid", "dup2", "unshare", "mount_setattr", "move_mount", "umount2"
 
 /* To place any mount in a container. */
 #define CAPABILITIES_INJECT                                                                                            \

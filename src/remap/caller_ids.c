@@ -217,3 +217,18 @@ const struct caller_ids *caller_ids_find(pid_t thread)
         }
         return &found;
 }
+
+static bool knows(const struct id_map *map, uint32_t id)
+{
+        for (int i = 0; i < map->count; i++)
+                if (id >= map->ranges[i].inside && id - map->ranges[i].inside < map->ranges[i].count)
+                        return true;
+        return false;
+}
+
+bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid)
+{
+        const struct id_maps *maps = thread > 0 ? find_maps(thread) : &nobody;
+
+        return knows(&maps->users, uid) && knows(&maps->groups, gid);
+}

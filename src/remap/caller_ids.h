@@ -23,6 +23,7 @@
 #ifndef FLEXGRAFT_REMAP_CALLER_IDS_H
 #define FLEXGRAFT_REMAP_CALLER_IDS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define CALLER_NOBODY 65534
@@ -43,5 +44,8 @@ int caller_ids_begin(void);
  * Returns: this thread's memory, until the next call.
  */
 const struct caller_ids *caller_ids_find(pid_t thread);
+
+/* caller_ids_know() - whether both ids are mapped for a thread that waits. */
+bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid);
 
 #endif

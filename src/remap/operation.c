@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "caches.h"
+#include "caller_ids.h"
 #include "request.h"
 
 #define ERRNO_END 512     /* the first that is internal to the kernel: include/linux/errno.h */
@@ -63,6 +64,18 @@ int operation_act_as_creator(fuse_req_t request)
         const struct fuse_ctx *context = fuse_req_ctx(request);
 
         return shared->checked ? caller_become_able(context->uid, context->gid) : 0;
+}
+
+int operation_has_owner(fuse_req_t request, int fd)
+{
+        struct stat st;
+        bool known;
+
+        if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+                return -errno;
+        known = shared->mappable ? caller_ids_know(fuse_req_ctx(request)->pid, st.st_uid, st.st_gid)
+                                 : caller_knows(st.st_uid, st.st_gid);
+        return known ? 0 : -EPERM;
 }
 
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)

@@ -4,6 +4,7 @@
 #include "attributes.h"
 #include "directories.h"
 #include "files.h"
+#include "flags.h"
 #include "locks.h"
 #include "names.h"
 #include "shared.h"
@@ -65,4 +66,5 @@ const struct fuse_lowlevel_ops operations = { .init = do_init,
                                               .flock = locks_flock,
                                               .fallocate = files_fallocate,
                                               .copy_file_range = files_copy,
-                                              .lseek = files_lseek };
+                                              .lseek = files_lseek,
+                                              .ioctl = flags_ioctl };

@@ -133,3 +133,111 @@ has_deleted() {
                 chmod 0644 "$SOURCE_DIR/file"
         done
 }
+
+# ---- flags
+
+# flags FILE: without what each file of the filesystem has.
+flags() {
+        lsattr -d "$1" | cut -d' ' -f1 | tr -d e-
+}
+
+flags_inside() {
+        in_container lsattr -d "$1" | cut -d' ' -f1 | tr -d e-
+}
+
+@test "flags that the container sets are set on the node, and change when the file changed" {
+        local way before
+        three_ways ext4
+        for way in remap mappable; do
+                in_container mkdir "/$way/$way"
+                in_container touch "/$way/$way/file"
+                before=$(in_container /usr/bin/stat -c %.9Z "/$way/$way/file")
+                in_container chattr +dA "/$way/$way/file"
+                [[ $(in_container /usr/bin/stat -c %.9Z "/$way/$way/file") != "$before" ]]
+                in_container chattr +S "/$way/$way"
+                is "$(flags "$SOURCE_DIR/$way/file")" dA
+                is "$(flags_inside "/$way/$way/file")" dA
+                is "$(flags "$SOURCE_DIR/$way")" S
+                in_container chattr -A "/$way/$way/file"
+                is "$(flags "$SOURCE_DIR/$way/file")" d
+                # root has no capability of the node's
+                run ! in_container chattr +i "/$way/$way/file"
+                [[ $output == *'Operation not permitted'* ]]
+                run ! in_container chattr +a "/$way/$way"
+                run ! in_container setpriv --reuid 1000 --regid 1000 --clear-groups chattr +d "/$way/$way"
+                [[ $output == *'Operation not permitted'* ]]
+                is "$(flags "$SOURCE_DIR/$way/file") $(flags "$SOURCE_DIR/$way")" "d S"
+        done
+}
+
+@test "what the node has made immutable shows in the container, which can neither change it nor take the flag away" {
+        local way
+        three_ways ext4
+        echo text >"$SOURCE_DIR/file"
+        chattr +i "$SOURCE_DIR/file"
+        for way in remap mappable; do
+                is "$(flags_inside "/$way/file")" i
+                run ! in_container chattr -i "/$way/file"
+                run ! in_container sh -c "echo more >>/$way/file"
+                run ! in_container rm -f "/$way/file"
+                run ! in_container chmod 0666 "/$way/file"
+        done
+        is "$(cat "$SOURCE_DIR/file") $(flags "$SOURCE_DIR/file")" "text i"
+        chattr -i "$SOURCE_DIR/file"
+}
+
+@test "flags of a file whose owner the container does not have are shown, and not set" {
+        local way
+        three_ways ext4
+        touch "$SOURCE_DIR/foreign"
+        chattr +A "$SOURCE_DIR/foreign"
+        for way in direct remap mappable; do
+                chown 0:0 "$SOURCE_DIR/foreign"
+                # the kernel believes that it is root's as long as it has not asked again
+                talk /usr/bin/python3 -u -c '
+import errno, fcntl, os, struct, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print("ready")
+for line in sys.stdin:
+    try: fcntl.ioctl(fd, 0x40086602, struct.pack("L", 0xc0))
+    except OSError as error: print(errno.errorcode[error.errno])
+    else: print("ok")' "/$way/foreign"
+                chown 100000:100000 "$SOURCE_DIR/foreign"
+                tell set
+                answer EPERM
+                end_process "$TALK_PID"
+                is "$(flags_inside "/$way/foreign")" A
+                run ! in_container chattr +d "/$way/foreign"
+                [[ $output == *'Operation not permitted'* ]]
+                is "$(flags "$SOURCE_DIR/foreign")" A
+        done
+}
+
+@test "the project of a file, which limits volumes, cannot be changed through remap, also not by root on the node" {
+        local project=$FLEXGRAFT_TOOLS/project
+        make_source xfs
+        serve "$BATS_TEST_TMPDIR/xfs"
+        touch "$SERVED/file"
+        run ! xfs_io -c 'chproj 7' "$SERVED/file"
+        run ! xfs_io -c 'chattr +P' "$SERVED"
+        is "$(xfs_io -r -c lsproj "$BATS_TEST_TMPDIR/xfs/file")" 'projid = 0'
+        xfs_io -c 'chproj 7' "$BATS_TEST_TMPDIR/xfs/file"
+        xfs_io -c 'chattr +d' "$SERVED/file"
+        is "$(xfs_io -r -c lsproj "$SERVED/file")" 'projid = 7'
+}
+
+@test "a source without flags has none through remap, and any other ioctl is ENOTTY" {
+        make_source tmpfs
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+        touch "$BATS_TEST_TMPDIR/tmpfs/file"
+        chmod 0666 "$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/behind"
+        run -0 in_container /usr/bin/python3 -c 'import errno, fcntl
+with open("/data/file", "rb") as file:
+    for number in 0x80086601, 0x40086602, 0x801c581f, 0x401c5820, 0x40049409, 0xc020660b, 0x5821, 0x40086610, 0xc0046677, 0x3fff66fa:
+        try: said = fcntl.ioctl(file, number, bytes(1024))
+        except OSError as error: said = errno.errorcode[error.errno]
+        print(said)'
+        is "$(xargs <<<"$output")" "ENOTTY ENOTTY ENOTTY ENOTTY EBADF ENOTSUP ENOTTY ENOTTY ENOTTY ENOTTY"
+}
