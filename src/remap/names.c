@@ -11,6 +11,7 @@
 
 #include "locks.h"
 #include "operation.h"
+#include "request.h"
 
 void names_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
@@ -47,13 +48,14 @@ void names_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_dat
         fuse_reply_none(request);
 }
 
-static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
+/* device: 0:0 is no device, but an overlay's whiteout, which everybody may make. */
+static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
         struct node *node;
         int r = operation_begin(request, parent, &node, &fd);
 
-        if (r == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
+        if (r == 0 && (S_ISBLK(mode) || (S_ISCHR(mode) && device != 0)))
                 r = -EPERM;
         if (r == 0)
                 r = operation_act_as_creator(request);
@@ -71,13 +73,12 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, m
 
 void names_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
-        (void)device;
-        make_name(request, parent, name, mode);
+        make_name(request, parent, name, mode, device);
 }
 
 void names_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
 {
-        make_name(request, parent, name, (mode & ~(mode_t)S_IFMT) | S_IFDIR);
+        make_name(request, parent, name, (mode & ~(mode_t)S_IFMT) | S_IFDIR, 0);
 }
 
 void names_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
@@ -133,6 +134,15 @@ void names_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
         remove_name(request, parent, name, AT_REMOVEDIR);
 }
 
+/* Whether an earlier daemon has renamed this already, and left a whiteout. */
+static bool was_left(int directory_fd, const char *name)
+{
+        struct stat st;
+
+        return request_may_have_changed() && fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               S_ISCHR(st.st_mode) && st.st_rdev == 0;
+}
+
 void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
                   unsigned flags)
 {
@@ -143,8 +153,12 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
 
         if (r == 0)
                 r = operation_begin(request, new_parent, &node, &to);
-        if (r == 0 && (flags & RENAME_WHITEOUT) != 0)
-                r = -EINVAL; /* creates a device node */
+        if (r == 0 && (flags & RENAME_WHITEOUT) != 0 && was_left(from.fd, name)) {
+                operation_reply_error(request, 0);
+                return;
+        }
+        if (r == 0 && (flags & RENAME_WHITEOUT) != 0) /* which is an inode; the request has its owner */
+                r = operation_act_as_creator(request);
         if (r == 0 && (flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) == 0)
                 nodes_let_go(to.fd, new_name);
         if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0 &&

@@ -241,3 +241,38 @@ with open("/data/file", "rb") as file:
         print(said)'
         is "$(xargs <<<"$output")" "ENOTTY ENOTTY ENOTTY ENOTTY EBADF ENOTSUP ENOTTY ENOTTY ENOTTY ENOTTY"
 }
+
+# ---- overlays
+
+@test "a whiteout that is left by a rename is left once, also when the daemon is killed in between" {
+        three_ways ext4
+        echo text >"$SOURCE_DIR/one"
+        in_container cat /remap/one
+        trace_daemon -e trace=renameat2 -e inject=renameat2:delay_exit=3000000
+        "${ENTER[@]}" /usr/bin/python3 -c '
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+sys.exit(libc.renameat2(-100, b"/remap/one", -100, b"/remap/two", 4) and ctypes.get_errno())' 3>&- &
+        local caller=$!
+        wait_until 10 test -e "$SOURCE_DIR/two"
+        kill_daemon
+        wait "$TRACER" || :
+        wait "$caller"
+        is "$(cat "$SOURCE_DIR/two")" text
+        is "$(stat -c '%F %t:%T %u' "$SOURCE_DIR/one")" "character special file 0:0 0"
+}
+
+@test "an overlay of the container has its upper layer there" {
+        local way
+        three_ways ext4
+        for way in remap mappable; do
+                in_container sh -c "mkdir -p /$way/$way/up /$way/$way/work /tmp/$way/low/dir /tmp/$way/all
+                        cd /tmp/$way; echo low >low/changed; echo low >low/removed; touch low/dir/file
+                        mount -t overlay overlay -o lowerdir=low,upperdir=/$way/$way/up,workdir=/$way/$way/work,userxattr all
+                        cd all; echo more >>changed; rm removed; mv dir elsewhere; chown 1000:1000 changed; setfattr -n user.x -v 1 changed"
+                is "$(in_container sh -c "cd /tmp/$way/all; cat changed; ls" | xargs)" "low more changed elsewhere"
+                is "$(in_container ls "/tmp/$way/all/elsewhere")" file
+                is "$(cd "$SOURCE_DIR/$way/up" && stat -c '%n %F %u' -- * | xargs)" \
+                        "changed regular file 1000 dir character special file 0 elsewhere directory 0 removed character special file 0"
+        done
+}
