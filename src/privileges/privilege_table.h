@@ -168,12 +168,13 @@
 
 /*
  * To access files as any user, including the node's root; CAP_SYS_ADMIN: to register files for FUSE passthrough;
- * CAP_SYS_PTRACE: to see in which user namespace a process is that asks a server (src/remap/caller_ids.h), given up at
- * once where none is asked.
+ * CAP_SYS_PTRACE: to see in which user namespace a process is that asks (src/remap/caller_ids.h), given up at once where
+ * the mount is that namespace's; CAP_SETFCAP: file capabilities that the container's root sets, whose right to that the
+ * kernel has checked.
  */
 #define CAPABILITIES_REMAP                                                                                             \
         CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN,           \
-                CAP_SYS_PTRACE
+                CAP_SYS_PTRACE, CAP_SETFCAP
 
 struct privilege_row {
         const char *program;

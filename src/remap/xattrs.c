@@ -10,6 +10,11 @@
 
 #define XATTR_MAX ((size_t)64 * 1024)
 
+static bool is_capability(const char *name)
+{
+        return strcmp(name, "security.capability") == 0;
+}
+
 static bool passes(const char *name)
 {
         static const char *const exact[] = { "system.posix_acl_access", "system.posix_acl_default", "system.nfs4_acl",
@@ -19,7 +24,20 @@ static bool passes(const char *name)
         for (size_t i = 0; i < (shared->mappable ? 2 : sizeof exact / sizeof exact[0]); i++)
                 if (strcmp(name, exact[i]) == 0)
                         return true;
-        return strncmp(name, "user.", 5) == 0;
+        return strncmp(name, "user.", 5) == 0 || (!shared->network && is_capability(name));
+}
+
+/*
+ * The kernel has asked for CAP_SETFCAP in the user namespace of the caller, and written its root's id into the value as
+ * the mount maps it, or none for root of the container, whose id is 0 here (cap_convert_nscap()). So the value is the one
+ * that an id-mapped mount stores, or means the same. It asks neither of these for an empty value, which it takes from
+ * everybody. Taking a capability away needs no look at the owner: the kernel does that for who writes to the file.
+ */
+static int check_capability(fuse_req_t request, const char *name, size_t size, int fd)
+{
+        if (!is_capability(name))
+                return 0;
+        return size > 0 ? operation_has_owner(request, fd) : -EPERM;
 }
 
 static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, bool changes, int refused,
@@ -49,6 +67,8 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
         cleanup_node_fd struct node_fd fd = NO_FD;
         int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
 
+        if (r == 0)
+                r = check_capability(request, name, size, fd.fd);
         if (r == 0 && ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, value, size, flags)) < 0)
                 r = -errno;
         operation_reply_error(request, r);

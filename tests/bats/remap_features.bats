@@ -276,3 +276,106 @@ sys.exit(libc.renameat2(-100, b"/remap/one", -100, b"/remap/two", 4) and ctypes.
                         "changed regular file 1000 dir character special file 0 elsewhere directory 0 removed character special file 0"
         done
 }
+
+# ---- capabilities of files
+
+# What `setcap cap_net_raw+ep` writes.
+NET_RAW=0100000200200000000000000000000000000000
+
+# sets_capability FILE [COMMAND...]: in the container; prints ok or the error.
+sets_capability() {
+        in_container "${@:2}" /usr/bin/python3 -c 'import errno, os, sys
+try: os.setxattr(sys.argv[1], "security.capability", bytes.fromhex(sys.argv[2]))
+except OSError as error: print(errno.errorcode[error.errno])
+else: print("ok")' "$1" "$NET_RAW"
+}
+
+# capability_of FILE: on the node, as root of the container sees it without a map.
+capability_of() {
+        getfattr --only-values -n security.capability "$1" 2>/dev/null | xxd -p
+}
+
+capability_inside() {
+        in_container getfattr --only-values -n security.capability "$1" 2>/dev/null | xxd -p
+}
+
+@test "capabilities that root of the container gives a file are those that a direct mount stores, and a write takes them away" {
+        local way
+        three_ways ext4
+        for way in direct remap mappable; do
+                in_container sh -c "echo text >/$way/of-$way"
+                chmod 0666 "$SOURCE_DIR/of-$way"
+                is "$(sets_capability "/$way/of-$way")" ok
+                is "$(capability_of "$SOURCE_DIR/of-$way")" "$NET_RAW" "$way, on the node"
+                is "$(capability_inside "/direct/of-$way") $(capability_inside "/remap/of-$way") $(capability_inside "/mappable/of-$way")" \
+                        "$NET_RAW $NET_RAW $NET_RAW" "$way"
+                as 1000 append "/$way/of-$way" x 1
+                is "$(capability_of "$SOURCE_DIR/of-$way")" '' "$way, after a write"
+                is "$(sets_capability "/$way/of-$way")" ok
+                in_container chown 1000 "/$way/of-$way"
+                is "$(capability_of "$SOURCE_DIR/of-$way")" '' "$way, after another owner"
+                is "$(sets_capability "/$way/of-$way")" ok
+                in_container setfattr -x security.capability "/$way/of-$way"
+                is "$(capability_of "$SOURCE_DIR/of-$way")" '' "$way, removed"
+        done
+}
+
+@test "nobody else gives a file capabilities, nor root to a file whose owner the container does not have" {
+        local way
+        three_ways ext4
+        touch "$SOURCE_DIR/of-user" "$SOURCE_DIR/foreign"
+        chown 1000:1000 "$SOURCE_DIR/of-user"
+        chmod 0666 "$SOURCE_DIR/foreign"
+        for way in direct remap mappable; do
+                chown 100000:100000 "$SOURCE_DIR/foreign"
+                is "$(sets_capability "/$way/of-user" setpriv --reuid 1000 --regid 1000 --clear-groups)" EPERM "$way: its owner"
+                is "$(sets_capability "/$way/of-user" setpriv --bounding-set=-setfcap)" EPERM "$way: root without the capability"
+                is "$(sets_capability "/$way/foreign")" EPERM "$way: an owner that is not there"
+                is "$(capability_of "$SOURCE_DIR/of-user")$(capability_of "$SOURCE_DIR/foreign")" ''
+        done
+        # the kernel believes that the owner is there as long as it has not asked again
+        for way in direct remap mappable; do
+                chown 0:0 "$SOURCE_DIR/foreign"
+                talk /usr/bin/python3 -u -c '
+import errno, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print("ready")
+for line in sys.stdin:
+    try: os.setxattr(fd, "security.capability", bytes.fromhex(sys.argv[2]))
+    except OSError as error: print(errno.errorcode[error.errno])
+    else: print("ok")' "/$way/foreign" "$NET_RAW"
+                chown 100000:100000 "$SOURCE_DIR/foreign"
+                tell set
+                answer EPERM
+                end_process "$TALK_PID"
+                is "$(capability_of "$SOURCE_DIR/foreign")" ''
+        done
+        # an empty value would take away what is there, and the kernel lets everybody set it
+        is "$(sets_capability /remap/of-user)" ok
+        run ! in_container setpriv --reuid 1001 --regid 1001 --clear-groups /usr/bin/python3 -c 'import os
+os.setxattr("/remap/of-user", "security.capability", b"")'
+        is "$(capability_of "$SOURCE_DIR/of-user")" "$NET_RAW"
+}
+
+@test "capabilities of a user namespace that a user of the container made count in that alone" {
+        local way
+        three_ways ext4
+        mkdir -m 0777 "$SOURCE_DIR/all"
+        for way in direct remap mappable; do
+                as 1000 append "/$way/all/of-$way" x 1
+                is "$(sets_capability "/$way/all/of-$way" setpriv --reuid 1000 --regid 1000 --clear-groups unshare --user --map-root-user)" ok "$way"
+                # of version 3, with the id of that namespace's root at the end
+                is "$(capability_of "$SOURCE_DIR/all/of-$way")" 0100000300200000000000000000000000000000e8030000 "$way"
+        done
+}
+
+@test "a program with capabilities has them in the container where the mount is not nosuid, and has none where it is" {
+        make_source ext4
+        remap_container plain
+        install -m 0755 /usr/bin/grep "$BATS_TEST_TMPDIR/ext4/look"
+        IDS=remap remap_mount "$BATS_TEST_TMPDIR/ext4" /nosuid
+        IDS=remap remap_mount "$BATS_TEST_TMPDIR/ext4" /suid '"options": ["suid"]'
+        is "$(sets_capability /suid/look)" ok
+        is "$(in_container setpriv --reuid 1000 --regid 1000 --clear-groups /suid/look CapEff /proc/self/status | cut -f2)" 0000000000002000
+        is "$(in_container setpriv --reuid 1000 --regid 1000 --clear-groups /nosuid/look CapEff /proc/self/status | cut -f2)" 0000000000000000
+}

@@ -31,7 +31,7 @@ teardown() {
                 in_container mount -o remount,rw "/$type" || :
                 for command in "touch new" "touch file" "mkdir new" "rm file" "rmdir dir" "mv file new" "ln file new" "ln -s x new" "chmod 0 file" \
                         "chown 5 file" "mknod new p" "sh -c 'echo >file'" "sh -c 'echo >>file'" "/usr/bin/truncate -s 0 file" "mv -f file dir/in" \
-                        "setfacl -m u:5:r file" "setfattr -n user.a -v 1 file" "chattr +d file" "chattr +d ." \
+                        "setfacl -m u:5:r file" "setfattr -n user.a -v 1 file" "chattr +d file" "chattr +d ." "setfattr -n security.capability -v 0x0100000200200000000000000000000000000000 file" \
                         "/usr/bin/python3 -c 'import os; os.open(\".\", os.O_TMPFILE | os.O_RDWR)'"; do
                         run in_container sh -c "cd /$type && $command"
                         [[ $status != 0 ]] || { echo "$command succeeds over $type"; return 1; }
