@@ -23,9 +23,64 @@ three_ways() {
         make_source "$1"
         serve "$SOURCE_DIR"
         remap_container plain
+        install -m 0755 "$FLEXGRAFT_TOOLS/fs-verdicts" "$CONTAINER_ROOTFS/bin/"
         IDS=idmapped remap_mount "$SOURCE_DIR" /direct
         IDS=remap remap_mount "$SOURCE_DIR" /remap
         IDS=idmapped remap_mount "$SERVED" /mappable
+}
+
+# What the kernel has no FUSE request for, or remap does not pass on.
+LACKS_ATTRIBUTES=(
+        '< no.such: EOPNOTSUPP' '> no.such: ENODATA'
+)
+LACKS_FIEMAP=('< FIEMAP: ok' '> FIEMAP: EOPNOTSUPP')
+LACKS_REFLINKS=(
+        '< FIDEDUPERANGE: ok' '< FICLONE: ok' '< FICLONERANGE: ok' '> FIDEDUPERANGE: EOPNOTSUPP' '> FICLONE: EOPNOTSUPP' '> FICLONERANGE: EOPNOTSUPP'
+)
+LACKS_IOCTLS=('< FS_IOC_GETVERSION: ok' '< FITRIM: EPERM' '> FS_IOC_GETVERSION: ENOTTY' '> FITRIM: ENOTTY')
+LACKS_MODES=(
+        '< collapse: ok' '< collapse: size 196608, data 196608' '< insert: ok' '< insert: size 327680, data 196608'
+        '> collapse: EOPNOTSUPP' '> insert: EOPNOTSUPP'
+)
+LACKS_NOWAIT=('< read, not waiting: ok' '> read, not waiting: EOPNOTSUPP')
+# In its own user namespace's filesystem root has the capability that the kernel asks for first.
+IS_OWNER=('< FIFREEZE: EPERM' '< security.other, set: EPERM' '> FIFREEZE: EOPNOTSUPP' '> security.other, set: EOPNOTSUPP')
+
+# compare TYPE DIFFERENCE...: what fs-verdicts says; what only the direct mount says begins with <, what only remap does with >.
+compare() {
+        local way differ=0 more
+        three_ways "$1"
+        shift
+        for way in direct remap mappable; do
+                in_container mkdir "/$way/dir-$way"
+                in_container /bin/fs-verdicts "/$way/dir-$way" >"$BATS_TEST_TMPDIR/of-$way"
+        done
+        for way in remap mappable; do
+                more=()
+                [[ $way != remap ]] || more=("${IS_OWNER[@]}")
+                echo "$way: expected and not so with <, so and not expected with >:"
+                diff <(printf '%s\n' "$@" "${LACKS_ATTRIBUTES[@]}" "${more[@]}" | sort) \
+                        <(diff "$BATS_TEST_TMPDIR"/of-{direct,"$way"} | grep '^[<>]' | sort) || differ=1
+        done
+        return "$differ"
+}
+
+@test "calls say through remap what they say directly, but for a few: ext4" {
+        compare ext4 "${LACKS_FIEMAP[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_MODES[@]}" "${LACKS_NOWAIT[@]}"
+}
+
+@test "calls say through remap what they say directly, but for a few: xfs" {
+        compare xfs "${LACKS_FIEMAP[@]}" "${LACKS_REFLINKS[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_MODES[@]}" "${LACKS_NOWAIT[@]}" \
+                '< unshare: ok' '< unshare: size 262144, data 262144' '> unshare: EOPNOTSUPP' \
+                '< a pipe: flags 0' '< a pipe: more 80000000, hint 0, project 0' '> a pipe: flags ENOTTY' '> a pipe: more ENOTTY'
+}
+
+@test "calls say through remap what they say directly, but for a few: btrfs" {
+        compare btrfs "${LACKS_FIEMAP[@]}" "${LACKS_REFLINKS[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_NOWAIT[@]}"
+}
+
+@test "calls say through remap what they say directly, but for a few: tmpfs" {
+        compare tmpfs
 }
 
 # ---- files without a name
@@ -242,6 +297,26 @@ with open("/data/file", "rb") as file:
         is "$(xargs <<<"$output")" "ENOTTY ENOTTY ENOTTY ENOTTY EBADF ENOTSUP ENOTTY ENOTTY ENOTTY ENOTTY"
 }
 
+# ---- copies
+
+@test "copy_file_range shares blocks where the filesystem does" {
+        local way type
+        for type in xfs btrfs; do
+                three_ways "$type"
+                head -c 1048576 /dev/urandom >"$SOURCE_DIR/from"
+                sync "$SOURCE_DIR/from"
+                for way in remap mappable; do
+                        in_container /usr/bin/python3 -c 'import os, sys
+done = os.copy_file_range(os.open(sys.argv[1] + "/from", os.O_RDONLY), os.open(sys.argv[1] + "/" + sys.argv[2], os.O_WRONLY | os.O_CREAT), 1 << 20)
+sys.exit(done != 1 << 20)' "/$way" "to-$way"
+                        cmp "$SOURCE_DIR/from" "$SOURCE_DIR/to-$way"
+                        filefrag -v "$SOURCE_DIR/to-$way" | grep -q shared || { echo "$type, $way"; filefrag -v "$SOURCE_DIR/to-$way"; return 1; }
+                done
+                served_teardown
+                rm -rf "$SERVED"
+        done
+}
+
 # ---- overlays
 
 @test "a whiteout that is left by a rename is left once, also when the daemon is killed in between" {
@@ -378,4 +453,96 @@ os.setxattr("/remap/of-user", "security.capability", b"")'
         is "$(sets_capability /suid/look)" ok
         is "$(in_container setpriv --reuid 1000 --regid 1000 --clear-groups /suid/look CapEff /proc/self/status | cut -f2)" 0000000000002000
         is "$(in_container setpriv --reuid 1000 --regid 1000 --clear-groups /nosuid/look CapEff /proc/self/status | cut -f2)" 0000000000000000
+}
+
+# ---- whole trees
+
+# make_tree DIR: what a filesystem can hold.
+make_tree() {
+        local i
+        mkdir -m 0750 "$1" "$1/dir" "$1/dir/deep" "$1/many"
+        for ((i = 0; i < 200; i++)); do echo "$i" >"$1/many/$i"; done
+        echo text >"$1/file"
+        head -c 300000 /dev/zero | tr '\0' x >"$1/large"
+        truncate -s 3M "$1/sparse"
+        printf data | dd of="$1/sparse" bs=1 seek=2000000 conv=notrunc status=none
+        ln "$1/file" "$1/dir/hard"
+        ln -s ../file "$1/dir/link"
+        ln -s nowhere "$1/dangling"
+        mkfifo "$1/pipe"
+        touch "$1/ a
+name" "$1/$(printf '\377\376')"
+        chown 1000:2000 "$1/large" "$1/dir"
+        chown -h 65535:65535 "$1/dangling"
+        chmod 4755 "$1/large"
+        chmod 3777 "$1/dir/deep"
+        setfattr -n user.some -v thing "$1/file"
+        setfattr -n user.some -v other "$1/dir"
+        setfacl -m u:1000:rw,g:2000:r "$1/file"
+        setfacl -d -m u:1001:rwx "$1/dir"
+        setfattr -n security.capability -v "0x$NET_RAW" "$1/many/7"
+        touch -h -d '2001-02-03 04:05:06.123456789' "$1/dangling" "$1/dir/link" "$1/sparse" "$1/dir/deep" "$1/pipe"
+        touch -d '1999-01-01' "$1/many/9"
+        touch -d '2011-01-01' "$1/dir" "$1/many" "$1"
+}
+
+# tree DIR: all that is to be said of it.
+tree() {
+        (
+                cd "$1" || exit
+                find . -printf '%p %y %M %U:%G %n %s %t %l\n' | sort
+                find . -type f -print0 | sort -z | xargs -0 sha256sum
+                find . -print0 | sort -z | xargs -0 getfattr -h -d -m '^(user|security)\.' -e hex --
+                find . ! -type l -print0 | sort -z | xargs -0 getfacl -n --
+                find . -samefile file | sort
+        ) 2>&1
+}
+
+@test "rsync -aHAX and tar carry a tree there and back unchanged" {
+        local way
+        three_ways ext4
+        make_tree "$SOURCE_DIR/origin"
+        tree "$SOURCE_DIR/origin" >"$BATS_TEST_TMPDIR/origin"
+        grep -q 'security.capability=0x' "$BATS_TEST_TMPDIR/origin"
+        for way in remap mappable; do
+                # without a number of processes in between
+                in_container rsync -aHAX --sparse "/direct/origin/" "/$way/by-rsync-$way/"
+                tree "$SOURCE_DIR/by-rsync-$way" | diff "$BATS_TEST_TMPDIR/origin" -
+                in_container rsync -aHAX --sparse "/$way/by-rsync-$way/" "/direct/back-by-rsync-$way/"
+                tree "$SOURCE_DIR/back-by-rsync-$way" | diff "$BATS_TEST_TMPDIR/origin" -
+                is "$(in_container rsync -aHAXn --itemize-changes "/direct/origin/" "/$way/by-rsync-$way/")" '' "$way: what differs for rsync"
+                in_container sh -c "mkdir /$way/by-tar-$way
+                        /usr/bin/tar -C /direct/origin -c --acls --xattrs --xattrs-include='*' --sparse . | /usr/bin/tar -C /$way/by-tar-$way -xp --acls --xattrs --xattrs-include='*'
+                        mkdir /direct/back-by-tar-$way
+                        /usr/bin/tar -C /$way/by-tar-$way -c --acls --xattrs --xattrs-include='*' --sparse . |
+                                /usr/bin/tar -C /direct/back-by-tar-$way -xp --acls --xattrs --xattrs-include='*'"
+                tree "$SOURCE_DIR/by-tar-$way" | diff "$BATS_TEST_TMPDIR/origin" -
+                tree "$SOURCE_DIR/back-by-tar-$way" | diff "$BATS_TEST_TMPDIR/origin" -
+                (($(stat -c %b "$SOURCE_DIR/by-rsync-$way/sparse") < 100 && $(stat -c %b "$SOURCE_DIR/by-tar-$way/sparse") < 100))
+        done
+}
+
+# ---- locks
+
+@test "locks hold between processes that have a file by remap, by an id-mapped mount of remap-mount, by one of the filesystem itself, and on the node" {
+        local kind from to
+        three_ways ext4
+        for kind in "${LOCKS[@]}"; do
+                for from in direct remap mappable; do
+                        talk /bin/fs-calls lock "$kind" "/$from/$kind"
+                        for to in direct remap mappable; do
+                                is "$(in_container /bin/fs-calls try "$kind" "/$to/$kind")" held "$kind, from $from to $to"
+                        done
+                        is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$SOURCE_DIR/$kind")" held "$kind, from $from to the node"
+                        end_process "$TALK_PID"
+                        wait_until 5 is_free_on_the_node "$kind" "$SOURCE_DIR/$kind"
+                done
+        done
+}
+
+@test "two containers that write one SQLite database through remap-mount leave it intact" {
+        make_source ext4
+        two_containers "$BATS_TEST_TMPDIR/ext4"
+        sqlite_storm "$FIRST" "$SECOND" /data/base.db 1
+        is "$(sqlite_look "$BATS_TEST_TMPDIR/ext4/base.db")" ok
 }
