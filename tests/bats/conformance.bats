@@ -150,3 +150,57 @@ random_operations() {
         echo "$i daemons were killed"
         wait "$pid"
 }
+
+# git_works DIR: commits, a clone by links, one by copies, gc, checkouts and a merge there, as git itself verifies them; in the container.
+git_works() {
+        # shellcheck disable=SC2016
+        in_container /bin/sh -c '
+                set -e
+                export PATH=/usr/bin:/bin HOME=/tmp GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+                git config --global init.defaultBranch main
+                git config --global core.fsync all
+                mkdir "$1/one" && cd "$1/one" && git init -q
+                for round in 1 2 3 4 5; do
+                        mkdir -p "d$round"
+                        for i in $(seq 300); do echo "$round $i" >"d$round/f$i"; done
+                        ln -sf "d$round" last && chmod +x "d$round/f1"
+                        git add -A && git commit -q -m "$round"
+                done
+                git clone -q --local "$1/one" "$1/linked"
+                git clone -q --no-local "$1/one" "$1/copied"
+                cd "$1/copied"
+                git checkout -q -b other HEAD~3 && echo other >d1/f1 && git commit -q -a -m other && git merge -q -m merged main
+                git repack -q -a -d -f && git gc -q --aggressive --prune=now && git fsck --full --strict
+                cd "$1/one" && git fetch -q "$1/copied" other:other && git worktree add -q "$1/tree" other
+                for dir in one linked copied tree; do
+                        [ -z "$(git -C "$1/$dir" status --porcelain)" ] || { git -C "$1/$dir" status; exit 1; }
+                        git -C "$1/$dir" fsck --full
+                done
+                git gc -q --prune=now
+                git -C "$1/tree" stash list && rm -rf "$1/linked" && git worktree remove "$1/tree"' sh "$1"
+}
+
+@test "git commits, clones by links and by copies, merges, collects garbage and finds nothing wrong" {
+        remap_bed ext4
+        in_container mkdir /ext4/git
+        git_works /ext4/git
+        # the same repository, on the node
+        git -c safe.directory='*' -C "$BATS_TEST_TMPDIR/ext4/git/one" fsck --full --strict
+        is "$(git -c safe.directory='*' -C "$BATS_TEST_TMPDIR/ext4/git/one" status --porcelain)" ''
+}
+
+@test "git goes on while the daemon is killed again and again" {
+        [[ $IDS == remap ]] || skip "it is about ids: remap"
+        local pid i
+        remap_bed ext4
+        in_container mkdir /ext4/git
+        git_works /ext4/git >"$BATS_TEST_TMPDIR/log" 2>&1 &
+        pid=$!
+        for ((i = 0; i < 200; i++)); do
+                process_is_gone "$pid" && break
+                kill_daemon
+                sleep "0.$((i * 7 % 10))"
+        done
+        echo "$i daemons were killed"
+        wait "$pid" || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+}
