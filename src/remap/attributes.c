@@ -40,7 +40,7 @@ static struct timespec plain_time(const struct statx_timestamp *time)
 /* The same with the time of birth, if the filesystem has that: all that the kernel asks for, and caches. */
 static void reply_more_attributes(fuse_req_t request, int r, struct node *node, int fd)
 {
-        struct newer_statx answer = { .valid = (uint64_t)CACHED_SECONDS };
+        struct newer_statx answer = { .valid = (uint64_t)operation_cached_seconds() };
         struct stat plain = {};
         struct statx st;
 

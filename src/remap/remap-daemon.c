@@ -260,7 +260,7 @@ static int begin(bool mappable)
         shared->network = authority == AUTHORITY_OTHERS || authority < 0;
         shared->mappable = mappable;
         shared->checked = mappable && authority == AUTHORITY_KERNEL;
-        if ((!mappable || shared->checked) && (r = give_up_looking()) < 0)
+        if (!mappable && (r = give_up_looking()) < 0)
                 return r;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
