@@ -246,7 +246,7 @@ static int give_up_looking(void)
 
 static int begin(bool mappable)
 {
-        static struct remap_orders orders;
+        static struct remap_settings settings;
         struct rlimit limit;
         int authority;
         int r;
@@ -264,12 +264,12 @@ static int begin(bool mappable)
                 return r;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
-        if (read(FD_ORDERS, &orders, sizeof orders) != (ssize_t)sizeof orders)
+        if (read(FD_SETTINGS, &settings, sizeof settings) != (ssize_t)sizeof settings)
                 return -EPROTO;
-        (void)close(FD_ORDERS); /* its one message was read */
-        shared->users = orders.maps.users;
-        shared->groups = orders.maps.groups;
-        shared->alone = orders.cache == REMAP_CACHE_ALWAYS;
+        (void)close(FD_SETTINGS); /* its one message was read */
+        shared->users = settings.maps.users;
+        shared->groups = settings.maps.groups;
+        shared->alone = settings.cache == REMAP_CACHE_ALWAYS;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         limit.rlim_cur = limit.rlim_max;

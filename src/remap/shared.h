@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "mount/remap_orders.h"
+#include "mount/remap_settings.h"
 
 /* The descriptors that the program is started with. */
 enum {
@@ -22,7 +22,7 @@ enum {
         FD_ROOT,      /* the detached mount that is the source */
         FD_CONTAINER, /* /proc/PID of the container's first process, or of the node's */
         FD_LOCK,      /* holds the lock that tells others that this daemon runs */
-        FD_ORDERS,    /* a socket with one message: struct remap_orders */
+        FD_SETTINGS,  /* a socket with one message: struct remap_settings */
         FD_REPORT,    /* a byte is written to it when the mount is served; then it is closed */
         FD_OWN,       /* the first that the daemon may use */
 };

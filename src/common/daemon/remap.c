@@ -29,7 +29,7 @@
 #define CONTROL_GROUPS "/sys/fs/cgroup"
 #define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
 
-enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_ORDERS, PASSED };
+enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_SETTINGS, PASSED };
 
 struct answer {
         int errnum; /* 0: it runs */
@@ -277,40 +277,40 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
         return fd_take(&own.lock_fd);
 }
 
-static struct remap_orders orders;
+static struct remap_settings settings;
 
-/* A socket from which the daemon reads its orders. */
-static int send_orders(struct error *error)
+/* A socket from which the daemon reads its settings. */
+static int send_settings(struct error *error)
 {
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;
         int sockets[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-                return fail(error, errno, "socketpair", "the orders for remap-daemon");
+                return fail(error, errno, "socketpair", "the settings for remap-daemon");
         ours = sockets[0];
         theirs = sockets[1];
-        if (write(ours, &orders, sizeof orders) != (ssize_t)sizeof orders)
-                return fail(error, EIO, "write", "the orders for remap-daemon");
+        if (write(ours, &settings, sizeof settings) != (ssize_t)sizeof settings)
+                return fail(error, EIO, "write", "the settings for remap-daemon");
         return fd_take(&theirs);
 }
 
 /* Of a daemon that is about to be started. */
 struct start {
         int lock_fd;
-        int orders_fd;
+        int settings_fd;
         mode_t mode; /* of the source */
 };
 
 static void end_start(struct start *start)
 {
         fd_close(&start->lock_fd); /* now only the daemon's */
-        fd_close(&start->orders_fd);
+        fd_close(&start->settings_fd);
 }
 
 #define cleanup_start __attribute__((cleanup(end_start)))
 
-/* orders.maps: as they are to be. */
+/* settings.maps: as they are to be. */
 static int begin_start(const struct remap_source *source, uint64_t *ret_key, struct start *ret_start,
                        struct error *error)
 {
@@ -325,14 +325,14 @@ static int begin_start(const struct remap_source *source, uint64_t *ret_key, str
         ret_start->lock_fd = take_lock(source->state, ret_key, error);
         if (ret_start->lock_fd < 0)
                 return ret_start->lock_fd;
-        orders.cache = source->cache;
-        ret_start->orders_fd = send_orders(error);
-        return ret_start->orders_fd < 0 ? ret_start->orders_fd : 0;
+        settings.cache = source->cache;
+        ret_start->settings_fd = send_settings(error);
+        return ret_start->settings_fd < 0 ? ret_start->settings_fd : 0;
 }
 
 #define START_NONE                                                                                                     \
         {                                                                                                              \
-                .lock_fd = -EBADF, .orders_fd = -EBADF                                                                 \
+                .lock_fd = -EBADF, .settings_fd = -EBADF                                                               \
         }
 
 int remap_mount(const struct remap_source *source, const struct container *container, uint64_t *ret_key, int *ret_pid,
@@ -343,7 +343,7 @@ int remap_mount(const struct remap_source *source, const struct container *conta
         cleanup_start struct start start = START_NONE;
         cleanup_close int fuse_fd = -EBADF;
         cleanup_close int fd = -EBADF;
-        int r = container_read_maps(container, &orders.maps, error);
+        int r = container_read_maps(container, &settings.maps, error);
 
         if (r < 0 || (r = begin_start(source, ret_key, &start, error)) < 0)
                 return r;
@@ -355,8 +355,9 @@ int remap_mount(const struct remap_source *source, const struct container *conta
         fd = sealed_child_run(make_fuse, &job, (const int[]){ keep[0], keep[1], fuse_fd }, 3, error);
         if (fd < 0)
                 return fd;
-        r = order((const int[PASSED]){ fuse_fd, source->mount_fd, container->proc_fd, start.lock_fd, start.orders_fd },
-                  ret_pid, error);
+        r = order(
+                (const int[PASSED]){ fuse_fd, source->mount_fd, container->proc_fd, start.lock_fd, start.settings_fd },
+                ret_pid, error);
         return r < 0 ? r : fd_take(&fd);
 }
 
@@ -375,7 +376,7 @@ int remap_mount_mappable(const struct remap_source *source, unsigned attributes,
                 return fail(error, errno == ENXIO ? ENODEV : errno, "open", "/dev/fuse");
         if (init_fd < 0)
                 return fail(error, errno, "open", "/proc/1");
-        orders.maps = (struct id_maps){ .users = all, .groups = all };
+        settings.maps = (struct id_maps){ .users = all, .groups = all };
         if ((r = begin_start(source, ret_key, &start, error)) < 0)
                 return r;
         job.fuse_fd = fuse_fd;
@@ -383,7 +384,7 @@ int remap_mount_mappable(const struct remap_source *source, unsigned attributes,
         fd = make_mount(&job, attributes, error);
         if (fd < 0)
                 return fd;
-        r = order((const int[PASSED]){ fuse_fd, source->mount_fd, init_fd, start.lock_fd, start.orders_fd }, ret_pid,
+        r = order((const int[PASSED]){ fuse_fd, source->mount_fd, init_fd, start.lock_fd, start.settings_fd }, ret_pid,
                   error);
         if (r == -EOPNOTSUPP)
                 return fail_because(error, ENOSYS, "id-map", "fuse",

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "container/container.h"
-#include "mount/remap_orders.h"
+#include "mount/remap_settings.h"
 #include "state/state_dir.h"
 
 /* remap_begin() - start the helper process, before privileges_drop(). It ends with the program. */

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/schema.h"
-#include "mount/remap_orders.h"
+#include "mount/remap_settings.h"
 
 extern const struct schema mappable_schema;
 

@@ -15,7 +15,7 @@
 #include "block/image.h"
 #include "container/container.h"
 #include "mount/options.h"
-#include "mount/remap_orders.h"
+#include "mount/remap_settings.h"
 
 /* What a request asks for. */
 enum request_kind {

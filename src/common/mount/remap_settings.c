@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/remap_orders.h"
+#include "mount/remap_settings.h"
 
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap_orders.h - what remap-daemon is told when it is started, as the one message of its socket FD_IDS (src/remap/shared.h).
+ * remap_settings.h - what remap-daemon is told when it is started, as the one message of its socket FD_IDS (src/remap/shared.h).
  */
-#ifndef FLEXGRAFT_MOUNT_REMAP_ORDERS_H
-#define FLEXGRAFT_MOUNT_REMAP_ORDERS_H
+#ifndef FLEXGRAFT_MOUNT_REMAP_SETTINGS_H
+#define FLEXGRAFT_MOUNT_REMAP_SETTINGS_H
 
 #include "process/id_ranges.h"
 
@@ -19,7 +19,7 @@ extern const char *const remap_cache_words[];
 /* The extended attribute of every file that remap-daemon serves which says the word. No list has it. */
 #define REMAP_CACHE_ATTRIBUTE "flexgraft.cache"
 
-struct remap_orders {
+struct remap_settings {
         struct id_maps maps; /* of the user namespace that the filesystem is of */
         enum remap_cache cache;
 };
