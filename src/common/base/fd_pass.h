@@ -6,10 +6,12 @@
 #define FLEXGRAFT_BASE_FD_PASS_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
 #define FD_PASS_MAX 5
+#define FD_PASS_MANY 128
 
 /* fd_pass_send() - send a descriptor (borrowed), or, with fd < 0, the error. Returns 0 or negative errno. */
 int fd_pass_send(int socket_fd, int fd, const struct error *error);
@@ -28,5 +30,16 @@ int fd_pass_receive(int socket_fd, struct error *error);
  */
 int fd_pass_send_all(int socket_fd, const int *fds, size_t count);
 int fd_pass_receive_all(int socket_fd, int *ret_fds, size_t count);
+
+/*
+ * fd_pass_send_with() - bytes, at least one, and with them up to FD_PASS_MANY descriptors (borrowed), or none. Returns 0
+ * or negative errno; EPIPE without a signal.
+ *
+ * fd_pass_receive_with() - such a message. Returns its length, 0 at the end; or negative errno: EPROTO it has more bytes or
+ * more descriptors than there is room for, and these are closed. ret_fds, owned by the caller, close-on-exec: at the
+ * lowest free numbers; ret_count: how many.
+ */
+int fd_pass_send_with(int socket_fd, const void *bytes, size_t size, const int *fds, size_t count);
+ssize_t fd_pass_receive_with(int socket_fd, void *ret_bytes, size_t size, int *ret_fds, size_t most, size_t *ret_count);
 
 #endif
