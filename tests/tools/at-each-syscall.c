@@ -70,6 +70,10 @@ static bool do_round(void)
                         return false;
         }
         now.step = NULL;
+        if (opt.leave) { /* what went on by itself, and has ended since then, is not there for the next round */
+                char left[256];
+                find_left(left);
+        }
         now.index++;
         return true;
 }
