@@ -248,6 +248,7 @@ $(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h
 $(BUILD)/common/host/programs.o: $(BUILD)/privileges/versions.h
 $(BUILD)/common/daemon/remap.o: $(BUILD)/privileges/remap-runner.h
+$(BUILD)/common/daemon/upgrade.o: $(BUILD)/privileges/remap-daemon.h
 
 $(BUILD)/remap/%.o: src/remap/%.c $(BUILD)/privileges/remap-daemon.h Makefile
 	$(Q)mkdir -p $(@D)

@@ -196,7 +196,7 @@ struct privilege_row {
  * DAC_OVERRIDE, FOWNER  remove what containers made in a volume that is a directory; CHOWN gives that its owner
  * CHOWN, FOWNER, FSETID  an overlay copies files up with their owners and modes
  * SYS_NICE, IPC_LOCK  lvm locks its memory and raises its priority while devices are suspended
- * SYS_RESOURCE  growing a mounted ext4, as volume-expand and resize2fs do
+ * SYS_RESOURCE  growing a mounted ext4, as volume-expand and resize2fs do; the limits of a daemon that is upgraded
  * SETUID/SETGID create files as the container's root (setfsuid); become root in its user namespace ("userns", "remap")
  */
 static const struct privilege_row privilege_table[] = {
@@ -228,6 +228,10 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
             "kill/kill", "mkdirat", "getxattr" } },
+        { "remap-upgrade",
+          { CAP_SYS_PTRACE, CAP_SYS_RESOURCE, -1 },
+          { GROUP_BASE, GROUP_REMAP_START, "access", "faccessat", "pidfd_open", "pidfd_getfd", "ioctl/namespace",
+            "pread64", "prlimit64", "socketpair", "sendmsg", "readlink", "readlinkat", "mkdirat", "fstat" } },
         { "mount-flexgraft", /* mount.flexgraft, which mount(8) runs */
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_SETFCAP,
             CAP_CHOWN, -1 },
@@ -323,13 +327,16 @@ static const struct privilege_row privilege_table[] = {
                                   "newfstatat",  "unlinkat",     "renameat",       "brk",       "mmap",
                                   "munmap",      "mremap",       "clock_gettime",  "getrandom", "exit",
                                   "exit_group",  "rt_sigreturn", "restart_syscall" } },
-        { "remap-daemon", { CAPABILITIES_REMAP, -1 }, { GROUP_REMAP, "capget", "capset", "ioctl/namespace" } },
+        { "remap-daemon",
+          { CAPABILITIES_REMAP, -1 },
+          { GROUP_REMAP, "capget", "capset", "ioctl/namespace", "sendmsg", "recvmsg" } },
         /* starts remap-daemon, which inherits this filter and then drops more */
         { "remap-runner",
           { CAPABILITIES_REMAP, CAP_SETPCAP, -1 },
-          { GROUP_REMAP, "ioctl/namespace", "execve", "arch_prctl", "set_tid_address", "seccomp",   "capget",
-            "capset",    "prctl/any",       "access", "faccessat",  "faccessat2",      "recvmsg",   "sendto",
-            "pipe2",     "setsid",          "dup2",   "mmap/any",   "mprotect/any",    "clone/any", "chdir" } },
+          { GROUP_REMAP, "ioctl/namespace", "execve",      "arch_prctl", "set_tid_address", "seccomp",   "capget",
+            "capset",    "prctl/any",       "access",      "faccessat",  "faccessat2",      "recvmsg",   "sendto",
+            "pipe2",     "setsid",          "dup2",        "mmap/any",   "mprotect/any",    "clone/any", "chdir",
+            "sendmsg",   "socketpair",      "memfd_create" } },
         /* inherited by the external programs */
         { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 }, { GROUP_TOOLS } },
         { "versions", /* runtimes that say which they are (host/programs) */

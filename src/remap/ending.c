@@ -5,7 +5,6 @@
 #include <linux/close_range.h>
 #include <linux/magic.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 
 #include "mount/dead_server.h"
 #include "shared.h"
+#include "split.h"
 
 #define CLOSE_MS 5000 /* how long closing files on a server may take */
 #define USERS_BASE ((off_t)1 << 62)
@@ -103,11 +103,16 @@ static bool runs(int pidfd)
         return pidfd >= 0 && poll(&process, 1, 0) == 0;
 }
 
+bool ending_forces(void)
+{
+        return runs(shared->force_pidfd);
+}
+
 void ending_force(void)
 {
-        if (!shared->nfs || runs(shared->force_pidfd))
+        if (!shared->nfs || ending_forces())
                 return;
-        if (syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, &shared->force_pidfd, NULL, NULL) == 0)
+        if (split(&shared->force_pidfd) == 0)
                 force();
         keep_descriptor(shared->force_pidfd);
 }

@@ -5,6 +5,8 @@
 #ifndef FLEXGRAFT_REMAP_ENDING_H
 #define FLEXGRAFT_REMAP_ENDING_H
 
+#include <stdbool.h>
+
 /* ending_begin() - note whether the source is NFS, and that this daemon uses it. */
 void ending_begin(void);
 
@@ -13,6 +15,9 @@ void ending_begin(void);
  * an NFS server that does not answer (mount/dead_server.h). Once.
  */
 void ending_force(void);
+
+/* ending_forces() - whether it runs. */
+bool ending_forces(void);
 
 /*
  * ending_close() - close everything, in a process that does nothing else, and exit. A process that closes while it exits

@@ -3,8 +3,10 @@
  * remap-daemon serve - serve a mount to a container as a FUSE filesystem, with the container's ids, where the kernel
  * cannot map the ids of the mount's filesystem.
  * remap-daemon serve-mappable - serve it to the node, as a filesystem whose mounts the kernel can id-map.
+ * remap-daemon take-over - serve what another program has served until now (heir.h).
  *
- * Started by a mount helper or remap-mount (src/common/daemon/remap.c), with the descriptors that shared.h lists. Two
+ * Started by a mount helper or remap-mount (src/common/daemon/remap.c), or remap-upgrade (src/common/daemon/upgrade.c),
+ * with the descriptors that daemon/keeper.h lists. Two
  * processes: the daemon answers requests; the keeper waits until the daemon dies and then starts another, which
  * continues its work. They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts
  * another. Both end when the filesystem is unmounted.
@@ -16,7 +18,6 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,29 +25,31 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/file.h"
 #include "ending.h"
+#include "heir.h"
 #include "interrupts.h"
 #include "mount/authority.h"
 #include "session.h"
 #include "shared.h"
+#include "split.h"
 
-#define PF_EXITING 4UL  /* of the kernel's sched.h */
 #define LOOK_MS 2000    /* how often the keeper checks whether the container is ending */
 #define LOOKS_ENDING 60 /* so many times: a server may have much to write */
 #define SOON_MS 200     /* after a daemon that lived shorter, wait before the next */
 
-static const char help[] = "Usage: remap-daemon serve | serve-mappable | --help | --version\n"
+static const char help[] = "Usage: remap-daemon serve | serve-mappable | take-over | --help | --version\n"
                            "\n"
                            "Serve a mount with remapped owners (\"ids\": \"remap\") to a container. The mount\n"
-                           "helpers start it, with the descriptors that it needs. It ends when the\n"
-                           "filesystem is unmounted.\n";
+                           "helpers, and remap-upgrade, start it with the descriptors that it needs. It ends\n"
+                           "when the filesystem is unmounted.\n";
 
 struct shared *shared;
 
@@ -57,10 +60,10 @@ static void be_called(const char *name)
 
 static void report(char word)
 {
-        if (fcntl(FD_REPORT, F_GETFD) >= 0 && !shared->reported) {
+        if (!shared->reported) {
                 (void)!write(FD_REPORT, &word, 1); /* the reader may have exited */
                 shared->reported = true;
-                (void)close(FD_REPORT);
+                (void)dup2(FD_CONTAINER, FD_REPORT); /* the number stays in use: it is none of the daemon's files */
         }
 }
 
@@ -70,20 +73,6 @@ static void ready(int r)
                 report('S');
         else
                 report((char)-r);
-}
-
-/* Whether the filesystem is unmounted everywhere. */
-static bool is_over(void)
-{
-        struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
-
-        return poll(&fuse, 1, 0) > 0 && (fuse.revents & POLLERR) != 0;
-}
-
-/* A child that shares the descriptors and has a copy of the memory, which fork() cannot do. */
-static int split(int *ret_pidfd)
-{
-        return (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
 }
 
 static _Noreturn void keep(void);
@@ -96,16 +85,25 @@ static void make_keeper(void)
         (void)close(old); /* the last keeper, which has ended */
 }
 
+/* Between two requests: the next daemon finds those that were read, and not begun. */
+static void leave(void)
+{
+        _exit(EXIT_SUCCESS);
+}
+
 static void *watch_keeper(void *ignored)
 {
         (void)ignored;
         for (;;) {
-                struct pollfd keeper = { .fd = shared->keeper_pidfd, .events = POLLIN };
+                struct pollfd keeper[] = { { .fd = shared->keeper_pidfd, .events = POLLIN },
+                                           { .fd = FD_ORDER, .events = POLLIN } };
 
-                if (poll(&keeper, 1, shared->network ? 1000 : -1) > 0)
-                        session_rest(make_keeper);
-                else
+                if (poll(keeper, 2, shared->network ? 1000 : -1) <= 0)
                         interrupts_look();
+                else if (keeper[0].revents != 0)
+                        session_rest(make_keeper);
+                else if (heir_wants_leave())
+                        session_rest(leave);
         }
         return NULL;
 }
@@ -117,6 +115,7 @@ static _Noreturn void serve(void)
         int r;
 
         be_called("remap-daemon");
+        heir_say_serves();
         r = session_begin();
         if (r == 0)
                 r = -pthread_create(&thread, NULL, watch_keeper, NULL);
@@ -127,67 +126,32 @@ static _Noreturn void serve(void)
         _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* A process's state and flags. False: it has ended, and the kernel unmounts what is in its namespace. */
-static bool read_state(int dir_fd, const char *path, char *ret_state, unsigned long *ret_flags)
-{
-        char text[512];
-        char *next;
-
-        if (file_read(dir_fd, path, text, sizeof text) <= 0)
-                return false;
-        next = strrchr(text, ')'); /* the end of its name */
-        if (next == NULL || strlen(next) < 4)
-                return false;
-        *ret_state = next[2];
-        next += 3;
-        for (int field = 4; field < 9; field++) /* proc(5): flags is the ninth */
-                (void)strtol(next, &next, 10);
-        *ret_flags = strtoul(next, NULL, 10);
-        return true;
-}
-
-/* Whether the container's first process is exiting and cannot, because processes in it may wait for answers. */
-static bool container_is_ending(void)
-{
-        unsigned long flags;
-        char state;
-
-        return read_state(FD_CONTAINER, "stat", &state, &flags) && state != 'Z' && state != 'X' &&
-               (flags & PF_EXITING) != 0;
-}
-
-/*
- * Whether the daemon was killed, but one of its threads waits in the kernel for an answer that only the next daemon
- * gives: for a page that is being read. Its first thread, which only waits for others, has ended then.
- */
-static bool daemon_is_stuck(void)
-{
-        char path[32];
-        unsigned long flags;
-        char state;
-
-        (void)snprintf(path, sizeof path, "/proc/%d/stat", shared->daemon_pid);
-        return read_state(AT_FDCWD, path, &state, &flags) && state == 'Z';
-}
-
 /* Wait until the daemon has ended. True: it must be killed, so that the container can end. */
 static bool wait_for_daemon(void)
 {
-        struct pollfd daemon = { .fd = shared->daemon_pidfd, .events = POLLIN };
+        struct pollfd daemon[] = { { .fd = shared->daemon_pidfd, .events = POLLIN },
+                                   { .fd = FD_ORDERS, .events = POLLIN } };
         int looks = 0;
 
-        while (poll(&daemon, 1, LOOK_MS) <= 0) {
-                bool ending = container_is_ending();
+        for (;;) {
+                int events = poll(daemon, 2, LOOK_MS);
+                bool ending = false;
 
+                if (events > 0 && daemon[0].revents != 0)
+                        return false;
+                if (events > 0)
+                        heir_hand_over(keep);
+                if (events > 0)
+                        continue;
+                ending = alive_container_is_ending();
                 looks = ending ? looks + 1 : 0;
-                if (ending || is_over())
+                if (ending || alive_mount_is_over())
                         ending_force();
                 if (looks > LOOKS_ENDING)
                         return true;
-                if (!is_over() && daemon_is_stuck())
+                if (!alive_mount_is_over() && alive_daemon_is_stuck())
                         return false;
         }
-        return false;
 }
 
 /* The keeper has one thread, and does not read what a container writes. */
@@ -196,6 +160,7 @@ static _Noreturn void keep(void)
         siginfo_t end;
 
         be_called("remap-keeper");
+        heir_forget();
         for (;;) {
                 int64_t since_ms = clock_now_ms();
                 bool over;
@@ -217,9 +182,10 @@ static _Noreturn void keep(void)
                 if (over)
                         (void)syscall(SYS_pidfd_send_signal, shared->daemon_pidfd, SIGKILL, NULL, 0);
                 /* fails if it is not this keeper's child */
-                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end, WEXITED | (is_over() ? 0 : WNOHANG));
+                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end,
+                             WEXITED | (alive_mount_is_over() ? 0 : WNOHANG));
                 fd_close(&shared->daemon_pidfd);
-                if (over || is_over() || !shared->served)
+                if (over || alive_mount_is_over() || !shared->served)
                         ending_close(); /* including the last descriptor of /dev/fuse */
                 if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
@@ -244,29 +210,50 @@ static int give_up_looking(void)
         return syscall(SYS_capset, &self, sets) < 0 ? -errno : 0;
 }
 
+/* Before privileges are dropped: the daemon needs none of these calls. */
+static int begin_descriptors(bool heir)
+{
+        int memory = heir ? -1 : memfd_create("remap", MFD_CLOEXEC);
+        int sockets[2];
+
+        /* size: memory is used only where it is written */
+        if (!heir && (memory < 0 || ftruncate(memory, sizeof *shared) < 0 || dup2(memory, FD_MEMORY) < 0))
+                return -errno;
+        if (memory >= 0 && memory != FD_MEMORY)
+                (void)close(memory); /* it has another number now */
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+                return -errno;
+        /* neither number is one of those that are in use, but perhaps that of one of the two */
+        if (sockets[1] == FD_ORDERS && (sockets[1] = dup(sockets[1])) < 0)
+                return -errno;
+        if (dup2(sockets[0], FD_ORDERS) < 0 || dup2(sockets[1], FD_ORDER) < 0)
+                return -errno;
+        for (int i = 0; i < 2; i++)
+                if (sockets[i] != FD_ORDERS && sockets[i] != FD_ORDER)
+                        (void)close(sockets[i]); /* as above */
+        return 0;
+}
+
 static int begin(bool mappable)
 {
         static struct remap_settings settings;
         struct rlimit limit;
         int authority;
-        int r;
 
-        /* address space: memory is used only where it is written */
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, FD_MEMORY, 0);
         if (shared == MAP_FAILED)
                 return -errno;
-        shared->daemon_pidfd = shared->keeper_pidfd = -1;
+        heir_fill_header();
+        shared->daemon_pidfd = shared->keeper_pidfd = shared->heir_fd = -1;
         authority = authority_of(FD_ROOT); /* an error is taken for a server that does not answer */
         shared->network = authority == AUTHORITY_OTHERS || authority < 0;
         shared->mappable = mappable;
         shared->checked = mappable && authority == AUTHORITY_KERNEL;
-        if (!mappable && (r = give_up_looking()) < 0)
-                return r;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
         if (read(FD_SETTINGS, &settings, sizeof settings) != (ssize_t)sizeof settings)
                 return -EPROTO;
-        (void)close(FD_SETTINGS); /* its one message was read */
+        (void)dup2(FD_CONTAINER, FD_SETTINGS); /* its one message was read; the number stays in use */
         shared->users = settings.maps.users;
         shared->groups = settings.maps.groups;
         shared->alone = settings.cache == REMAP_CACHE_ALWAYS;
@@ -281,8 +268,9 @@ static int begin(bool mappable)
 
 int main(int argc, char **argv)
 {
+        static const char *const modes[] = { "serve", "serve-mappable", "take-over", NULL };
         struct error error;
-        bool mappable;
+        size_t mode = 0;
         bool started; /* by a helper, with its descriptors */
         int r;
 
@@ -290,17 +278,22 @@ int main(int argc, char **argv)
                 return puts("remap-daemon (flexgraft) " VERSION) < 0;
         if (argc == 2 && strcmp(argv[1], "--help") == 0)
                 return fputs(help, stdout) < 0;
-        mappable = argc == 2 && strcmp(argv[1], "serve-mappable") == 0;
-        started = argc == 2 && (mappable || strcmp(argv[1], "serve") == 0);
-        for (int fd = FD_FUSE; started && fd < FD_OWN; fd++)
+        while (argc == 2 && modes[mode] != NULL && strcmp(argv[1], modes[mode]) != 0)
+                mode++;
+        started = argc == 2 && modes[mode] != NULL;
+        for (int fd = FD_FUSE; started && fd <= FD_REPORT; fd++)
                 started = fcntl(fd, F_GETFD) >= 0;
         if (!started) {
                 (void)fputs(help, stderr);
                 return 2;
         }
-        r = privileges_drop_to_act(&PRIVILEGES, &error);
+        r = begin_descriptors(/* heir= */ mode == 2);
         if (r == 0)
-                r = begin(mappable);
+                r = privileges_drop_to_act(&PRIVILEGES, &error);
+        if (r == 0)
+                r = mode == 2 ? heir_take_over() : begin(/* mappable= */ mode == 1);
+        if (r == 0 && !shared->mappable)
+                r = give_up_looking();
         if (r < 0) {
                 char word = (char)-r;
 

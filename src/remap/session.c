@@ -292,7 +292,9 @@ static void *serve(void *argument)
                 return NULL;
         }
         if (request_buffer(slot)->len > 0) {
+                (void)pthread_rwlock_rdlock(&threads.at_work);
                 do_again(slot);
+                (void)pthread_rwlock_unlock(&threads.at_work);
                 end_replay();
         }
         for (;;) {
@@ -373,7 +375,9 @@ static void greet(void)
 /* Repeat what the last daemon left. */
 static void replay(void)
 {
+        (void)pthread_rwlock_rdlock(&threads.at_work);
         replay_waiters();
+        (void)pthread_rwlock_unlock(&threads.at_work);
         (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)
                 threads.replays += request_buffer(i)->len > 0;
@@ -402,7 +406,8 @@ int session_begin(void)
         /* this memory may be a copy of a daemon's, whose threads are gone */
         (void)memset(&threads, 0, sizeof threads);
         threads.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        threads.at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+        /* whoever waits for the threads to rest (session_rest()) comes before the next request */
+        threads.at_work = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
         threads.wake = threads.replayed = threads.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         threads.result = RUNNING;
         interrupts_begin();

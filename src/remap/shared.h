@@ -14,18 +14,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/keeper.h"
 #include "mount/remap_settings.h"
 
-/* The descriptors that the program is started with. */
-enum {
-        FD_FUSE = 3,  /* /dev/fuse, opened in the container's user namespace, or in the node's */
-        FD_ROOT,      /* the detached mount that is the source */
-        FD_CONTAINER, /* /proc/PID of the container's first process, or of the node's */
-        FD_LOCK,      /* holds the lock that tells others that this daemon runs */
-        FD_SETTINGS,  /* a socket with one message: struct remap_settings */
-        FD_REPORT,    /* a byte is written to it when the mount is served; then it is closed */
-        FD_OWN,       /* the first that the daemon may use */
-};
+/*
+ * The number of what struct shared, and the answer to FUSE_INIT, mean to keeper and daemon. A program takes the place of
+ * another only where it is the same: raise it with any change that an older or newer program would misread. A change of
+ * size or place of a member is noticed without it (SHARED_SIZES).
+ */
+#define SHARED_LAYOUT 1
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -97,17 +94,20 @@ struct lock_owner {
 };
 
 struct shared {
+        struct keeper_header header;
         uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(4096)));
         uint8_t requests[THREADS_MAX][REQUEST_SIZE] __attribute__((aligned(4096)));
         int keeper_pidfd;
         int daemon_pidfd;
         int daemon_pid;
+        int heir_fd;        /* the keeper's socket to an heir; -1: none */
         int force_pidfd;    /* of the process that ends what waits for a dead server; -1: none */
         int closer_pidfd;   /* of the one that it helps at last */
         bool keeper_closed; /* so that one closes the last descriptors */
         bool nfs;           /* the source is an NFS filesystem */
         int short_lives;    /* daemons in a row that died soon after their start */
         bool reported;
+        bool heir;     /* another program's keeper waits to hear that the daemon of this one runs */
         bool begun;    /* a daemon has read requests */
         bool served;   /* FUSE_INIT was answered */
         bool network;  /* the source is a network filesystem: others change its files */
@@ -135,6 +135,13 @@ struct shared {
         uint32_t buckets[1 << BUCKET_BITS_MAX];
         struct node nodes[NODES_MAX];
 };
+
+/* Of struct keeper_header. */
+#define SHARED_SIZES                                                                                                   \
+        {                                                                                                              \
+                sizeof(struct shared), sizeof(struct node), offsetof(struct shared, keeper_pidfd),                     \
+                        offsetof(struct shared, uses), offsetof(struct shared, nodes)                                  \
+        }
 
 extern struct shared *shared;
 

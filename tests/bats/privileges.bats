@@ -121,7 +121,7 @@ check_privileges() {
         has_privileges "$1"
         # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, mkfs, lvm and pmem-namespaces.
         local open="0 1 2 "
-        [[ ! $1 =~ ^(mount-(bind|block|image|nfs)|remap-mount|volume-.*)$ ]] || open+="3 "
+        [[ ! $1 =~ ^(mount-(bind|block|image|nfs)|remap-(mount|upgrade)|volume-.*)$ ]] || open+="3 "
         [[ $1 != volume-* ]] || open+="4 "
         [[ $1 != volume-expand && $1 != volume-snapshot ]] || open+="5 " # of mkfs and fsck, too
         [[ $1 != host-check ]] || open+="3 4 5 "
@@ -284,6 +284,15 @@ check_foreign_numbers() {
 @test "remap-mount is killed for a call it does not need" {
         check_forbidden remap-mount
         check_foreign_numbers remap-mount
+}
+
+@test "remap-upgrade keeps the capabilities it needs and no others, under a filter, when it reads its request" {
+        check_privileges remap-upgrade
+}
+
+@test "remap-upgrade is killed for a call it does not need" {
+        check_forbidden remap-upgrade
+        check_foreign_numbers remap-upgrade
 }
 
 @test "mount-remove is killed for a call it does not need" {

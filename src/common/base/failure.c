@@ -101,7 +101,7 @@ static json_t *errno_name(int errnum)
 /* clang-format on */
 
 static const struct key detail_rows[] = { DETAIL(MEMBER_ROW) };
-static const struct key_table detail_keys = KEY_TABLE(detail_rows);
+const struct key_table failure_detail_keys = KEY_TABLE(detail_rows);
 
 json_t *failure_detail(const struct error *error, const char *hint)
 {
@@ -120,7 +120,7 @@ static const char *const statuses[] = { "Failure", NULL };
         X("message", ALL, ALL, reply_printable(message), \
           KEY_ANY, .help = "one sentence: what failed, on what, and why") \
         X("error", ALL, 0, failure_detail(error, hint), \
-          KEY_OBJECT, .members = &detail_keys, .help = "the same, for programs")
+          KEY_OBJECT, .members = &failure_detail_keys, .help = "the same, for programs")
 /* clang-format on */
 
 static const struct key failure_rows[] = { FAILURE(MEMBER_ROW) };

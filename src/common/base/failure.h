@@ -40,6 +40,9 @@ extern const struct key_table failure_keys;
 /* failure_detail() - its "error": what was tried, on what, and errno, for programs. A new reference; NULL: no memory. */
 json_t *failure_detail(const struct error *error, const char *hint);
 
+/* What failure_detail() has: for a failure whose reply has other members besides. */
+extern const struct key_table failure_detail_keys;
+
 /*
  * failure_complain() - print a line on standard error in its place, where standard output is not for JSON: at once, and
  * with nothing that a terminal or a log would take for more than text. Changes the line, of so many bytes, which may be

@@ -15,6 +15,7 @@
 #define OPERATION_READ "read"
 #define OPERATION_OPENAT2 "openat2"
 #define OPERATION_PIDFD_OPEN "pidfd_open"
+#define OPERATION_PIDFD_GETFD "pidfd_getfd"
 #define OPERATION_OPEN_TREE "open_tree"
 #define OPERATION_OPEN_TREE_ATTR "open_tree_attr"
 #define OPERATION_MOUNT_SETATTR "mount_setattr"
@@ -47,6 +48,7 @@
 #define OPERATION_LOCK_ATTRIBUTES "lock attributes"
 #define OPERATION_OPEN_ROOT "open the root directory"
 #define OPERATION_START_REMAP_DAEMON "start remap-daemon"
+#define OPERATION_UPGRADE "upgrade"
 
 /* Of kinds of mounts, volumes and pools. */
 #define OPERATION_FIND_DEVICE "find device"

@@ -19,6 +19,7 @@
 #include "base/fd_pass.h"
 #include "base/interrupt.h"
 #include "base/json.h"
+#include "daemon/keeper.h"
 #include "mount/superblock.h"
 #include "process/exec_helper.h"
 #include "process/namespace.h"
@@ -27,9 +28,7 @@
 
 #define PROGRAM "remap-daemon"
 #define CONTROL_GROUPS "/sys/fs/cgroup"
-#define FIRST_FD 3 /* the daemon's descriptors begin here, in the order of src/remap/shared.h */
-
-enum { PASS_FUSE, PASS_ROOT, PASS_CONTAINER, PASS_LOCK, PASS_SETTINGS, PASSED };
+#define PASSED (FD_REPORT - FD_FUSE) /* the daemon's descriptors, in the order of daemon/keeper.h */
 
 struct answer {
         int errnum; /* 0: it runs */
@@ -41,6 +40,7 @@ struct answer {
 /* What the daemon is told to do. It is known before the helper process begins. */
 static const char serve_container[] = "serve";
 static const char serve_node[] = "serve-mappable";
+static const char take_over[] = "take-over";
 static const char *daemon_mode = serve_container;
 
 /* Into the root of a hierarchy of control groups, which nobody ends. True: there is one. */
@@ -89,20 +89,20 @@ static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
         for (int i = 0; done && i <= PASSED; i++)
                 done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
         for (int i = 0; done && i <= PASSED; i++)
-                done = dup2(high[i], FIRST_FD + i) >= 0;
-        if (done && close_range(FIRST_FD + PASSED + 1, ~0U, 0) == 0)
+                done = dup2(high[i], FD_FUSE + i) >= 0;
+        if (done && close_range(FD_REPORT + 1, ~0U, 0) == 0)
                 (void)execve(path, (char *const *)arguments, (char *const *)environment);
         _exit(127);
 }
 
-static void start_daemon(const int fds[PASSED], struct answer *ret_answer)
+/* Gives the pipe's end that the daemon's report comes from; -1: there is no daemon. */
+static void start_daemon(const int fds[PASSED], struct answer *ret_answer, int *ret_report_fd)
 {
         char path[PATH_MAX + 64];
-        char word = 0;
         int report[2];
         pid_t pid;
-        ssize_t n;
 
+        *ret_report_fd = -1;
         if (!program_find_sibling(PROGRAM, path)) {
                 ret_answer->errnum = ENOENT;
                 return;
@@ -117,12 +117,25 @@ static void start_daemon(const int fds[PASSED], struct answer *ret_answer)
         if (pid < 0)
                 ret_answer->errnum = errno;
         (void)close(report[1]); /* now only the daemon's */
-        while (pid > 0 && (n = read(report[0], &word, 1)) < 0 && errno == EINTR)
-                ;
-        (void)close(report[0]); /* only read from */
         ret_answer->pid = pid;
-        if (pid > 0 && word != 'S') /* the daemon reported an error, or exited */
+        *ret_report_fd = report[0];
+}
+
+/* Closes the pipe's end. */
+static void wait_for_report(int report_fd, struct answer *ret_answer)
+{
+        char word = 0;
+
+        while (ret_answer->pid > 0 && read(report_fd, &word, 1) < 0 && errno == EINTR)
+                ;
+        if (ret_answer->pid > 0 && word != 'S') /* the daemon reported an error, or exited */
                 ret_answer->errnum = word == 0 ? ECANCELED : (int)(unsigned char)word;
+        fd_close(&report_fd);
+}
+
+static bool say_answer(int socket_fd, const struct answer *answer)
+{
+        return send(socket_fd, answer, sizeof *answer, MSG_NOSIGNAL) >= 0;
 }
 
 static void run_orders(int socket_fd)
@@ -131,11 +144,16 @@ static void run_orders(int socket_fd)
 
         while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
                 struct answer answer = {};
+                int report_fd;
 
-                start_daemon(fds, &answer);
+                start_daemon(fds, &answer, &report_fd);
                 for (int i = 0; i < PASSED; i++)
                         fd_close(&fds[i]); /* now only the daemon's */
-                if (send(socket_fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
+                /* an heir has something to report only when the keeper was told of it: so there are two answers */
+                if (daemon_mode == take_over && answer.errnum == 0 && !say_answer(socket_fd, &answer))
+                        break;
+                wait_for_report(report_fd, &answer);
+                if (!say_answer(socket_fd, &answer))
                         break;
         }
 }
@@ -169,6 +187,12 @@ int remap_begin_mappable(int argc, char **argv, struct error *error)
         return remap_begin(argc, argv, error);
 }
 
+int remap_begin_heirs(int argc, char **argv, struct error *error)
+{
+        daemon_mode = take_over;
+        return remap_begin(argc, argv, error);
+}
+
 int remap_begin_for(int argc, char **argv, struct error *error)
 {
         return argc == 2 && (strcmp(argv[1], "-") == 0 || json_text_may_have(argv[1], "remap"))
@@ -176,28 +200,62 @@ int remap_begin_for(int argc, char **argv, struct error *error)
                        : 0;
 }
 
-static int order(const int fds[PASSED], int *ret_pid, struct error *error)
+static int send_order(const int fds[PASSED], struct error *error)
 {
-        struct answer answer;
-        ssize_t n;
         int r = fd_pass_send_all(helper.fd, fds, PASSED);
 
-        if (r < 0)
-                return fail(error, -r, OPERATION_START_REMAP_DAEMON, PROGRAM);
+        return r < 0 ? fail(error, -r, OPERATION_START_REMAP_DAEMON, PROGRAM) : 0;
+}
+
+static int hear_answer(struct answer *ret_answer, struct error *error)
+{
+        ssize_t n;
+
         do
-                n = recvfrom(helper.fd, &answer, sizeof answer, 0, NULL, NULL);
+                n = recvfrom(helper.fd, ret_answer, sizeof *ret_answer, 0, NULL, NULL);
         while (n < 0 && errno == EINTR);
-        if (n != (ssize_t)sizeof answer)
+        if (n != (ssize_t)sizeof *ret_answer)
                 return fail_because(error, ECANCELED, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "the helper process that starts it has exited");
-        if (answer.errnum == ENOENT)
+        if (ret_answer->errnum == ENOENT && ret_answer->pid <= 0)
                 return fail_because(error, ENOENT, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
-        if (answer.errnum != 0)
-                return fail_because(error, answer.errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
-                                    "it exited at once: %s", strerrordesc_np(answer.errnum) ?: "unknown error");
+        if (ret_answer->errnum != 0)
+                return fail_because(error, ret_answer->errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
+                                    "it exited at once: %s", strerrordesc_np(ret_answer->errnum) ?: "unknown error");
+        return 0;
+}
+
+static int order(const int fds[PASSED], int *ret_pid, struct error *error)
+{
+        struct answer answer = {};
+        int r = send_order(fds, error);
+
+        if (r < 0 || (r = hear_answer(&answer, error)) < 0)
+                return r;
         *ret_pid = answer.pid;
         return 0;
+}
+
+int remap_start_heir(int socket_fd, int *ret_pid, struct error *error)
+{
+        const int fds[PASSED] = { socket_fd, socket_fd, socket_fd, socket_fd, socket_fd };
+        struct answer answer = {};
+        int r = send_order(fds, error);
+
+        _Static_assert(PASSED == 5 && FD_HEIR == FD_FUSE + PASSED - 1,
+                       "the heir has others in place of the first four");
+        if (r < 0 || (r = hear_answer(&answer, error)) < 0)
+                return r;
+        *ret_pid = answer.pid;
+        return 0;
+}
+
+int remap_hear_heir(struct error *error)
+{
+        struct answer answer = {};
+
+        return hear_answer(&answer, error);
 }
 
 /* In the container's user namespace, before the ids change: the kernel takes the filesystem's owner from the opener. */

@@ -28,6 +28,22 @@ int remap_begin_for(int argc, char **argv, struct error *error);
 /* remap_begin_mappable() - the same for remap_mount_mappable() alone, whose daemon serves the node. */
 int remap_begin_mappable(int argc, char **argv, struct error *error);
 
+/* remap_begin_heirs() - the same for remap_start_heir() alone. */
+int remap_begin_heirs(int argc, char **argv, struct error *error);
+
+/*
+ * remap_start_heir() - start the installed remap-daemon as the heir of another (daemon/keeper.h). Needs the helper process
+ * of remap_begin_heirs().
+ *
+ * Takes:  socket_fd, borrowed: the heir has a copy, and no other process when the caller has closed its own.
+ * Gives:  ret_pid, which no other process has before remap_hear_heir().
+ * Errors: ENOENT remap-daemon is not installed.
+ *
+ * remap_hear_heir() - wait until it serves, or has ended. Errors: the heir's (heir_take_over() of src/remap).
+ */
+int remap_start_heir(int socket_fd, int *ret_pid, struct error *error);
+int remap_hear_heir(struct error *error);
+
 /* What remap-daemon serves. */
 struct remap_source {
         int mount_fd;     /* a detached mount, borrowed: the daemon keeps a copy */

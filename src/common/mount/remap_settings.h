@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap_settings.h - what remap-daemon is told when it is started, as the one message of its socket FD_IDS (src/remap/shared.h).
+ * remap_settings.h - what remap-daemon is told when it is started, as the one message of its socket FD_SETTINGS
+ * (daemon/keeper.h).
  */
 #ifndef FLEXGRAFT_MOUNT_REMAP_SETTINGS_H
 #define FLEXGRAFT_MOUNT_REMAP_SETTINGS_H

@@ -176,6 +176,11 @@ bool state_is_free(struct state *state, uint64_t key)
         return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 && range.l_type == F_UNLCK;
 }
 
+int state_lock_file(const struct state *state, struct stat *ret_st)
+{
+        return fstatat(state->dir_fd, LOCK_FILE, ret_st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 DIR *state_list(const struct state *state)
 {
         return file_list(state->dir_fd, ".");

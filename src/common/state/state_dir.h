@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -50,6 +51,9 @@ bool state_try_lock(struct state *state, uint64_t key);
 
 /* state_is_free() - whether no other process holds it; false also after an error. */
 bool state_is_free(struct state *state, uint64_t key);
+
+/* state_lock_file() - the file of the locks: st_dev and st_ino say which. Returns 0 or negative errno; ENOENT: no lock yet. */
+int state_lock_file(const struct state *state, struct stat *ret_st);
 
 /* state_list() - all files of the directory, for readdir(); NULL with errno. Closed by the caller (closedir). */
 DIR *state_list(const struct state *state);

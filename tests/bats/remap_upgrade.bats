@@ -1,0 +1,448 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# remap-upgrade: another remap-daemon serves a mount that is in use.
+
+load helpers
+load remap_helpers
+load upgrade_helpers
+load sweep_helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+        remap_setup
+        needs remap-upgrade
+        upgrade_setup
+        KEEPER=
+}
+
+teardown() {
+        served_teardown
+}
+
+# ---- what it does
+
+@test "an upgrade has the installed program serve a mount, with one keeper and one daemon" {
+        remap_bed ext4
+        local before
+        before=$(remap_processes)
+        install_again
+        helper remap-upgrade '{"dryRun": true}'
+        assert_success
+        assert_field '.mounts | length' 1
+        assert_field '.mounts[0].program' old
+        assert_field '.mounts[0].container' "$CONTAINER_PID"
+        is "$(remap_processes)" "$before" "processes"
+        upgrade
+        assert_field '.mounts[0].program' upgraded
+        the_remap_process remap-keeper
+        assert_field '.mounts[0].pid' "$REPLY"
+        # shellcheck disable=SC2086
+        wait_until 10 processes_are_gone $before
+        in_container touch /ext4/after
+        helper remap-upgrade
+        assert_success
+        assert_field '.mounts[0].program' current
+        one_pair
+}
+
+# bats test_tags=kernel
+@test "open files, also unlinked ones, mappings and locks go on through upgrades" {
+        local kind hold_in hold_out line mapped_in mapped_out
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
+        bed_pids+=("$MAPPED_PID")
+        mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]}
+        read -r -t 120 line <&"$mapped_out" && [[ $line == ready ]]
+        for kind in "${LOCKS[@]}"; do
+                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
+        done
+        talk /bin/fs-calls hold /ext4/file
+        hold_in=$TALK_IN hold_out=$TALK_OUT
+        in_container rm /ext4/file
+        install_again
+        upgrade
+        echo "+ more" >&"$hold_in"
+        read -r -t 120 line <&"$hold_out"
+        is "$line" "text more"
+        install_again
+        upgrade
+        echo "+ and" >&"$hold_in"
+        read -r -t 120 line <&"$hold_out"
+        is "$line" "text more and"
+        for kind in "${LOCKS[@]}"; do
+                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
+                is "$(in_container /bin/fs-calls try "$kind" "/ext4/lock.$kind")" held "$kind, in the container"
+        done
+        exec {mapped_in}>&-
+        eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
+        read -r -t 120 line <&"$mapped_out"
+        is "$line" right "the mapping"
+        one_pair
+}
+
+@test "a process that waits for a lock goes on waiting, and gets it from the new program" {
+        local waiter
+        remap_bed ext4
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
+        waiter=$!
+        wait_until 10 waits_for_a_lock
+        install_again
+        upgrade
+        in_container touch /ext4/other
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" '' "what it says that waits"
+        end_process "$BACKGROUND_PID"
+        wait_until 10 process_is_gone "$waiter"
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+}
+
+# The daemon has a copy of the request while it waits: a descriptor for its lock.
+waits_for_a_lock() {
+        the_remap_process remap-daemon && grep -q '/file$' <(find "/proc/$REPLY/fd" -printf '%l\n' 2>/dev/null)
+}
+
+@test "writers, readers and find notice nothing of upgrades, nor of a daemon or a keeper that is killed after one" {
+        local pids=() pid i
+        remap_bed ext4
+        in_container mkdir /ext4/a /ext4/tree
+        "$FLEXGRAFT_TOOLS/fs-calls" many "$BATS_TEST_TMPDIR/ext4/tree" 600
+        in_container /bin/fs-calls worker /ext4/a 60 >"$BATS_TEST_TMPDIR/worker" &
+        pids+=($!)
+        in_container sh -c '
+                while [ ! -e /ext4/stop ]; do
+                        n=$(find /ext4/tree -type f | wc -l) && [ $n = 600 ] || { echo $n; exit 1; }
+                done' &
+        pids+=($!)
+        for i in 1 2 3; do
+                install_again
+                upgrade
+                assert_field '.mounts[0].program' upgraded
+        done
+        kill_daemon
+        kill_keeper
+        install_again
+        upgrade
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        for pid in "${pids[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
+        done
+        one_pair
+}
+
+@test "no request is done twice: two names that are exchanged all the time are so once for each call" {
+        local pid i
+        remap_bed ext4
+        echo 0 >"$BATS_TEST_TMPDIR/ext4/0"
+        echo 1 >"$BATS_TEST_TMPDIR/ext4/1"
+        in_container python3 -c '
+import ctypes, os
+libc, calls = ctypes.CDLL(None, use_errno=True), 0
+while not os.path.exists("/ext4/stop"):
+    if libc.renameat2(-100, b"/ext4/0", -100, b"/ext4/1", 2): raise OSError(ctypes.get_errno(), "renameat2")
+    calls += 1
+    with open("/ext4/0") as file:
+        if int(file.read()) != calls % 2: raise SystemExit(f"call {calls} was not done once")' 3>&- &
+        pid=$!
+        for i in 1 2 3 4 5; do
+                install_again
+                upgrade
+        done
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        wait "$pid"
+}
+
+@test "what remap-mount made is upgraded, too, for all containers that have it" {
+        IDS=idmapped
+        make_source tmpfs
+        echo -n text >"$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        talk /bin/fs-calls hold /data/file
+        install_again
+        helper remap-upgrade
+        assert_success
+        assert_field '.mounts | length' 1
+        assert_field '.mounts[0].program' upgraded
+        [[ $(json_field '.mounts[0].container') == null ]]
+        KEEPER=$(json_field '.mounts[0].pid')
+        tell "+ more"
+        answer "text more"
+        in_container touch /data/first
+        use_container "$SECOND"
+        in_container chown 7:8 /data/first
+        is "$(owners "$BATS_TEST_TMPDIR/tmpfs/first" "$SERVED/first")" "7:8 7:8"
+}
+
+@test "several mounts are upgraded by one call, and two calls at a time do it once" {
+        local first
+        remap_bed ext4 tmpfs
+        install_again
+        "$FLEXGRAFT_BIN/remap-upgrade" '{}' >"$BATS_TEST_TMPDIR/first" 3>&- &
+        first=$!
+        helper remap-upgrade
+        assert_success
+        wait "$first"
+        is "$({ jq -r '.mounts[].program' "$BATS_TEST_TMPDIR/first"; jq -r '.mounts[].program' <<<"$output"; } | sort | xargs)" \
+                "current current upgraded upgraded"
+        remember_remap_processes
+        is "$(remap_processes | wc -l)" 4 processes
+        in_container touch /ext4/x /tmpfs/x
+}
+
+@test "hundreds of open files have their descriptors with the new program, and no more than those" {
+        local before
+        remap_bed ext4
+        background in_container sh -c 'exec /bin/fs-calls open-many 400 /ext4/file >/tmp/opened'
+        touch "$BATS_TEST_TMPDIR/ext4/file"
+        wait_until 20 in_container grep -q ready /tmp/opened
+        the_remap_process remap-daemon
+        before=$(files_of "$REPLY")
+        (($(wc -l <<<"$before") > 400))
+        install_again
+        upgrade
+        the_remap_process remap-daemon
+        is "$(files_of "$REPLY")" "$before" "descriptors and what they are of"
+}
+
+# files_of PID: its descriptors for files of the source.
+files_of() {
+        find "/proc/$1/fd" -mindepth 1 -lname '*/file*' -printf '%f %l\n' | sort
+}
+
+# ---- with which rights
+
+@test "the new program has the rights, the limits, the control groups and the namespaces of the old one" {
+        local before name group=/sys/fs/cgroup/pids/flexgraft-test.$RUN_ID
+        remap_container
+        make_source ext4
+        HELPER_PREFIX=(prlimit --nofile=3000:4000)
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
+        HELPER_PREFIX=()
+        before=$(rights)
+        install_again
+        [[ -d ${group%/*} ]] || group=${group/\/pids/}
+        mkdir "$group"
+        HELPER_PREFIX=(sh -c 'echo 0 >"$0/cgroup.procs" && echo 100 >/proc/self/oom_score_adj && exec "$@"' "$group")
+        upgrade
+        HELPER_PREFIX=()
+        rmdir "$group" # nothing is in it
+        is "$(rights)" "$before" "of keeper and daemon"
+        for name in remap-keeper remap-daemon; do
+                the_remap_process "$name"
+                is "$(find "/proc/$REPLY/fd" -mindepth 1 -lname 'pipe:*')" '' "pipes of $name"
+        done
+}
+
+# rights: of keeper and daemon.
+rights() {
+        local name
+        for name in remap-keeper remap-daemon; do
+                the_remap_process "$name" || return 1
+                echo "$name"
+                grep -E '^(Cap|Seccomp|NoNewPrivs|Uid|Gid|Groups)' "/proc/$REPLY/status"
+                grep -E '^Max (open files|processes|file size|locked memory)' "/proc/$REPLY/limits"
+                cat "/proc/$REPLY/cgroup" "/proc/$REPLY/oom_score_adj"
+                find "/proc/$REPLY/ns" -mindepth 1 -printf '%l\n' | sort
+        done
+}
+
+@test "a process that only looks like a keeper is none" {
+        remap_bed ext4
+        background bash -c 'exec 6<"$1" && printf remap-keeper >/proc/$$/comm && exec -a remap-keeper sleep 1000' - "$STATE_DIR/mounts/.lock"
+        cp "$(command -v sleep)" "$BATS_TEST_TMPDIR/remap-keeper"
+        background bash -c 'exec 6<"$1" && exec "$2" 1000' - "$STATE_DIR/mounts/.lock" "$BATS_TEST_TMPDIR/remap-keeper"
+        wait_until 10 is_called remap-keeper "$!"
+        is "$(readlink "/proc/$!/fd/6")" "$STATE_DIR/mounts/.lock"
+        helper remap-upgrade '{"dryRun": true}'
+        assert_success
+        assert_field '.mounts | length' 1
+}
+
+is_called() {
+        [[ $(<"/proc/$2/comm") == "$1" ]]
+}
+
+# ---- what cannot be done
+
+# header KEEPER OFFSET BYTES: of the memory of keeper and daemon.
+header() {
+        printf %b "$3" | dd of="/proc/$1/fd/9" bs=1 seek="$2" conv=notrunc status=none
+}
+
+@test "a program whose memory has another layout is not taken the place of, and serves on without a break" {
+        local before
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        talk /bin/fs-calls hold /ext4/file
+        before=$(remap_processes)
+        install_again
+        the_remap_process remap-keeper
+        header "$REPLY" 12 '\xff'
+        helper remap-upgrade
+        is "$status" 1
+        assert_field .status Failure
+        assert_field '.mounts[0].program' old
+        [[ $(json_field '.mounts[0].problem') == *'not what the installed one keeps'*'made anew'* ]]
+        is "$(remap_processes)" "$before" processes
+        tell "+ more"
+        answer "text more"
+        header "$REPLY" 12 '\x01'
+        upgrade
+        tell "+ again"
+        answer "text more again"
+}
+
+@test "a program that is too old to hand over is said to be, and serves on" {
+        local before
+        remap_bed ext4
+        before=$(remap_processes)
+        install_again
+        the_remap_process remap-keeper
+        header "$REPLY" 0 'x'
+        helper remap-upgrade
+        is "$status" 1
+        [[ $(json_field '.mounts[0].problem') == *'hands over to none'* ]]
+        is "$(json_field '.mounts[0].version')" null
+        is "$(remap_processes)" "$before" processes
+        in_container touch /ext4/x
+        header "$REPLY" 0 'f'
+}
+
+@test "an installed program that does not start, or does nothing, leaves the old one at work" {
+        local before
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        talk /bin/fs-calls hold /ext4/file
+        before=$(remap_processes)
+        printf '#!/bin/sh\nexit 3\n' >"$FLEXGRAFT_BIN/remap-daemon.new"
+        chmod 0755 "$FLEXGRAFT_BIN/remap-daemon.new"
+        cp "$FLEXGRAFT_BIN/remap-daemon" "$BATS_TEST_TMPDIR/kept"
+        mv "$FLEXGRAFT_BIN/remap-daemon.new" "$FLEXGRAFT_BIN/remap-daemon"
+        helper remap-upgrade
+        is "$status" 1
+        assert_field '.mounts[0].program' old
+        is "$(remap_processes)" "$before" processes
+        tell "+ more"
+        answer "text more"
+        cp "$BATS_TEST_TMPDIR/kept" "$FLEXGRAFT_BIN/remap-daemon.new"
+        mv "$FLEXGRAFT_BIN/remap-daemon.new" "$FLEXGRAFT_BIN/remap-daemon"
+        upgrade
+        tell "+ again"
+        answer "text more again"
+}
+
+@test "without a state directory, and without mounts, there is nothing to upgrade" {
+        helper remap-upgrade
+        assert_success
+        assert_field '.mounts | length' 0
+        remap_container
+        make_source ext4
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /ext4
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        remap_processes_end
+        helper remap-upgrade '{}'
+        assert_success
+        assert_field '.mounts | length' 0
+}
+
+@test "remap-upgrade refuses what it does not understand" {
+        helper remap-upgrade '{"nonesuch": 1}'
+        is "$status" 2
+        helper remap-upgrade '{"dryRun": 1}'
+        is "$status" 2
+}
+
+# ---- killed
+
+# killed_at ROLE NUMBER: one of those that hand over is killed before that call; then an upgrade works. In CALL: the name of the call.
+killed_at() {
+        local code=0
+        the_remap_process remap-keeper || return 1
+        install_again
+        CALL=$("$FLEXGRAFT_TOOLS/kill-heir" "$1" "$2" "$REPLY" "$FLEXGRAFT_BIN/remap-upgrade" '{}' 2>"$BATS_TEST_TMPDIR/said" 3>&-) || code=$?
+        { tell "+x" && answer "$((++SAID))"; } || { echo "$1, call $2 ($CALL): the mount does not serve"; cat "$BATS_TEST_TMPDIR/said"; return 1; }
+        wait_until 20 one_pair || { echo "$1, call $2 ($CALL):"; remap_processes; return 1; }
+        remember_remap_processes
+        [[ $code == [01] ]]
+}
+
+# sweep_killed ROLE FIRST STEP
+sweep_killed() {
+        local number calls=() SAID=0
+        remap_bed ext4
+        kept_open
+        background_ready "${ENTER[@]}" /bin/fs-calls lock posix /ext4/lock
+        for ((number = $2; ; number += $3)); do
+                killed_at "$1" "$number" || return 1
+                [[ $CALL != none ]] || break
+                calls+=("$CALL")
+        done
+        ((${#calls[@]} > 0)) || { echo "calls: ${calls[*]}"; return 1; }
+        echo "# $1: ${#calls[@]} points" >&3
+        is "$(in_container /bin/fs-calls try posix /ext4/lock)" held
+        install_again
+        upgrade
+        tell "+x"
+        answer "$((++SAID))"
+}
+
+# A process that has a file open, adds what it is told to it, and says how long it is then.
+kept_open() {
+        coproc TALK { exec "${ENTER[@]}" /usr/bin/python3 -u -c '
+import os, sys
+fd = os.open("/ext4/kept", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+print("ready")
+for line in sys.stdin:
+    os.write(fd, line[1:-1].encode())
+    print(os.fstat(fd).st_size)' 2>&1 3>&-; }
+        bed_pids+=("$TALK_PID")
+        TALK_IN=${TALK[1]} TALK_OUT=${TALK[0]}
+        answer ready
+}
+
+@test "the old keeper may be killed while it hands over: at some of its system calls" {
+        sweep_killed keeper 2 7
+}
+
+@test "the new program may be killed while it takes over: at some of its system calls" {
+        sweep_killed heir 3 17
+}
+
+@test "the one in reserve may be killed: at some of its system calls" {
+        sweep_killed reserve 1 1
+}
+
+# bats test_tags=sweep
+@test "remap-upgrade killed, or refused, at any call: the mount serves, and the next one upgrades it" {
+        local how replaced
+        remap_container
+        make_source tmpfs
+        touch "$BATS_TEST_TMPDIR/tmpfs/file"
+        replaced="cp '$FLEXGRAFT_BIN/remap-daemon' '$FLEXGRAFT_BIN/new' && mv '$FLEXGRAFT_BIN/new' '$FLEXGRAFT_BIN/remap-daemon'"
+        for how in --kill --kill-main '--fail ENOMEM'; do
+                remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+                # shellcheck disable=SC2086
+                LABEL=$how sweep --leave remap-daemon $how -- \
+                        sh "$replaced" ';' \
+                        act "$FLEXGRAFT_BIN/remap-upgrade" '{}' ';' \
+                        sh "${ENTER[*]} mv /data/file /data/other && ${ENTER[*]} mv /data/other /data/file" ';' \
+                        sh "$replaced" ';' \
+                        call "$FLEXGRAFT_BIN/remap-upgrade" '{}' ';' \
+                        sh "${ENTER[*]} touch /data/file" ';' \
+                        sh 'for i in $(seq 200); do [ "$(ps -eo stat=,comm= | grep -Ec "^[^Z ]+ +remap-(keeper|daemon|reserve)$")" != 2 ] || exit 0; sleep 0.1; done; exit 1' ';'
+                # who served it at last was ended with the sweep
+                helper mount-remove "$(remove_request /data)"
+                assert_success
+        done
+}
+
+# bats test_tags=deep
+@test "the old keeper may be killed while it hands over: at each of its system calls" {
+        sweep_killed keeper 1 1
+}
+
+# bats test_tags=deep
+@test "the new program may be killed while it takes over: at each of its system calls" {
+        sweep_killed heir 1 1
+}
