@@ -5,7 +5,7 @@
 # make check      install what is needed, build, lint, run every test once; what CI runs
 # make check-deep what check leaves out: other points of the sweeps, Debian's kernel in virtual machines, sanitizers, fuzzers, the soak: two hours
 # make fuzz       build and run the fuzz targets, SECONDS=60 each
-# make soak       mutants, sweeps at every point, all that the virtual machines can run, long fuzzing: hours
+# make soak       mutants, sweeps at every point, 100 kills and 20 upgrades of what serves a mount that fio writes to, all that the virtual machines can run, long fuzzing: hours
 # make demo       install what is needed, build, and show the main job for real
 # make bench      how fast, side by side with others (not part of check)
 # make lint       static analysis, format, layers
@@ -336,6 +336,7 @@ soak: deps
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 all
 	$(Q)scripts/mutate
 	$(Q)scripts/run-tests --jobs "$$(nproc)" --all-points guest sweeps
+	$(Q)FLEXGRAFT_REMAP_KILLS=100 FLEXGRAFT_REMAP_UPGRADES=20 scripts/run-tests deep -- remap_upgrade
 	$(Q)$(MAKE) --no-print-directory fuzz SECONDS=600
 
 demo:

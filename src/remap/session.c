@@ -30,6 +30,7 @@
 #define TICK_MS 5
 #define QUIET_TICKS 10
 #define REPLAY_SECONDS 2
+#define REST_MS 500
 #define TURNS_MAX 16
 #define TURNS_MANY 8
 #define LISTENERS_MAX 2
@@ -333,9 +334,24 @@ static void rest_waiters(void)
         waiters_rest(threads.rest);
 }
 
+/* New requests wait meanwhile, but not for longer: one that waits for a server that does not answer may never end. */
+static bool rest_within(int ms)
+{
+        struct timespec until;
+
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+        until.tv_nsec += ms * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        return pthread_rwlock_timedwrlock(&threads.at_work, &until) == 0;
+}
+
 void session_rest(void (*function)(void))
 {
-        (void)pthread_rwlock_wrlock(&threads.at_work);
+        const struct timespec pause = { .tv_sec = 1 };
+
+        while (!rest_within(REST_MS))
+                (void)nanosleep(&pause, NULL);
         threads.rest = function;
         caches_rest(rest_waiters);
         (void)pthread_rwlock_unlock(&threads.at_work);

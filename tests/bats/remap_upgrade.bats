@@ -204,6 +204,29 @@ while not os.path.exists("/ext4/stop"):
         is "$(files_of "$REPLY")" "$before" "descriptors and what they are of"
 }
 
+@test "a mount whose container has used up its descriptors is upgraded, and the files are still open" {
+        local i before
+        make_source tmpfs
+        echo text >"$BATS_TEST_TMPDIR/tmpfs/file"
+        remap_container
+        HELPER_PREFIX=(prlimit --nofile=2000:2000)
+        remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+        HELPER_PREFIX=()
+        for i in 1 2 3 4 5 6; do
+                background in_container sh -c "ulimit -n 10000; exec /bin/fs-calls open-many 9000 /data/file >/tmp/hog.$i"
+                wait_until 20 in_container grep -q ready "/tmp/hog.$i"
+        done
+        [[ $(in_container head -n 1 /tmp/hog.6) == *EMFILE ]]
+        the_remap_process remap-daemon
+        before=$(files_of "$REPLY")
+        install_again
+        upgrade
+        the_remap_process remap-daemon
+        is "$(files_of "$REPLY")" "$before" "descriptors"
+        in_container pkill -KILL fs-calls
+        wait_until 10 in_container cat /data/file
+}
+
 # files_of PID: its descriptors for files of the source.
 files_of() {
         find "/proc/$1/fd" -mindepth 1 -lname '*/file*' -printf '%f %l\n' | sort
@@ -435,6 +458,59 @@ for line in sys.stdin:
                 helper mount-remove "$(remove_request /data)"
                 assert_success
         done
+}
+
+# verify_until_stop NAME OPTION...: fio in the container writes and verifies, again and again, until /ext4/stop is there; its processes in pids.
+verify_until_stop() {
+        local name=$1
+        shift
+        in_container mkdir "/ext4/$name"
+        "${ENTER[@]}" sh -c 'n=0; while [ ! -e /ext4/stop ]; do
+                n=$((n + 1))
+                fio --name=verify --directory="$0" --thread --size=4m --bsrange=512-64k --bs_unaligned=0 --verify=crc32c --verify_fatal=1 --do_verify=1 \
+                        --verify_dump=0 --allow_mounted_write=1 --randseed=$n --output-format=terse "$@" >/tmp/fio.log 2>&1 || { cat /tmp/fio.log; exit 1; }
+                rm -f "$0"/*
+        done; echo $n' "/ext4/$name" "$@" 3>&- >"$BATS_TEST_TMPDIR/fio.$name" 2>&1 &
+        pids+=($!)
+}
+
+# bats test_tags=deep
+@test "fio finds all that it wrote, and nobody gets an error, while daemons and keepers are killed and upgraded" {
+        local kills=${FLEXGRAFT_REMAP_KILLS:-8} upgrades=${FLEXGRAFT_REMAP_UPGRADES:-4} pids=() pid i j done=0 name kind SAID=0
+        remap_bed ext4
+        kept_open
+        for kind in "${LOCKS[@]}"; do
+                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
+        done
+        verify_until_stop write --rw=write --ioengine=psync
+        verify_until_stop random --rw=randwrite --ioengine=psync --fsync=32 --numjobs=2
+        verify_until_stop mapped --rw=randwrite --ioengine=mmap --bs=4k
+        in_container mkdir /ext4/a
+        in_container /bin/fs-calls worker /ext4/a 3600 3>&- >"$BATS_TEST_TMPDIR/worker" &
+        pids+=($!)
+        for ((i = 1; i <= upgrades; i++)); do
+                install_again
+                upgrade
+                assert_field '.mounts[0].program' upgraded
+                for ((j = 0; j < kills / upgrades; j++)); do
+                        if ((j % 3 == 2)); then kill_keeper; else kill_daemon; fi
+                        done=$((done + 1))
+                        tell "+x"
+                        answer "$((++SAID))"
+                        for kind in "${LOCKS[@]}"; do
+                                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, after kill $done"
+                        done
+                        for pid in "${pids[@]}"; do
+                                kill -0 "$pid" || { cat "$BATS_TEST_TMPDIR"/{fio.*,worker}; return 1; }
+                        done
+                done
+        done
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        for pid in "${pids[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR"/{fio.*,worker}; return 1; }
+        done
+        one_pair
+        echo "# $done kills, $upgrades upgrades; fio wrote and verified $(cat "$BATS_TEST_TMPDIR"/fio.* | xargs) times; $(tail -n 1 "$BATS_TEST_TMPDIR/worker")" >&3
 }
 
 # bats test_tags=deep

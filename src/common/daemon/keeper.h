@@ -27,7 +27,7 @@ enum {
 };
 
 #define KEEPER_MAGIC "fgremap"
-#define KEEPER_PROTOCOL 1 /* of an order, and of what keeper and heir say to each other */
+#define KEEPER_PROTOCOL 1 /* of an order, of what keeper and heir say to each other, and of the numbers above */
 #define KEEPER_VERSION_SIZE 32
 
 struct keeper_header {
