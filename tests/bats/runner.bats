@@ -230,6 +230,14 @@ END_OF_FILE
         is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "1 2 3 4 5 6 7"
 }
 
+@test "files that mostly wait run side by side, also where --jobs says one at a time" {
+        test_file first <<<"test \"waits\" { touch '$BATS_TEST_TMPDIR/first'; wait_until 10 test -e '$BATS_TEST_TMPDIR/second'; }"
+        test_file second <<<"test \"waits\" { touch '$BATS_TEST_TMPDIR/second'; wait_until 10 test -e '$BATS_TEST_TMPDIR/first'; }"
+        sed -i 's/ 1 / 1w /' "$BATS_TEST_TMPDIR/tests/budgets"
+        run_tests --jobs 1 check
+        is "$(tail -n 1 <<<"$output")" "2 passed, 0 failed, 0 skipped" || { show_last; false; }
+}
+
 @test "a file that ends before its last test is a failure, and so is one that cannot be read or has left something" {
         export ISOLATED_PATIENCE=2
         test_file dies <<'END_OF_FILE'
